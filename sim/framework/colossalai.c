@@ -1,7 +1,7 @@
-/* Colossal-AI: Megatron's orders; even ranks put sends first into a batch, odd ranks receives. 1F1B
- * waits for every batch at once (pipeline/schedule/one_f_one_b.py); interleaved waits for the batch
- * of a direction before the next op of that direction, so that two batches are under way at a time
- * (interleaved_pp.py). */
+/* Colossal-AI runs Megatron-LM's orders. In a batch, even ranks put sends before receives and odd
+ * ranks the reverse. 1F1B waits for every batch at once (pipeline/schedule/one_f_one_b.py).
+ * Interleaved waits for the batch of a direction before the next op of that direction, so that two
+ * batches may be in flight (interleaved_pp.py). */
 #include "sim/base/field.h"
 #include "sim/framework/framework.h"
 #include "sim/framework/lowering/megatron_sends.h"
@@ -33,7 +33,7 @@ static uint32_t post(const pp_lowering *l, const pp_op *sent, const pp_op *next)
     return group;
 }
 
-/* The batch under way in each direction. */
+/* The batch in flight in each direction. */
 typedef struct batches {
     uint32_t f, b;
 } batches;
@@ -85,7 +85,7 @@ static pp_status colossalai_lower(const pp_order *order, pp_program **program_ou
 {
     uint32_t group = 0;
     pp_status status = pp_megatron_check(order, "colossalai", true, &group, err);
-    if (!status && group) /* one_f_one_b.py evaluates as it warms up */
+    if (!status && group) /* one_f_one_b.py evaluates as in its warm-up */
         status = pp_lower_trains(order, "colossalai interleaved", "megatron, torch or ideal", err);
     if (status)
         return status;
@@ -96,8 +96,9 @@ static pp_status colossalai_lower(const pp_order *order, pp_program **program_ou
     return pp_lower_ranks(order, group, lower_rank, program_out, err);
 }
 
-/* A pickled description, its length first, each waited for and read; before gradients too. 512
- * bytes are assumed for one (pipeline/p2p.py, enable_metadata_cache off). */
+/* Every tensor, also a gradient, is preceded by the length of a pickled description and by the
+ * description; the receiver waits for each and reads it. 512 bytes are assumed for a description
+ * (pipeline/p2p.py, enable_metadata_cache off). */
 static const pp_size_protocol_support colossalai_shapes = {
     .rounds = 2,
     .bytes = { 8, 512 },
@@ -110,8 +111,8 @@ const pp_framework pp_framework_colossalai = {
     .summary = "Megatron's orders, even ranks send first; interleaved with two batches at a time",
     .lower = colossalai_lower,
     .size_protocols = &colossalai_shapes,
-    /* pipeline/p2p.py allocates where it receives; output_objs keeps an output for its backward
-     * (one_f_one_b.py). Outputs of the last stage are kept only where asked for (return_outputs;
-     * return_output_label of the engine before it was on, ColossalAI#94) */
+    /* pipeline/p2p.py allocates when it receives; output_objs keeps an output for its backward
+     * (one_f_one_b.py). Outputs of the last stage are kept only with return_outputs. In the earlier
+     * engine, return_output_label was on (ColossalAI#94). */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_BACKWARD },
 };

@@ -1,13 +1,14 @@
-/* DeepSpeed's TrainSchedule: blocking send and receive one at a time. Half-steps alternate by rank
- * parity, so that one neighbour sends while the other receives
+/* DeepSpeed's TrainSchedule sends and receives one tensor at a time and blocks. Half-steps
+ * alternate by rank parity, so that one neighbour sends while the other receives
  * (deepspeed/runtime/pipe/schedule.py). */
 #include "sim/framework/framework.h"
 #include "sim/framework/lowering/lower.h"
 #include "sim/framework/registry.h"
 #include "sim/framework/sizes/size_protocol.h"
 
-/* A backward in the half-step right after a forward fetches its gradient before that forward's
- * output leaves. On rank r that is the backward of the (p - 1 - r)-th microbatch before. */
+/* A backward in the half-step right after a forward receives its gradient before the output of that
+ * forward is sent. On rank r this is the backward of the microbatch p - 1 - r before that of the
+ * forward. */
 static bool adjacent(const pp_lowering *l, pp_op op, pp_op next)
 {
     return op.kind == PP_OP_F && next.kind == PP_OP_B &&
@@ -32,7 +33,7 @@ static pp_status lower_rank(const pp_lowering *l, pp_err *err)
     return PP_OK;
 }
 
-/* InferenceSchedule: even stages send before they receive. */
+/* In InferenceSchedule, even stages send before they receive. */
 static pp_status lower_evaluation(const pp_lowering *l, pp_err *err)
 {
     const pp_op *op = l->program->op;
@@ -59,8 +60,9 @@ static pp_status deepspeed_lower(const pp_order *order, pp_program **program_out
                                    program_out, err);
 }
 
-/* _send_tensor_meta: int32[256] before an activation, read with .item(); one blocking send per
- * tensor. Shapes of gradients follow from the outputs (pipe/engine.py; dynamic_shape). */
+/* With dynamic_shape, _send_tensor_meta sends int32[256] before an activation, which the receiver
+ * reads with .item(). Every tensor is a blocking send of its own. Sizes of gradients follow from
+ * the outputs (pipe/engine.py). */
 static const pp_size_protocol_support deepspeed_shapes = {
     .rounds = 1,
     .bytes = { 1024 },

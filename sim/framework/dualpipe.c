@@ -1,5 +1,5 @@
-/* DeepSeek's DualPipe and DualPipeV (dualpipe/dualpipe.py, dualpipev.py): sends and receives are
- * collected and committed as one batch right before the next compute, and waited for. */
+/* DeepSeek's DualPipe and DualPipeV (dualpipe/dualpipe.py, dualpipev.py) collect sends and
+ * receives, post them as one batch right before the next compute, and wait for it. */
 #include "sim/framework/framework.h"
 #include "sim/framework/lowering/lower.h"
 #include "sim/framework/registry.h"
@@ -9,9 +9,9 @@
 typedef struct state {
     const pp_lowering *l;
     pp_dual_rank at;
-    size_t next;      /* op */
+    size_t next;      /* the next op */
     uint32_t batch;   /* collected since the last commit */
-    uint32_t f_in[2]; /* [phase]: microbatches whose receive was asked for */
+    uint32_t f_in[2]; /* [phase]: microbatches whose receive was added to a batch */
     uint32_t b_in[2];
     const pp_op *f_out[2]; /* [phase]: the last forward that ran */
     const pp_op *b_out[2];
@@ -52,7 +52,7 @@ static void send_b(const state *s, int phase)
     pp_lower_send(s->l, s->batch, s->b_out[phase]);
 }
 
-/* Commits, then runs the next op, or the next two where they overlap. */
+/* Posts the batch, then runs the next op, or the next two if they overlap. */
 static void run(state *s)
 {
     const pp_op *op;
@@ -92,8 +92,8 @@ static void forward_backward(state *s, int f, int b, bool receive)
     send_b(s, b);
 }
 
-/* Step 2. Where DualPipe turns between two ranks, the output of phase 0 leaves before the other
- * phase runs; in DualPipeV it stays on the rank there. */
+/* Step 2. Where the phases of DualPipe turn, between two ranks, the output of phase 0 is sent
+ * before the other phase runs; in DualPipeV it stays on the rank. */
 static void fill_both(state *s, bool last)
 {
     bool crosses = last && s->at.places < s->l->program->ranks;
@@ -192,7 +192,7 @@ const pp_framework pp_framework_dualpipe = {
     .summary = "one batch before each compute, waited for at once (dualpipe, dualpipev)",
     .lower = dualpipe_lower,
     .size_protocols = &pp_size_protocols_fixed,
-    /* dualpipe.py: append_irecv allocates, what was sent is in to_free until the batch is done
+    /* dualpipe.py: append_irecv allocates; to_free holds what was sent until the batch is done
      * (_commit_and_wait_comm); return_outputs is off */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_WAITED },
 };

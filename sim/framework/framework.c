@@ -1,4 +1,4 @@
-/* What holds for the lowering of every framework. */
+/* The steps of lowering that are common to all frameworks. */
 #include "sim/framework/framework.h"
 
 #include "sim/framework/sizes/lower_sizes.h"

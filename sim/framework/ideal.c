@@ -1,5 +1,5 @@
-/* Dependencies and latency only: every op needs the op of the neighbour stage that feeds it, and
- * nothing else ever waits. The floor under all other frameworks. */
+/* The ideal framework has dependencies and latencies only: an op waits for the op of the
+ * neighbouring stage that computes its input, and for nothing else. */
 #include "sim/framework/framework.h"
 #include "sim/framework/registry.h"
 #include "sim/program/program.h"

@@ -44,7 +44,7 @@ const pp_framework pp_framework_megatron = {
     .summary = "batched sends and receives, each batch waited for at once (1f1b, interleaved)",
     .lower = megatron_lower,
     .size_protocols = &pp_size_protocols_megatron,
-    /* p2p_communication.py allocates where it receives; schedules.py frees an output once its send
-     * was waited for (deallocate_pipeline_outputs, which the trainer sets) */
+    /* p2p_communication.py allocates when it receives; schedules.py frees an output after the wait
+     * for its send (deallocate_pipeline_outputs, which the trainer sets) */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_WAITED },
 };

@@ -17,6 +17,6 @@ const pp_framework pp_framework_megatron_overlap = {
     .summary = "overlap_p2p_comm: isend and irecv in odd/even order, waited for late (interleaved)",
     .lower = megatron_overlap_lower,
     .size_protocols = &pp_size_protocols_megatron_overlap,
-    /* as megatron; the send before is waited for when the next one is posted */
+    /* as for megatron; a send is waited for when the next one is posted */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_WAITED },
 };

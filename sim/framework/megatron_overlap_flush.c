@@ -1,5 +1,5 @@
-/* Megatron-LM with overlap_p2p_comm and overlap_p2p_comm_warmup_flush: warm-up and cool-down post
- * the next receive before the op too. */
+/* Megatron-LM with overlap_p2p_comm and overlap_p2p_comm_warmup_flush: in warm-up and cool-down,
+ * too, the next receive is posted before the op. */
 #include "sim/framework/framework.h"
 #include "sim/framework/lowering/overlap.h"
 #include "sim/framework/registry.h"
@@ -16,6 +16,6 @@ const pp_framework pp_framework_megatron_overlap_flush = {
     .summary = "overlap_p2p_comm_warmup_flush: megatron-overlap in warm-up and cool-down too",
     .lower = megatron_overlap_flush_lower,
     .size_protocols = &pp_size_protocols_megatron_overlap,
-    /* as megatron; the send before is waited for when the next one is posted */
+    /* as for megatron; a send is waited for when the next one is posted */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_WAITED },
 };

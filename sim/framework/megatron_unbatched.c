@@ -1,6 +1,6 @@
-/* Megatron-LM without batch_p2p_comm: isend and irecv apart, even ranks send_next, recv_prev,
- * send_prev, recv_next, odd ranks each receive before its send, then all are waited for
- * (megatron/core/pipeline_parallel/p2p_communication.py, _p2p_ops). */
+/* Megatron-LM without batch_p2p_comm posts each isend and irecv alone, on even ranks in the order
+ * send_next, recv_prev, send_prev, recv_next, on odd ranks with each receive before its send, and
+ * then waits for all (megatron/core/pipeline_parallel/p2p_communication.py, _p2p_ops). */
 #include "sim/framework/framework.h"
 #include "sim/framework/lowering/megatron_sends.h"
 #include "sim/framework/registry.h"
@@ -53,7 +53,7 @@ static pp_status megatron_unbatched_lower(const pp_order *order, pp_program **pr
     pp_status status = pp_megatron_check(order, "megatron-unbatched", true, &group, err);
     if (status || (status = pp_lower_ranks(order, group, lower_rank, &program, err)))
         return status;
-    /* PyTorch: isend and irecv outside a batch run on a communicator per pair */
+    /* in PyTorch, isend and irecv outside a batch use a communicator per pair of ranks */
     program->comm->semantics.lanes = PP_LANES_PER_PEER;
     *program_out = program;
     return PP_OK;
@@ -64,6 +64,6 @@ const pp_framework pp_framework_megatron_unbatched = {
     .summary = "isend and irecv one by one in odd/even order, waited for at once",
     .lower = megatron_unbatched_lower,
     .size_protocols = &pp_size_protocols_megatron_parity,
-    /* as megatron */
+    /* as for megatron */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_WAITED },
 };

@@ -1,5 +1,6 @@
-/* neuronx-distributed (pipeline/model.py): a transfer is an all-gather of two ranks; one graph per
- * task, that is per compute and per transfer, so that both members can load a transfer's graph. */
+/* neuronx-distributed (pipeline/model.py): a transfer is an all-gather of two ranks. Every compute
+ * op and every transfer is a graph of its own, so that both ranks of a transfer can load its graph.
+ */
 #include "sim/framework/framework.h"
 #include "sim/framework/lowering/collective.h"
 #include "sim/framework/registry.h"
@@ -17,7 +18,7 @@ const pp_framework pp_framework_neuronx = {
     .lower = neuronx_lower,
     .size_protocols = &pp_size_protocols_graphs,
     .graphs = PP_GRAPHS_PER_TASK,
-    /* allocated where it is received, outputs kept for their backward; the inputs of a graph stay
-     * while it runs (as pytorch/xla#6347) */
+    /* a receive allocates; outputs are kept for their backward; the inputs of a graph are held
+     * while it runs (pytorch/xla#6347) */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_BACKWARD, .fused_backward = true },
 };

@@ -1,10 +1,11 @@
-/* Our runtime: every transfer on its own; sends leave right after their producers; receives are
- * posted one input ahead, per directed edge in the order of its sends, whatever the order of use
- * (schedules on a V need some early). One communicator per directed edge. Where sizes travel in
- * messages sim/framework/sizes/late_receives.c posts the receives.
+/* ppsim's own runtime. Every transfer is a group of its own, and every directed edge has a
+ * communicator. A send is posted right after its producer. Receives are posted one input ahead, on
+ * each edge in the order of its sends, which may differ from the order of use (schedules on a V
+ * need some of them early). If sizes are sent in messages, sim/framework/sizes/late_receives.c
+ * posts the receives.
  *
- * It cannot hang: nothing but an op waits, and only for its own input. All receives in front of
- * that input on its edge are posted by then, and a rank comes to every send whose op can run. */
+ * It cannot hang: only ops wait, each for its own input only; all receives before that input on its
+ * edge are posted by then; and a rank reaches every send whose op can run. */
 #include "sim/base/alloc.h"
 #include "sim/framework/framework.h"
 #include "sim/framework/lowering/lower.h"
@@ -16,13 +17,13 @@
 
 #define NONE UINT32_MAX
 
-/* Of the ops whose input comes from another rank. */
+/* The inputs that come from other ranks, by the op that needs them. */
 typedef struct inputs {
     const pp_program *program;
-    uint32_t *before,
-        *after;         /* [ops]: neighbours on the edge, in the order of its sends, or NONE */
-    uint32_t *consumer; /* [ops]: who needs the result on another rank, or NONE */
-    uint32_t *last;     /* [ranks]: on the edge to that rank, while edges are strung */
+    /* [ops]: the previous and the next input on the edge, in the order of its sends, or NONE. */
+    uint32_t *before, *after;
+    uint32_t *consumer; /* [ops]: the op on another rank that needs the result, or NONE */
+    uint32_t *last;     /* [ranks]: last input on the edge to that rank, while edges are built */
     bool *posted;       /* [ops] */
     pp_comm_builder *builder;
 } inputs;
@@ -63,7 +64,7 @@ static void string_edges(inputs *in)
     }
     for (uint32_t r = 0; r < program->ranks; r++) {
         size_t end = program->rank_begin[r + 1];
-        for (size_t i = program->rank_begin[r]; i < end; i++) { /* forget the rank before */
+        for (size_t i = program->rank_begin[r]; i < end; i++) { /* reset of `last` */
             if (in->consumer[i] != NONE)
                 in->last[program->stage_rank[program->op[in->consumer[i]].stage]] = NONE;
         }
@@ -80,7 +81,7 @@ static void string_edges(inputs *in)
     }
 }
 
-/* Posts the receive of op i, and those that come first on its edge. */
+/* Posts the receive of op i, after those that precede it on its edge. */
 static void receive(inputs *in, uint32_t rank, uint32_t i)
 {
     const pp_op *op = in->program->op;
@@ -104,8 +105,8 @@ static void lower_rank(inputs *in, uint32_t rank)
 {
     const pp_program *program = in->program;
     size_t end = program->rank_begin[rank + 1];
-    size_t next = program->rank_begin[rank]; /* the first op whose input was not looked at */
-    size_t covered = next;                   /* behind the last op whose input was asked for */
+    size_t next = program->rank_begin[rank]; /* the first op whose input was not handled */
+    size_t covered = next;                   /* after the last op whose input was requested */
     for (size_t i = next; i < end; i++) {
         for (; next < end && (next <= i || covered <= i + 1); next++) {
             if (!pp_lower_arrives(program, program->op[next]))

@@ -1,4 +1,5 @@
-/* torch.distributed.pipelining, _PipelineScheduleRuntime. */
+/* PyTorch's torch.distributed.pipelining with _PipelineScheduleRuntime, whose passes torch_pass.c
+ * follows: receives are issued together with their sends. */
 #include "sim/framework/framework.h"
 #include "sim/framework/lowering/torch_pass.h"
 #include "sim/framework/registry.h"
@@ -14,10 +15,10 @@ const pp_framework pp_framework_torch = {
     .summary = "PyTorch pipelining's passes: a send and its receive are issued at the same moment",
     .lower = torch_lower,
     .size_protocols = &pp_size_protocols_torch,
-    /* stage.py of 2.13: a receive buffer per microbatch and boundary from the start
-     * (pytorch#136380); sent activations stay in fwd_cache, all sends in a list that is drained
-     * when the step ends (pytorch#193903); output_chunks holds what the last stage made
-     * (pytorch#159251) */
+    /* In stage.py of torch 2.13, receive buffers for all microbatches exist from the start
+     * (pytorch#136380). Sent activations stay in fwd_cache, and all sends in a list that is emptied
+     * when the step ends (pytorch#193903). output_chunks holds the outputs of the last stage
+     * (pytorch#159251). */
     .buffers = { .recv = PP_RECV_PER_MICROBATCH,
                  .send = PP_SEND_UNTIL_STEP_END,
                  .return_outputs = true },

@@ -1,8 +1,8 @@
-/* torch.distributed.pipelining with defer_pp_recv (pytorch#178815, torch 2.13): a receive that is
- * issued late does not stand in front of sends that are ready. It needs a communicator per directed
- * edge (as torchtitan#4540 makes them): with one queue the send of an activation and that of a
- * gradient wait for each other. Receives no longer stand in the order of the sends where one edge
- * carries activations and gradients (V placements; interleaving on two ranks). */
+/* torch.distributed.pipelining with defer_pp_recv (pytorch#178815, torch 2.13): a receive is issued
+ * late, so that it does not block sends that are ready. This needs a communicator per directed edge
+ * (torchtitan#4540 makes them), since the send of an activation and that of a gradient would wait
+ * for each other in one queue. If one edge carries both activations and gradients (V placements,
+ * interleaving on two ranks), receives are no longer in the order of the sends. */
 #include "sim/framework/framework.h"
 #include "sim/framework/lowering/torch_pass.h"
 #include "sim/framework/registry.h"
@@ -25,7 +25,7 @@ const pp_framework pp_framework_torch_defer_recv = {
     .summary = "PyTorch with defer_pp_recv: receives right before the op that needs them",
     .lower = torch_defer_recv_lower,
     .size_protocols = &pp_size_protocols_torch,
-    /* as torch */
+    /* as for torch */
     .buffers = { .recv = PP_RECV_PER_MICROBATCH,
                  .send = PP_SEND_UNTIL_STEP_END,
                  .return_outputs = true },

@@ -1,5 +1,5 @@
-/* PyTorch/XLA (pytorch/xla#6347): a transfer is an all-reduce of two ranks; mark_step after every
- * compute and transfer, so that each is a graph of its own. */
+/* PyTorch/XLA (pytorch/xla#6347): a transfer is an all-reduce of two ranks. mark_step follows every
+ * compute op and every transfer, so that each is a graph of its own. */
 #include "sim/framework/framework.h"
 #include "sim/framework/lowering/collective.h"
 #include "sim/framework/registry.h"
@@ -17,6 +17,6 @@ const pp_framework pp_framework_xla = {
     .size_protocols = &pp_size_protocols_graphs,
     .p2p = PP_P2P_ALL_REDUCE,
     .graphs = PP_GRAPHS_PER_TASK,
-    /* as neuronx: the saved activations of a backward are inputs of its graph */
+    /* as for neuronx; the saved activations of a backward are inputs of its graph */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_BACKWARD, .fused_backward = true },
 };

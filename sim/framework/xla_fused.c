@@ -1,6 +1,6 @@
-/* PyTorch/XLA (pytorch/xla#6347) with mark_step after each forward-backward cycle: one graph holds
- * both and their transfers. Its backward is of an earlier microbatch, whose saved activations are
- * inputs of the graph and cannot be freed while it runs. */
+/* PyTorch/XLA  * (pytorch/xla#6347) with mark_step after each forward-backward cycle: one graph
+ * contains both ops and their transfers. The backward belongs to an earlier microbatch, whose saved
+ * activations are inputs of the graph and cannot be freed while it runs. */
 #include "sim/framework/framework.h"
 #include "sim/framework/lowering/collective.h"
 #include "sim/framework/registry.h"
@@ -18,6 +18,6 @@ const pp_framework pp_framework_xla_fused = {
     .size_protocols = &pp_size_protocols_graphs,
     .p2p = PP_P2P_ALL_REDUCE,
     .graphs = PP_GRAPHS_PER_CYCLE,
-    /* as neuronx: the saved activations of a backward are inputs of its graph */
+    /* as for neuronx; the saved activations of a backward are inputs of its graph */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_BACKWARD, .fused_backward = true },
 };

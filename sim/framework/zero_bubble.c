@@ -1,8 +1,9 @@
-/* sail-sg's zero-bubble (megatron/core/pipeline_parallel/zerobubble/scheduler): a send stands right
- * behind its producer; taken by the time of their sends, receives are put where they are due, or in
- * front of the next send, so that one order of transfers serves all ranks. What stands between two
- * computes of a rank is one batch, which ends early behind the input of the next compute: all of a
- * batch is waited for together (zerobubble/runtime.py: add_communication, flush). */
+/* sail-sg's zero-bubble runtime (megatron/core/pipeline_parallel/zerobubble/scheduler). A send
+ * comes right after its producer. Receives are placed in the order of the times of their sends:
+ * before the first op that ends later, or before the next send if that is earlier, so that all
+ * ranks have one common order of transfers. The transfers between two ops of a rank are one batch,
+ * all of which is waited for together; a batch ends early after the input of the next op
+ * (zerobubble/runtime.py: add_communication, flush). */
 #include "sim/base/alloc.h"
 #include "sim/base/field.h"
 #include "sim/base/heap.h"
@@ -17,13 +18,13 @@
 
 #define NONE UINT32_MAX
 
-/* Times that decide the places where no costs are known: all ops alike. sail-sg profiles them. */
+/* Times that decide the order if no costs are known; all ops are alike. sail-sg measures them. */
 enum { OP_TIME = 1000, COMM_TIME = 1 };
 
-/* What becomes of an op; it is a send when its result has a consumer on another rank. */
+/* When an op ends, and which op of another rank needs its result; if there is one, it sends. */
 typedef struct result {
     pp_ns time;        /* when the op ends */
-    uint32_t consumer; /* on another rank; NONE where there is none */
+    uint32_t consumer; /* the op on another rank that needs the result, or NONE */
 } result;
 
 /* The next send of a rank. */
@@ -37,10 +38,10 @@ typedef struct placing {
     const pp_costs *costs; /* NULL: not known */
     pp_comm_builder *builder;
     result *made;    /* [ops] */
-    size_t *next;    /* [ranks]: op not yet written */
-    uint32_t *batch; /* [ranks]: being collected, or NONE */
+    size_t *next;    /* [ranks]: the next op to be written */
+    uint32_t *batch; /* [ranks]: the batch that is being collected, or NONE */
     send *next_send; /* [ranks] */
-    pp_heap sends;   /* of ranks, [ranks]: the one with the earliest next send first */
+    pp_heap sends;   /* of ranks: the one with the earliest next send comes first */
 } placing;
 
 static void placing_free(placing *p)
@@ -53,7 +54,8 @@ static void placing_free(placing *p)
     free(p->sends.id);
 }
 
-/* Costs of another size, or too long for sums of them, are refused when the program runs. */
+/* Returns false for costs of other sizes and for those whose sums are too large; the engine refuses
+ * them later. */
 static bool are_usable(const pp_program *program, const pp_costs *costs)
 {
     if (!costs || costs->stages != program->stages || costs->microbatches != program->microbatches)
@@ -98,13 +100,13 @@ static pp_ns op_ns(const placing *p, pp_op op)
     return tables[op.kind][pp_cost_index(p->costs, op.stage, op.microbatch)];
 }
 
-/* From the end of its source to op i on another rank. */
+/* The latency from the end of its source to op i on another rank. */
 static pp_ns comm_ns(const placing *p, uint32_t i)
 {
     return p->costs ? pp_edge_latency(p->program, p->costs, i) : COMM_TIME;
 }
 
-/* Every op as early as its rank and its input allow. */
+/* Times every op as early as its rank and its input allow. */
 static void set_times(placing *p)
 {
     const pp_program *program = p->program;
@@ -124,7 +126,8 @@ static void set_times(placing *p)
     }
 }
 
-/* Sends of one time are taken in the order of the receivers' ranks, and there of their ops. */
+/* Sends at the same time are in the order of the receivers' ranks, and then of the receiving ops.
+ */
 static bool is_before(const void *context, uint32_t a, uint32_t b)
 {
     const send *next = context;
@@ -151,7 +154,7 @@ static void flush(placing *p, uint32_t rank)
     p->batch[rank] = NONE;
 }
 
-/* Writes the next op of `rank`, behind the batch in front of it. */
+/* Writes the batch before the next op of `rank`, and then that op. */
 static void run(placing *p, uint32_t rank)
 {
     flush(p, rank);
@@ -165,9 +168,9 @@ static void collect(placing *p, uint32_t rank, pp_transfer_kind kind, pp_op op)
     pp_comm_add(p->builder, p->batch[rank], kind, op.stage, op.microbatch);
 }
 
-/* Places the next send of rank `from` and its receive. A receive is due before an op that ends at
- * its time or later; it never passes a send, that is an op with a result for another rank, which is
- * placed at its own time. */
+/* Places the next send of rank `from` and its receive. The receive comes before the first op that
+ * ends at its time or later, but not after an op that sends, since that is placed at its own time.
+ */
 static void place(placing *p, uint32_t from)
 {
     const send made = p->next_send[from];
@@ -251,8 +254,8 @@ const pp_framework pp_framework_zero_bubble = {
     .lower = zero_bubble_lower,
     .lower_timed = lower_timed,
     .size_protocols = &pp_size_protocols_fixed,
-    /* zerobubble/runtime.py: allocated where it is received; an output is dropped once its send is
-     * issued, so that the send alone holds it */
+    /* zerobubble/runtime.py: a receive allocates; an output is released once its send is issued, so
+     * that only the send holds it */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_DONE },
     .post_validates = true, /* sail-sg: zero-bubble's optimizer post-validation */
 };

@@ -1,5 +1,5 @@
-/* Reads a file of hardware. A number may stand alone or with its source and status; the place of
- * every error is a JSON Pointer. */
+/* Reads hardware files. Tables list the numbers of each group with their ranges, so that one
+ * function reads all of them. The place of every error is a JSON Pointer. */
 #include "sim/job/hardware.h"
 
 #include "sim/base/json.h"
@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A number is plain, or {"value", "source", "status"}; a group of numbers may have "source" and
- * "status" of its own. They are for people: checked, not kept. */
+/* A number in a file: plain, or {"value", "source", "status"}. A group of numbers may have "source"
+ * and "status" as well. These are for people and are checked but not kept. */
 typedef struct number {
     const char *key;
     size_t field; /* offset of a double in the target */
@@ -92,7 +92,8 @@ static pp_status check_notes(const pp_json_at *at, pp_err *err)
                         "status \"%.40s\" is none of published, kernel fit, step fit, prior", text);
 }
 
-/* value_out: at the number itself.  holder: where its parent is kept. */
+/* Finds the number `key`. holder: storage for the cursor of its parent, which must outlive
+ * *value_out. */
 static pp_status open_number(const pp_json_at *object, const char *key, pp_json_at *holder,
                              pp_json_at *value_out, pp_err *err)
 {
@@ -304,7 +305,7 @@ static pp_status read_links(const pp_json_at *root, pp_hardware *hw, pp_err *err
     return status ? status : read_p2p(&at, &hw->network_p2p, err);
 }
 
-/* Every pass needs a curve, and so does every collective, or nothing could be predicted. */
+/* Checks that every pass of attention and every collective has a curve. */
 static pp_status check_curves(const pp_json_at *root, const pp_hardware *hw, pp_err *err)
 {
     bool pass[2] = { false, false };

@@ -1,4 +1,4 @@
-/* Reads files of sequence lengths: one number per line, or JSON. */
+/* Reads sequence lengths from text, one number per line, or from JSON. */
 #include "sim/job/lengths.h"
 
 #include "sim/base/alloc.h"
@@ -62,7 +62,7 @@ static pp_status add_each(const pp_json_at *array, const char *name, lengths_lis
     return status;
 }
 
-/* An array of arrays: each is a microbatch. */
+/* Adds one array of an array of arrays, which is a microbatch. */
 static pp_status add_group(const pp_json_at *group, const char *name, lengths_list *list,
                            pp_err *err)
 {
@@ -120,7 +120,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* One line without its newline. */
+/* Reads one line, without its newline. */
 static pp_status parse_line(const char *text, size_t bytes, const char *name, size_t line,
                             lengths_list *list, pp_err *err)
 {

@@ -1,4 +1,5 @@
-/* Reads models in the format of ppsim; Hugging Face files are recognised by their content. */
+/* Reads ppsim.model files, and passes Hugging Face files, which have no "format", to
+ * model_hf_json.c. */
 #include "sim/job/model.h"
 
 #include "sim/job/model_hf_json.h"
@@ -78,7 +79,7 @@ static bool *bool_of(pp_model *model, size_t i)
     return (bool *)(void *)((char *)model + bool_fields[i].offset);
 }
 
-/* ---- our own format ------------------------------------------------------------------------- */
+/* ---- ppsim.model ---------------------------------------------------------------------------- */
 
 static pp_status check_keys(const pp_json_at *root, pp_err *err)
 {
@@ -93,7 +94,7 @@ static pp_status check_keys(const pp_json_at *root, pp_err *err)
     return pp_json_only(root, keys, err);
 }
 
-/* A text for all numbers, or a text per key. */
+/* Checks "source": a text for all numbers, or an object with a text per key. */
 static pp_status check_source(const pp_json_at *root, pp_err *err)
 {
     pp_json_at source;

@@ -12,14 +12,14 @@
 typedef struct hf_arch hf_arch;
 typedef pp_status hf_read(const pp_json_at *root, const hf_arch *arch, pp_model *m, pp_err *err);
 
-/* Defaults are those of the architecture's configuration class in Hugging Face transformers
- * (src/transformers/models/<type>/configuration_<type>.py); they hold when a key is absent. The
- * sizes that decide the model's scale have none here: a file without them is refused. */
+/* An architecture. Its defaults for absent keys are those of its configuration class in Hugging
+ * Face transformers (src/transformers/models/<type>/configuration_<type>.py). The sizes that decide
+ * the scale of a model have no defaults; a file without them is refused. */
 struct hf_arch {
     const char *type;         /* model_type */
-    const char *architecture; /* of architectures */
+    const char *architecture; /* entry of "architectures" */
     hf_read *read;
-    hf_read *read_more; /* after the keys all Llama relatives share; may be NULL */
+    hf_read *read_more; /* reads keys that not all Llama-like models have; may be NULL */
     int64_t kv_heads;   /* 0: as many as heads */
     int64_t head_dim;   /* 0: hidden / heads */
     int64_t window;     /* of sliding_window */
@@ -63,7 +63,7 @@ static pp_status need_size(const pp_json_at *root, const char *key, int64_t *out
     return pp_json_get_int(root, key, 1, PP_MODEL_SIZE_MAX, out, err);
 }
 
-/* Absent: `absent`; null: `null`. */
+/* Reads a size; `absent` if the key is absent, `null` if it is null. */
 static pp_status may_size(const pp_json_at *root, const char *key, int64_t low, int64_t absent,
                           int64_t null, int64_t *out, pp_err *err)
 {
@@ -186,7 +186,7 @@ static pp_status read_llama(const pp_json_at *root, const hf_arch *arch, pp_mode
         return status;
     m->gated_mlp = true;
     m->rms_norm = true;
-    if (arch->type[0] != 'd' && /* DeepSeek's attention has sizes of its own */
+    if (arch->type[0] != 'd' && /* DeepSeek's attention has other sizes */
         ((status =
               may_size(root, "num_key_value_heads", 1, arch->kv_heads, 0, &m->kv_heads, err)) ||
          (status = may_size(root, "head_dim", 1, arch->head_dim, 0, &m->head_dim, err)) ||
@@ -206,7 +206,7 @@ static pp_status read_mixtral(const pp_json_at *root, const hf_arch *arch, pp_mo
                   : may_size(root, "num_experts_per_tok", 1, 2, 2, &m->experts_per_token, err);
 }
 
-/* transformers writes some numbers of experts under either of two names. */
+/* Reads a number of experts, for which transformers has two names. */
 static pp_status read_experts(const pp_json_at *root, const char *key, int64_t *out, pp_err *err)
 {
     const char *found = pp_json_has(root, key) ? key : "num_local_experts";
@@ -383,7 +383,7 @@ static const hf_arch *find_type(const char *type)
     return NULL;
 }
 
-/* Files that name no architecture: by the keys only one of them has. */
+/* Finds the architecture of a file that does not name it, by a key that only one of them has. */
 static const hf_arch *find_by_content(const pp_json_at *root)
 {
     if (pp_json_has(root, "n_embd"))
@@ -448,7 +448,7 @@ static pp_status find_arch(const pp_json_at *root, const hf_arch **out, pp_err *
     return fail_unknown(&type, name, err);
 }
 
-/* The file's stem; for a config.json in a folder, the folder's name. */
+/* Names the model after the file's stem, or, for config.json, after its folder. */
 static void name_after_file(const char *file, char *name, size_t size)
 {
     const char *end = file + strlen(file);

@@ -1,12 +1,11 @@
-/* How the sizes of a model fit together: what follows from those that are given, which combinations
- * are refused, and how many parameters they make. */
+/* Completes the sizes of a model, refuses inconsistent combinations, and counts the parameters. */
 #include "sim/job/model_json_check.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Counts are sums and products of whole numbers, exact as doubles up to PP_MODEL_PARAMETERS_MAX;
- * beyond it the double still shows that the limit is passed. */
+/* Counts of parameters are doubles: sums and products of whole numbers are exact up to
+ * PP_MODEL_PARAMETERS_MAX, and larger ones still show that they exceed this limit. */
 static double norm_parameters(const pp_model *m, double width)
 {
     return m->rms_norm ? width : 2 * width;
@@ -61,8 +60,9 @@ static double main_parameters(const pp_model *m)
     return m->learned_positions ? sum + (double)m->max_seq_length * h : sum;
 }
 
-/* DeepSeek-V3: two norms for hidden state and embedding, the projection of both to h, a layer like
- * the last ones, a norm before the shared head (README_WEIGHTS.md of deepseek-ai/DeepSeek-V3). */
+/* The MTP module of DeepSeek-V3 has two norms for hidden state and embedding, a projection of both
+ * to h, a layer like the last ones, and a norm before the shared head (README_WEIGHTS.md of
+ * deepseek-ai/DeepSeek-V3). */
 static double mtp_parameters(const pp_model *m)
 {
     double h = (double)m->hidden;

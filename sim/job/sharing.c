@@ -15,7 +15,7 @@ bool pp_sharing_is_on(const pp_sharing *sharing)
            sharing->comm_slowdown > 1;
 }
 
-/* One factor behind '='; moves *text to what follows it. */
+/* Reads the factor after '=' and moves *text past it. */
 static pp_status read_factor(const char **text, double *factor_out, pp_err *err)
 {
     size_t length = strspn(*text, "0123456789.");

@@ -1,4 +1,4 @@
-/* Names of the switches, and the sets of them that known versions of Megatron-LM stand for. */
+/* Names of settings of the training software, and the settings of known versions of Megatron-LM. */
 #include "sim/job/software.h"
 
 #include "sim/base/field.h"
@@ -23,8 +23,8 @@ int64_t pp_dtype_bytes(pp_dtype dtype)
     return dtype == PP_DTYPE_FP64 ? 8 : dtype == PP_DTYPE_FP32 ? 4 : 2;
 }
 
-/* Narayanan et al. 2021 (arXiv 2104.04473), Korthikanti et al. 2022 (arXiv 2205.05198), and what
- * Megatron-Core does today; docs/cost-model.md says what each switch costs. */
+/* The settings in Narayanan et al. 2021 (arXiv 2104.04473), in Korthikanti et al. 2022 (arXiv
+ * 2205.05198), and in current Megatron-Core. docs/cost-model.md explains the cost of each. */
 static const struct {
     const char *name;
     bool knows_sequence_parallel;

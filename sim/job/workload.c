@@ -1,6 +1,6 @@
-/* The data of a step. Packing is first fit in the order given (a segment tree over the room of the
- * bins finds each bin in O(log n)); where the bins do not divide over the replicas, a heap yields
- * the fullest one to split, again in O(log n). */
+/* Makes the data of a step. Packing is first fit in the given order; a segment tree over the room
+ * in the bins finds each bin in O(log n). If the bins do not divide evenly among the replicas, a
+ * heap gives the fullest one to split, again in O(log n). */
 #include "sim/job/workload.h"
 
 #include "sim/base/alloc.h"
@@ -93,14 +93,14 @@ pp_status pp_workload_fixed(uint32_t microbatches, int64_t micro_batch_size, int
 /* ---- packing -------------------------------------------------------------------------------- */
 
 typedef struct bin {
-    size_t first, count; /* into packing.order */
+    size_t first, count; /* its sequences in packing.order */
     int64_t tokens;
 } bin;
 
 typedef struct packing {
     const int64_t *lengths;
     size_t count;
-    size_t *order; /* [count]: sequences, bin by bin, in the order given within a bin */
+    size_t *order; /* [count]: sequences bin by bin, in the given order within a bin */
     bin *bins;     /* [count]: room for one bin per sequence */
     size_t bin_count;
 } packing;
@@ -121,8 +121,9 @@ static void free_sizes(size_t **sizes)
     free(*sizes);
 }
 
-/* First fit: a tree whose node holds the most room left in the bins below it finds the first bin
- * with enough room in log(count) steps. Unopened bins wait at the right with all their room. */
+/* First fit. Every node of a tree has the largest room in the bins below it, so that the first bin
+ * with enough room is found in log(count) steps. Bins that are not open yet are at the right, with
+ * all their room. */
 static pp_status first_fit(packing *p, int64_t seq_length, size_t *bin_of, pp_err *err)
 {
     size_t leaves = 1;
@@ -233,8 +234,8 @@ static int by_place(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-/* Microbatches of all replicas together and bins they need, so that all are alike in number; the
- * bins never exceed the sequences. */
+/* Chooses the number of microbatches of all replicas together, so that each replica gets equally
+ * many, and of the bins that they need, which never exceeds that of the sequences. */
 static pp_status choose_counts(const packing *p, int64_t micro_batch_size, uint32_t replicas,
                                uint32_t multiple_of, size_t *total_out, size_t *bins_out,
                                pp_err *err)

@@ -41,13 +41,13 @@ static pp_status layout_error(pp_err *err, size_t position, const char *text)
     return pp_err_set(err, PP_USAGE, where, "%s; write for example Et*3|t*4|t*3L", text);
 }
 
-/* Commas are there for the eye alone, wherever they stand. */
+/* Commas have no meaning and may stand anywhere. */
 static size_t skip_commas(const char *layout, size_t at)
 {
     return at + strspn(layout + at, ",");
 }
 
-/* Reads "*n" at *at when it is there; 1 otherwise. */
+/* Reads "*n" at *at; the count is 1 if there is none. */
 static pp_status read_count(const char *layout, size_t *at, int64_t *count_out, pp_err *err)
 {
     *count_out = 1;
@@ -68,7 +68,7 @@ static pp_status read_count(const char *layout, size_t *at, int64_t *count_out, 
     return PP_OK;
 }
 
-/* Appends what stands from `begin` on `times` times more; -1 takes it away. */
+/* Appends the text from `begin` on `times` times more; -1 removes it. */
 static pp_status repeat(pp_text *out, size_t begin, int64_t times, pp_err *err)
 {
     size_t bytes = out->bytes - begin;
@@ -88,7 +88,8 @@ static pp_status repeat(pp_text *out, size_t begin, int64_t times, pp_err *err)
     return pp_text_check(out, err);
 }
 
-/* layout without repetition: only E t m L |. depth: inside a group. Stops at ')' or the end. */
+/* Appends a layout without repetitions, that is, with E t m L | only. depth: number of enclosing
+ * groups. Stops at ')' or the end. */
 static pp_status expand(const char *layout, size_t *at, int depth, pp_text *out, pp_err *err)
 {
     while (layout[*at] && layout[*at] != ')') {
@@ -127,7 +128,7 @@ static pp_status expand(const char *layout, size_t *at, int depth, pp_text *out,
                                             : pp_text_check(out, err);
 }
 
-/* Letters in their order within the whole model. */
+/* Places the letters, which must be in the order of the model, in stages. */
 static pp_status place(const char *letters, pp_stage *stages, int64_t layers, int64_t mtp,
                        pp_err *err)
 {

@@ -1,5 +1,5 @@
-/* Orders of compute ops: one array of ops per order, rank after rank; the tokens of PyTorch's
- * schedules are printed and parsed here. */
+/* Orders of compute ops, which are one array of ops, rank after rank. Also prints and parses the
+ * tokens of PyTorch's schedule files. */
 #include "sim/order/order.h"
 
 #include "sim/base/alloc.h"
@@ -64,8 +64,8 @@ void pp_order_free(pp_order **order)
     *order = NULL;
 }
 
-/* While an order is filled, rank_begin[ranks] is the count of ops and rank_begin[rank + 1] its
- * last rank's end. */
+/* While an order is filled, rank_begin[ranks] is the number of ops and rank_begin[rank + 1] the end
+ * of the last rank so far. */
 void pp_order_add(pp_order *order, uint32_t rank, pp_op_kind kind, uint32_t stage,
                   uint32_t microbatch)
 {
@@ -90,7 +90,7 @@ const char *pp_op_print(pp_op op, char *buffer, size_t size)
     return buffer;
 }
 
-/* Decimal digits without sign or leading zeros; advances *text. */
+/* Parses decimal digits without sign or leading zeros and advances *text. */
 static bool parse_number(const char **text, const char *end, uint32_t limit, uint32_t *out)
 {
     const char *c = *text;

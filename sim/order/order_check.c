@@ -1,4 +1,5 @@
-/* Is an order complete, and does every rank keep its own dependencies? */
+/* Checks that an order is complete and that every rank respects its own dependencies, in one pass
+ * over the ops. Deadlocks between ranks are found later, by sorting the program topologically. */
 #include "sim/order/order_check.h"
 
 #include "sim/base/alloc.h"
@@ -14,7 +15,7 @@ static void free_bytes(uint8_t **bytes)
     free(*bytes);
 }
 
-/* Why `op` may not come now, or NULL. seen: of its stage and microbatch. */
+/* Why `op` is not allowed at this place, or NULL. seen: earlier ops of its stage and microbatch. */
 static const char *objection(pp_op op, uint8_t seen)
 {
     if (seen & (1 << op.kind))
@@ -63,7 +64,7 @@ static pp_status check_rank(const pp_order *order, uint32_t rank, uint8_t *seen,
     return PP_OK;
 }
 
-/* Forwards alone are an evaluation; then only they are asked for. */
+/* Checks that no op is missing. An order of forwards only is an evaluation and needs no others. */
 static pp_status check_complete(const pp_order *order, const uint8_t *seen, const char *file,
                                 pp_err *err)
 {
@@ -90,7 +91,7 @@ static pp_status check_complete(const pp_order *order, const uint8_t *seen, cons
     return PP_OK;
 }
 
-/* A few ops that claim millions of microbatches are refused before memory is taken for them. */
+/* Refuses a few ops that claim millions of microbatches before memory is allocated for them. */
 static pp_status check_size(const pp_order *order, const char *file, pp_err *err)
 {
     uint64_t pairs = (uint64_t)order->stages * order->microbatches;

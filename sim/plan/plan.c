@@ -1,5 +1,5 @@
-/* What a plan means: its orders are lowered by its framework, timed, and reported, one replica
- * after the other. */
+/* Simulates plans: lowers the order of each replica by the plan's framework, simulates the program,
+ * and makes the report of the slowest replica. */
 #include "sim/plan/plan.h"
 
 #include "sim/analysis/period.h"
@@ -135,7 +135,7 @@ pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program, con
         (status = note_sharing(plan, report, err)) ||
         (status = pp_report_add_worst(report, program, timeline, PP_WORST_DEFAULT, err)))
         return status;
-    /* shared links are not (max, +) linear: no period */
+    /* steps with shared links are not linear in (max, +), so that they have no period */
     if (!plan->step_sync && pp_sharing_is_on(&plan->sharing) &&
         (status = pp_notes_add(&report->assumptions, err, "period",
                                "not known where transfers share a NIC or slow compute down")))
@@ -149,7 +149,7 @@ pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program, con
     report->seed = plan->seed;
     *timeline_out = timeline;
     *report_out = report;
-    timeline = NULL; /* the caller's now, as is the report */
+    timeline = NULL; /* the caller owns it now, and the report */
     report = NULL;
     return PP_OK;
 }

@@ -1,5 +1,4 @@
-/* Reads the parts of a plan file that say what is computed: partition, microbatches, and how much
- * of them is recomputed. */
+/* Reads the data of a plan file: partition, microbatches, and what is recomputed. */
 #include "sim/plan/plan_data_read.h"
 
 #include "sim/base/alloc.h"
@@ -12,7 +11,7 @@
 
 enum { LAYERS_MOST = 1 << 20 };
 
-/* count: pp x vpp. */
+/* Reads the array `key` of all stages. count: pp x vpp. */
 static pp_status get_stages(const pp_json_at *at, const char *key, size_t count,
                             pp_json_at *list_out, pp_err *err)
 {
@@ -33,7 +32,7 @@ static pp_status read_layers(const pp_json_at *list, size_t s, int64_t most, int
     return status ? status : pp_json_read_int(&item, 0, most, layers_out, err);
 }
 
-/* What each stage recomputes of its layers, where the plan says so stage by stage. member: of
+/* Reads how many layers each stage recomputes, if the plan has such a list. member: offset in
  * pp_stage. */
 static pp_status read_recomputed(const pp_json_at *at, const pp_plan *plan, const char *key,
                                  size_t member, size_t count, pp_err *err)
@@ -78,7 +77,7 @@ pp_status pp_plan_read_partition(const pp_json_at *root, pp_plan *plan, pp_err *
             return status;
         total += n;
     }
-    for (const char *c = text; *c; c++) /* the modules are what the layout says they are */
+    for (const char *c = text; *c; c++) /* the layout decides the number of MTP modules */
         mtp += *c == 'm' ? (c[1] == '*' ? strtol(c + 2, NULL, 10) : 1) : 0;
     pp_stage *stages = NULL;
     uint32_t found = 0;
@@ -145,7 +144,7 @@ static pp_status read_microbatch(const pp_json_at *item, pp_workload *workload, 
     return PP_OK;
 }
 
-/* One list, or one per data-parallel replica, all equally long. */
+/* There is one list, or one per data-parallel replica, all equally long. */
 pp_status pp_plan_read_microbatches(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
     pp_workload *workload = &plan->workload;
@@ -200,7 +199,7 @@ pp_status pp_plan_read_microbatches(const pp_json_at *root, pp_plan *plan, pp_er
     return PP_OK;
 }
 
-/* What the stages recompute of one microbatch. of: [stages] */
+/* Reads what the stages recompute for one microbatch. of: [stages]. */
 static pp_status read_column(const pp_json_at *at, const pp_plan *plan, uint32_t stages,
                              pp_recomputed *of, pp_err *err)
 {
@@ -223,8 +222,8 @@ static pp_status read_column(const pp_json_at *at, const pp_plan *plan, uint32_t
     return status;
 }
 
-/* Of all microbatches of a replica. capacity: of plan->recomputed.of, which grows by what was read:
- * a short file cannot ask for much memory. */
+/* Reads what is recomputed for all microbatches of a replica. capacity: of plan->recomputed.of,
+ * which grows with what was read, so that a short file cannot request much memory. */
 static pp_status read_columns(const pp_json_at *list, pp_plan *plan, uint32_t replica,
                               size_t *capacity, pp_err *err)
 {
@@ -248,7 +247,7 @@ static pp_status read_columns(const pp_json_at *list, pp_plan *plan, uint32_t re
     return status;
 }
 
-/* One list, or one per replica, whichever the microbatches have. */
+/* There is one list, or one per replica, as for the microbatches. */
 pp_status pp_plan_read_recomputed(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
     const pp_workload *workload = &plan->workload;

@@ -1,4 +1,4 @@
-/* Values of the plan file that may be null. */
+/* Reads values of the plan file that may be null. */
 #include "sim/plan/plan_json_values.h"
 
 pp_status pp_plan_read_name(const pp_json_at *object, const char *key, char *buffer, size_t size,

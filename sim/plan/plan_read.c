@@ -1,5 +1,5 @@
-/* Reads a plan file: settings, data, orders, costs, and what of its prediction is kept. Unknown and
- * duplicate keys are refused, with the JSON pointer. */
+/* Reads a plan file: settings, data, orders, costs, and the part of its prediction that is kept.
+ * Fails with the JSON Pointer of the first value that is unknown, missing or inconsistent. */
 #include "sim/plan/plan_read.h"
 
 #include "sim/analysis/uncertainty_json.h"
@@ -177,7 +177,7 @@ static pp_status read_order(const pp_json_at *at, pp_plan *plan, const char *fil
     return PP_OK;
 }
 
-/* How many objects stand at `key`: 1 for an object, or the length of an array. */
+/* Counts the objects of a value: 1 for an object, or the length of an array. */
 static pp_status count_replicas(const pp_json_at *at, const pp_plan *plan, uint32_t *count_out,
                                 pp_err *err)
 {
@@ -312,7 +312,7 @@ static pp_status read_provenance(const pp_json_at *root, pp_plan *plan, pp_err *
     return plan->command ? PP_OK : pp_err_nomem(err);
 }
 
-/* What the plan alone cannot make anew. */
+/* Reads the part of the prediction that cannot be computed from the plan. */
 static pp_status read_prediction(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
     pp_json_at at;
@@ -332,7 +332,7 @@ static pp_status read_prediction(const pp_json_at *root, pp_plan *plan, pp_err *
                            err);
 }
 
-/* The placement is what the rows say; the key must agree with it. */
+/* The rows of the schedule decide the placement; the key must agree with it. */
 static pp_status check_placement(const pp_json_at *root, const pp_plan *plan, pp_err *err)
 {
     pp_json_at at;

@@ -1,4 +1,4 @@
-/* Reads the settings of a plan file. Words become enums and handles here, and nowhere else. */
+/* Reads the settings of a plan file. Only this file turns their names into enums and handles. */
 #include "sim/plan/plan_settings_read.h"
 
 #include "sim/framework/registry.h"
@@ -60,7 +60,7 @@ static pp_status read_hosts(const pp_json_at *root, pp_plan *plan, pp_err *err)
     return status;
 }
 
-/* The place of `key`, with what is wrong there. */
+/* Reports the error `why` at the place of `key`. */
 static pp_status refuse(const pp_json_at *root, const char *key, const pp_err *why, pp_err *err)
 {
     pp_json_at at;
@@ -68,7 +68,7 @@ static pp_status refuse(const pp_json_at *root, const char *key, const pp_err *w
     return status ? status : pp_json_fail(&at, err, "%s", why->text);
 }
 
-/* Names are refused where they stand. */
+/* Reads the buffer policies; an error is at the place of the wrong name. */
 static pp_status read_buffers(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
     static const char *const keys[] = { "recv_buffers", "send_buffers", "return_outputs" };

@@ -1,4 +1,4 @@
-/* Writes a plan file. */
+/* Writes a plan file. Quantities that are not known are null. */
 #include "sim/plan/plan_write.h"
 
 #include "sim/analysis/report_json.h"
@@ -110,7 +110,7 @@ static pp_json *write_microbatches(const pp_workload *workload, pp_json_build *b
     return lists;
 }
 
-/* What the stages recompute of one microbatch. */
+/* Writes what the stages recompute for one microbatch. */
 static pp_json *write_column(const pp_recomputed *of, uint32_t stages, pp_json_build *build)
 {
     pp_json *full = pp_json_new_array(build);

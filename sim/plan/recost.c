@@ -24,7 +24,7 @@ static pp_status check(const pp_cost_context *context, const pp_plan *plan, pp_e
                       context->model->name, (long long)context->model->layers, (long long)layers);
 }
 
-/* Where shapes are padded, costs are those of the padded data. */
+/* Computes the costs; with padding, those of the padded data. */
 static pp_status build(const pp_cost_context *context, const pp_plan *plan, pp_costs **costs_out,
                        pp_err *err)
 {

@@ -1,4 +1,4 @@
-/* Names of the buffer policies, and settings that override those of a framework. */
+/* Names of the buffer policies, and parsing of settings that override those of a framework. */
 #include "sim/program/buffers.h"
 
 #include "sim/base/field.h"

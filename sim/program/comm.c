@@ -103,8 +103,8 @@ pp_status pp_comm_settings_parse(const char *comm, const char *lanes, pp_comm_se
     return status;
 }
 
-/* An eager limit is printed in the largest unit of which it is a multiple, without kB: few limits
- * are so small, and those that are come from sizes of messages, which are counted in bytes. */
+/* An eager limit is printed in the largest unit that divides it. kB is not used, since limits that
+ * small usually come from sizes of messages, which are in bytes. */
 const char *pp_comm_mode_print(const pp_comm_settings *settings, char *buffer, size_t size)
 {
     static const struct {
@@ -148,7 +148,7 @@ void pp_comm_free(pp_comm **comm)
     *comm = NULL;
 }
 
-/* Steps of one rank while they are collected. */
+/* The steps of one rank while they are collected. */
 typedef struct step_list {
     pp_step *step;
     size_t count, capacity;
@@ -160,14 +160,14 @@ struct pp_comm_builder {
     step_list *list; /* [ranks] */
     pp_group *group;
     size_t group_count, group_capacity;
-    pp_transfer *transfer; /* in the order of adding */
+    pp_transfer *transfer; /* in the order in which they were added */
     size_t transfer_count, transfer_capacity;
-    bool mixed;     /* transfers of several groups were added in turn */
-    bool overtakes; /* a rank posts a group that it opened before the last one posted */
+    bool mixed;     /* transfers of several groups were added alternately */
+    bool overtakes; /* a rank posted a group that it had opened before the previously posted one */
     bool failed;
 };
 
-/* Most frameworks send and receive about once per op. */
+/* Allocates for one send and one receive per op, which most frameworks need. */
 static pp_status reserve(pp_comm_builder *b, pp_err *err)
 {
     const pp_program *program = b->program;
@@ -221,7 +221,7 @@ void pp_comm_builder_free(pp_comm_builder **builder)
     *builder = NULL;
 }
 
-/* Room for one more element; false, and failed, when there is none. */
+/* Makes room for one more element. Returns false and sets `failed` if that is not possible. */
 static bool grow_one(pp_comm_builder *b, void **array, size_t *capacity, size_t count, size_t size)
 {
     b->failed = b->failed || pp_reserve(array, capacity, count + 1, size, NULL) != PP_OK;
@@ -273,11 +273,11 @@ uint32_t pp_comm_open(pp_comm_builder *b, uint32_t rank)
     return (uint32_t)b->group_count++;
 }
 
-/* The rank at the other end; that of the stage itself where there is none. */
+/* The rank at the other end, or that of the stage itself if there is none. */
 static uint32_t peer_of(const pp_program *program, pp_transfer_kind kind, uint32_t stage,
                         uint32_t microbatch)
 {
-    bool next = kinds[kind].sends == kinds[kind].forward; /* stage + 1, otherwise stage - 1 */
+    bool next = kinds[kind].sends == kinds[kind].forward; /* else the previous stage */
     uint32_t other = next ? stage + 1 : stage - 1;
     return pp_program_stage_rank(program, other < program->stages ? other : stage, microbatch);
 }
@@ -343,7 +343,7 @@ static void number_groups(const pp_comm_builder *b, pp_group *group)
     }
 }
 
-/* Groups keep their numbers; their transfers come to stand together, in order of adding. */
+/* Sorts transfers by group, in the order in which they were added. Groups keep their numbers. */
 static pp_status sort_transfers(pp_comm_builder *b, pp_comm *comm, pp_err *err)
 {
     number_groups(b, b->group);
@@ -358,7 +358,7 @@ static pp_status sort_transfers(pp_comm_builder *b, pp_comm *comm, pp_err *err)
             comm->transfer[group->first + group->count++] = b->transfer[t];
         }
     } else {
-        comm->transfer = b->transfer; /* the program's now, as are the groups */
+        comm->transfer = b->transfer; /* the program owns it now, and the groups */
         b->transfer = NULL;
     }
     comm->group = b->group;
@@ -386,8 +386,9 @@ static pp_status join_steps(const pp_comm_builder *b, pp_comm *comm, pp_err *err
     return PP_OK;
 }
 
-/* Transfers of one ordered pair of ranks that wait for their partners, all sends or all receives,
- * first posted first; each one's match is the next until it has been met. */
+/* The transfers of one directed edge that wait for their partners: either all sends or all
+ * receives, in the order in which they were posted. While a transfer waits, its `match` is the next
+ * one. */
 typedef struct queue {
     uint32_t head, tail; /* PP_NO_SOURCE: empty */
 } queue;
@@ -404,12 +405,12 @@ static bool same_tensor(const pp_transfer *send, const pp_transfer *receive)
 
 typedef struct matcher {
     pp_comm *comm;
-    queue *waiting; /* [edges], edge found by edge */
+    queue *waiting; /* [edges] */
     uint32_t ranks;
-    uint32_t *edge; /* [ranks * ranks]: from sender to receiver; 0: not used */
+    uint32_t *edge; /* [ranks * ranks]: 1 + the edge from a sender to a receiver; 0: not used */
 } matcher;
 
-/* Is there a transfer at the other end with the same tensor? */
+/* Returns true if there is a transfer at the other end with the same tensor. */
 static bool has_partner(const pp_comm *comm, const pp_transfer *own)
 {
     bool sends = kinds[own->kind].sends;
@@ -483,7 +484,7 @@ static pp_status report_unmatched(const matcher *m, pp_err *err)
     return PP_OK;
 }
 
-/* In the order in which every rank posts. */
+/* Matches transfers in the order in which every rank posts. */
 static pp_status match_by_steps(const matcher *m, pp_err *err)
 {
     const pp_comm *comm = m->comm;
@@ -500,7 +501,8 @@ static pp_status match_by_steps(const matcher *m, pp_err *err)
     return PP_OK;
 }
 
-/* The same where ranks post in the order of their groups: transfers as they stand in memory. */
+/* Does the same for ranks that post groups in the order of their numbers, which is the order of
+ * transfers in memory. */
 static pp_status match_by_groups(const matcher *m, pp_err *err)
 {
     for (uint32_t t = 0; t < m->comm->transfer_count; t++) {
@@ -511,7 +513,7 @@ static pp_status match_by_groups(const matcher *m, pp_err *err)
     return PP_OK;
 }
 
-/* Those that still wait have no match. */
+/* Sets the transfers that still wait to have no match. */
 static void part_unmatched(const matcher *m, uint32_t edges)
 {
     for (uint32_t e = 0; e < edges; e++) {
@@ -558,7 +560,7 @@ pp_status pp_comm_match(pp_comm *comm, uint32_t ranks, bool partial, pp_err *err
     return match_all(comm, ranks, false, partial, err);
 }
 
-/* Which receive each compute op waits for: that of its own stage, microbatch and direction. */
+/* Finds the receive that each compute op waits for: that of its stage, microbatch and direction. */
 static pp_status find_needs(const pp_program *program, pp_comm *comm, pp_err *err)
 {
     size_t m = program->microbatches;

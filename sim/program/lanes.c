@@ -1,6 +1,6 @@
 /* Divides the groups of every rank into entries of lanes and links the entries of a lane in the
- * order in which the rank posts them. Linear in the transfers, but for groups, whose few members
- * are compared pairwise. */
+ * order in which the rank posts them. Linear in the transfers, except that the few members of a
+ * group are compared pairwise. */
 #include "sim/program/lanes.h"
 
 #include "sim/base/alloc.h"
@@ -16,7 +16,7 @@ void pp_comm_lanes_free(pp_comm_lanes *lanes)
     free(lanes->group);
 }
 
-/* The lane of a transfer among those of its rank: less than 2 * ranks. */
+/* The index of a transfer's lane among those of its rank, < 2 * ranks. */
 static uint32_t lane_of(const pp_comm *comm, uint32_t ranks, const pp_transfer *t)
 {
     uint32_t sends = pp_transfer_sends((pp_transfer_kind)t->kind);
@@ -33,7 +33,7 @@ static uint32_t lane_of(const pp_comm *comm, uint32_t ranks, const pp_transfer *
     return t->peer + sends * ranks;
 }
 
-/* Splits group g into entries; its transfers are few, so lanes are found by looking. */
+/* Divides group g into entries. Lanes are searched linearly, since its transfers are few. */
 static void make_entries(const pp_comm *comm, uint32_t ranks, uint32_t g, pp_comm_lanes *l)
 {
     const pp_group *group = &comm->group[g];
@@ -65,12 +65,12 @@ static void make_entries(const pp_comm *comm, uint32_t ranks, uint32_t g, pp_com
     state->count = state->left = (uint32_t)l->entry_count - state->first;
 }
 
-/* The latest entry of a lane, and the rank whose lane it was. */
+/* The last entry of a lane so far, and the rank whose lane it is. */
 typedef struct latest {
     uint32_t entry, rank;
 } latest;
 
-/* Lanes keep the order in which their rank posts. last: [2 * ranks]. */
+/* Links the lanes of a rank in the order of its posts. last: [2 * ranks], reused for all ranks. */
 static void chain_rank(const pp_comm *comm, uint32_t rank, pp_comm_lanes *l, latest *last)
 {
     for (size_t s = comm->step_begin[rank]; s < comm->step_begin[rank + 1]; s++) {
@@ -93,7 +93,7 @@ static pp_status chain_lanes(const pp_comm *comm, uint32_t ranks, pp_comm_lanes 
     latest *last = pp_alloc_array(2 * (size_t)ranks, sizeof *last);
     if (!last)
         return pp_err_nomem(err);
-    memset(last, 0xff, 2 * (size_t)ranks * sizeof *last); /* of no rank */
+    memset(last, 0xff, 2 * (size_t)ranks * sizeof *last); /* no rank */
     for (uint32_t rank = 0; rank < ranks; rank++)
         chain_rank(comm, rank, l, last);
     free(last);

@@ -1,4 +1,4 @@
-/* Checks of overlapped pairs against their costs; linear in the program. */
+/* Checks overlapped pairs against their costs. Linear in the program. */
 #include "sim/program/pairs.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/* Programs without communication: the ops of an order, each with the one whose result it needs.
- * Linear in the ops. */
+/* Makes programs without communication: finds, for each op of an order, the op whose result it
+ * needs. Linear in the ops. */
 #include "sim/program/program.h"
 
 #include "sim/base/alloc.h"
@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One block: the program, then its columns, widest first. */
+/* Allocates one block with the program and then its arrays, those with the widest elements first.
+ */
 static pp_program *allocate(const pp_order *order, size_t count)
 {
     size_t begins = ((size_t)order->ranks + 1) * sizeof(size_t);
@@ -36,8 +37,8 @@ static pp_program *allocate(const pp_order *order, size_t count)
     return program;
 }
 
-/* Where F and where the backward that sends the gradient on (I or B) of each stage and microbatch
- * stand: [stages][microbatches] each. */
+/* Finds the instructions of F, and of the backward that computes the gradient of the input (I or
+ * B), for each stage and microbatch: [stages][microbatches] each. */
 static void locate(const pp_program *program, uint32_t *forward, uint32_t *backward)
 {
     size_t m = program->microbatches;
@@ -62,7 +63,7 @@ pp_status pp_program_from_order(const pp_order *order, pp_program **program_out,
         free(program);
         return pp_err_nomem(err);
     }
-    memset(places, 0xff, 2 * m * order->stages * sizeof *places); /* PP_NO_SOURCE: an excerpt */
+    memset(places, 0xff, 2 * m * order->stages * sizeof *places); /* PP_NO_SOURCE, for excerpts */
     const uint32_t *forward = places;
     const uint32_t *backward = places + m * order->stages;
     locate(program, places, places + m * order->stages);

@@ -1,4 +1,4 @@
-/* Timelines in one block of memory. */
+/* Allocates timelines, each part in one block of memory. */
 #include "sim/program/timeline.h"
 
 #include "sim/base/alloc.h"
@@ -16,7 +16,7 @@ const char *pp_idle_key(pp_idle_cause cause)
     return keys[cause];
 }
 
-/* One block. steps: 0 where their clocks are not kept. NULL: no memory. */
+/* Allocates one block. steps: 0 if their clocks are not kept. Returns NULL without memory. */
 static pp_comm_timeline *new_comm(size_t transfers, uint32_t ranks, size_t steps)
 {
     size_t idle = (size_t)ranks * PP_IDLE_COUNT;

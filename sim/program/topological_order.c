@@ -1,7 +1,6 @@
-/* A topological order by passes over the ranks: each pass runs every rank until an instruction
- * needs one that has not been reached. A pass that reaches nothing new proves a deadlock, whose
- * circle of ranks is reported. Every instruction is reached once; a rank is looked at once per
- * pass. */
+/* Sorts topologically by passes over the ranks. A pass advances every rank until an instruction
+ * needs one that has not been sorted; a pass without progress proves a deadlock, whose circle of
+ * ranks is reported. Every instruction is sorted once, and every rank is examined once per pass. */
 #include "sim/program/topological_order.h"
 
 #include "sim/base/alloc.h"
@@ -24,7 +23,7 @@ static uint32_t rank_of(const pp_program *program, size_t i)
 }
 
 /* Advances `rank` until an instruction needs one that has not been sorted. mirrored: some
- * microbatches run on mirrored ranks; a constant, so that the others do not pay for the question.
+ * microbatches run on mirrored ranks; callers pass a constant, so that other programs need no test.
  */
 static inline __attribute__((always_inline)) void advance_rank(sorter *s, bool mirrored,
                                                                uint32_t rank)
@@ -44,8 +43,8 @@ static inline __attribute__((always_inline)) void advance_rank(sorter *s, bool m
     s->next[rank] = i;
 }
 
-/* Every unfinished rank waits for one instruction; following "waits for" must run into a circle.
- * Names its members. */
+/* Reports the members of a circle. Every unfinished rank waits for one instruction, so that
+ * following "waits for" must lead to a circle. */
 static pp_status report_deadlock(const sorter *s, pp_err *err)
 {
     const pp_program *program = s->program;

@@ -1,5 +1,5 @@
-/* Looks up what a transfer takes and carries in the costs, and divides it among the tensors of a
- * boundary. */
+/* Looks up the duration and the bytes of a transfer in the costs, and divides them among the
+ * tensors of a boundary. */
 #include "sim/program/transfer_costs.h"
 
 pp_ns pp_arrival_latency(const pp_program *program, const pp_costs *costs, pp_op op)
@@ -53,7 +53,7 @@ int64_t pp_comm_bytes(const pp_comm *comm, const pp_costs *costs, const pp_trans
 {
     if (pp_transfer_is_shape((pp_transfer_kind)t->kind))
         return comm->shape_bytes[t->part];
-    bool downward = t->kind == PP_RECV_F || t->kind == PP_SEND_B; /* boundary below the stage */
+    bool downward = t->kind == PP_RECV_F || t->kind == PP_SEND_B; /* the previous boundary */
     uint32_t stage = downward && t->stage ? t->stage - 1u : t->stage;
     int64_t bytes =
         costs->has_memory ? costs->message_bytes[pp_cost_index(costs, stage, t->microbatch)] : 0;
@@ -66,12 +66,12 @@ bool pp_comm_is_buffered(const pp_comm *comm, const pp_costs *costs, const pp_tr
         return false;
     pp_transfer largest = *t;
     if (comm->parts_grouped && !pp_transfer_is_shape((pp_transfer_kind)t->kind))
-        largest.part = 0; /* a group is done as a unit */
+        largest.part = 0; /* a group ends as a unit */
     int64_t bytes = pp_comm_bytes(comm, costs, &largest);
     return (bytes ? bytes : 1) <= comm->semantics.eager_bytes;
 }
 
-/* The first tensor of t's boundary that is buffered as t is: sizes fall. */
+/* The first tensor of t's boundary that is buffered if t is; sizes decrease. */
 static uint8_t first_buffered(const pp_comm *comm, const pp_costs *costs, const pp_transfer *t)
 {
     pp_transfer first = *t;
@@ -80,9 +80,9 @@ static uint8_t first_buffered(const pp_comm *comm, const pp_costs *costs, const 
     return first.part;
 }
 
-/* Of several tensors each pays the fixed part of a transfer; those of one group follow each other
- * to their peer and pay it together (NCCL, p2p.rst). Buffered ones leave together and follow each
- * other as well; what was waited for is through before they leave. */
+/* Each of several tensors has the fixed part of a transfer, except that those of one group follow
+ * each other to their peer and have it once (NCCL, p2p.rst). Buffered ones are sent together and
+ * follow each other, too; those that were waited for have arrived before. */
 pp_ns pp_comm_ns(const pp_comm *comm, const pp_costs *costs, const pp_transfer *t)
 {
     pp_ns fixed_ns = comm->semantics.shape_message_ns;
@@ -92,7 +92,7 @@ pp_ns pp_comm_ns(const pp_comm *comm, const pp_costs *costs, const pp_transfer *
     if (comm->parts < 2)
         return whole_ns;
     fixed_ns = fixed_ns < whole_ns ? fixed_ns : whole_ns;
-    uint8_t first = t->part; /* whose start all of them count from */
+    uint8_t first = t->part; /* the tensor from whose start all are timed */
     if (comm->parts_grouped)
         first = 0;
     else if (pp_comm_is_buffered(comm, costs, t))

@@ -1,5 +1,5 @@
-/* DualPipe (DeepSeek-AI DualPipe, dualpipe.py): the first half of the microbatches enters at rank
- * 0, the second half at the last rank, so that every stage lives on two ranks. */
+/* DualPipe (DeepSeek-AI DualPipe, dualpipe.py): the first half of the microbatches enters at rank 0
+ * and the second half at the last rank, so that every stage is on two ranks. */
 #include "sim/base/field.h"
 #include "sim/schedule/builders/dual.h"
 #include "sim/schedule/schedule.h"

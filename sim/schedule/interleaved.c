@@ -1,9 +1,8 @@
-/* Interleaved 1F1B (Narayanan 2021, section 2.2): rank r holds stages r, r + p, r + 2p, ...
- *
- * Forward k runs chunk and microbatch of row k of a table: for each group of N microbatches, for
- * each chunk, for each microbatch of the group. Backward k takes the same row with the chunks in
- * reverse. Warm-up: 2 (p - 1 - r) + (v - 1) N forwards (Megatron-LM schedules.py; the same as
- * PyTorch's ScheduleInterleaved1F1B). */
+/* Interleaved 1F1B (Narayanan et al. 2021, arXiv 2104.04473, section 2.2): rank r holds stages r, r
+ * + p, r + 2p, ... Forward k runs the chunk and the microbatch of row k of a table, which lists for
+ * each group of N microbatches, for each chunk, the microbatches of the group. Backward k uses the
+ * same row with the chunks in reverse. The warm-up has 2 (p - 1 - r) + (v - 1) N forwards
+ * (Megatron-LM schedules.py; PyTorch's ScheduleInterleaved1F1B is the same). */
 #include "sim/base/field.h"
 #include "sim/schedule/builders/rounds.h"
 #include "sim/schedule/schedule.h"
@@ -19,14 +18,14 @@ typedef struct slot {
 static slot table_row(uint64_t k, const pp_schedule_params *params, uint32_t group)
 {
     uint32_t v = params->chunks;
-    uint64_t first = k / ((uint64_t)group * v) * group; /* microbatch that opens the group */
+    uint64_t first = k / ((uint64_t)group * v) * group; /* the first microbatch of the group */
     uint64_t size = params->microbatches - first < group ? params->microbatches - first : group;
     uint64_t inside = k - first * v;
     return (slot){ .chunk = (uint32_t)(inside / size),
                    .microbatch = (uint32_t)(first + inside % size) };
 }
 
-/* Megatron's rule: p <= N <= m, and the last group, m mod N, is 0 or at least p. */
+/* Checks Megatron's rule: p <= N <= m, and the last group, m mod N, is 0 or at least p. */
 static pp_status check_group(uint32_t p, uint32_t m, uint32_t group, pp_err *err)
 {
     if (group >= p && group <= m && (m % group == 0 || m % group >= p))

@@ -1,6 +1,6 @@
-/* PyTorch ScheduleInterleavedZeroBubble: interleaved 1F1B with the backward split. Warm-up:
- * p - 1 - r + (v - 1) g forwards, g microbatches per group; the W of the n-th I comes when r more
- * I's have been run. */
+/* PyTorch's ScheduleInterleavedZeroBubble: interleaved 1F1B with the backward split into I and W.
+ * With g microbatches per group, the warm-up has p - 1 - r + (v - 1) g forwards; the W of the n-th
+ * I runs after r more I's. */
 #include "sim/schedule/builders/rounds.h"
 #include "sim/schedule/schedule.h"
 

@@ -1,6 +1,6 @@
 /* 1F1B-V (sail-sg zero-bubble, 1f1bv): a pattern of period 6 in which a fused backward takes two
- * slots, I and W, and whose ops are then pulled ahead as far as the pattern's peak memory allows.
- * a: stage r, b: stage 2p - 1 - r of rank r. */
+ * slots, I and W. Its ops are then moved ahead as far as the pattern's peak memory allows. Chunk a
+ * of rank r is stage r, chunk b is stage 2p - 1 - r. */
 #include "sim/base/alloc.h"
 #include "sim/schedule/builders/slots.h"
 #include "sim/schedule/schedule.h"
@@ -13,7 +13,7 @@ typedef struct pattern {
     pp_slots *slots;
     int32_t *held; /* [ranks][length]: activations after a slot */
     int32_t peak;
-    uint32_t *residue; /* [ranks][PP_SLOT_TYPES]: of the slots, modulo PERIOD */
+    uint32_t *residue; /* [ranks][PP_SLOT_TYPES]: slots modulo PERIOD */
 } pattern;
 
 static void free_pattern(pattern *p)
@@ -28,7 +28,7 @@ static uint32_t *residue_of(const pattern *p, uint32_t r, uint32_t type)
     return &p->residue[(size_t)r * PP_SLOT_TYPES + type];
 }
 
-/* Where each op would stand if the first microbatch never waited. */
+/* Finds the slots that ops would have if the first microbatch never waited, modulo PERIOD. */
 static void find_residues(pattern *p)
 {
     uint32_t ranks = p->slots->ranks;
@@ -105,7 +105,8 @@ static void measure(pattern *p)
     }
 }
 
-/* The op that feeds `op` of rank r, and its rank; NONE for the first op of a microbatch. */
+/* The op that computes the input of `op` of rank r, and its rank; NONE for the first op of a
+ * microbatch. */
 static uint32_t feeder(const pattern *p, uint32_t r, uint32_t op, uint32_t *rank_out)
 {
     uint32_t m = p->slots->microbatches;
@@ -121,7 +122,7 @@ static uint32_t feeder(const pattern *p, uint32_t r, uint32_t op, uint32_t *rank
     case PP_SLOT_IB:
         *rank_out = r > 0 ? r - 1 : r;
         return r > 0 ? op + 2 * m : op - m;
-    case PP_SLOT_IA: /* W of a on the next rank, of b on the last */
+    case PP_SLOT_IA: /* after W of a on the next rank, or of b on the last rank */
         *rank_out = r < last ? r + 1 : r;
         return r < last ? op + 2 * m : op + m;
     default:
@@ -135,7 +136,7 @@ static void shift_held(const pattern *p, uint32_t r, uint32_t from, uint32_t to,
         held_of(p, r)[t] += change;
 }
 
-/* Forwards come ahead only while the memory stays below the peak. */
+/* Forwards move ahead only as long as the memory stays below the peak. */
 static uint32_t forward_slot(const pattern *p, uint32_t r, uint32_t lowest, uint32_t own)
 {
     uint32_t at = own;
@@ -156,7 +157,7 @@ static void pull(const pattern *p, uint32_t r, uint32_t own)
     uint32_t at = from == NONE ? 0 : *pp_slots_slot(slots, from_rank, from) + 1;
     if ((op - 1) % slots->microbatches > 0 && at < *pp_slots_slot(slots, r, op - 1) + 1)
         at = *pp_slots_slot(slots, r, op - 1) + 1;
-    bool pair = type == PP_SLOT_IB || type == PP_SLOT_IA; /* its W shall follow at once */
+    bool pair = type == PP_SLOT_IB || type == PP_SLOT_IA; /* its W must follow at once */
     while (at < own && (*pp_slots_cell(slots, r, at) || (pair && *pp_slots_cell(slots, r, at + 1))))
         at++;
     if (type <= PP_SLOT_FB && at < own)

@@ -1,6 +1,6 @@
-/* ZB-H1 (Qi 2024, arXiv 2401.10241, section 2): the order of 1F1B with the backward split. While
- * forwards are left, rank r keeps r W's open; from then on one W follows every I. Its memory is
- * that of 1F1B. */
+/* ZB-H1 (Qi et al. 2024, arXiv 2401.10241, section 2): the order of 1F1B with the backward split
+ * into I and W. As long as there are forwards, rank r keeps r W's open; then one W follows every I.
+ * It needs the memory of 1F1B. */
 #include "sim/schedule/builders/fill.h"
 #include "sim/schedule/schedule.h"
 

@@ -1,5 +1,6 @@
-/* ZB-H2 (Qi 2024, arXiv 2401.10241, section 2): 2 (p - r) - 1 forwards before the first backward
- * of rank r, then 2r W's stay open until all I's are run. Holds up to 2p - 1 activations. */
+/* ZB-H2 (Qi et al. 2024, arXiv 2401.10241, section 2): rank r runs 2 (p - r) - 1 forwards before
+ * its first backward, and then keeps 2r W's open until all I's have run. It holds up to 2p - 1
+ * activations. */
 #include "sim/schedule/builders/fill.h"
 #include "sim/schedule/schedule.h"
 

@@ -1,11 +1,12 @@
-/* PyTorch ScheduleZBVZeroBubble, a closed form: made for max(m, 2p - 1) microbatches, of which
- * those from m on are left out. a: stage r, b: stage 2p - 1 - r of rank r. */
+/* PyTorch's ScheduleZBVZeroBubble, which is a closed form: it is built for max(m, 2p - 1)
+ * microbatches, and those from m on are omitted. Chunk a of rank r is stage r, chunk b is stage 2p
+ * - 1 - r. */
 #include "sim/schedule/schedule.h"
 
 typedef struct filling {
     pp_order *order;
     uint32_t rank;
-    uint32_t next[PP_OP_KIND_COUNT][2]; /* microbatch of the next op, by chunk */
+    uint32_t next[PP_OP_KIND_COUNT][2]; /* [kind][chunk]: microbatch of the next op */
 } filling;
 
 enum { A, B };
@@ -24,7 +25,7 @@ static void add_backward(filling *f, int chunk)
     add(f, PP_OP_W, chunk);
 }
 
-/* n: microbatches. */
+/* Fills one rank for n microbatches. */
 static void fill_rank(filling *f, uint32_t p, uint32_t n)
 {
     uint32_t r = f->rank;

@@ -1,6 +1,6 @@
-/* ZB-V placed greedily by the durations (Qi 2024, arXiv 2405.15362; sail-sg zero-bubble,
- * zbv_greedy). a: stage r, b: stage 2p - 1 - r of rank r; memory limit 2p forward activations of
- * one stage. */
+/* ZB-V, placed greedily by the durations of ops (Qi et al. 2024, arXiv 2405.15362; sail-sg
+ * zero-bubble, zbv_greedy). Chunk a of rank r is stage r, chunk b is stage 2p - 1 - r. The memory
+ * limit is 2p forward activations of one stage. */
 #include "sim/base/alloc.h"
 #include "sim/schedule/builders/greedy.h"
 #include "sim/schedule/schedule.h"
@@ -13,7 +13,7 @@ enum { A, B };
 typedef struct zbv {
     pp_greedy *g;
     uint32_t p, m;
-    pp_ns *target_ns; /* [p]: idle times of the attempt before; -1 in the first */
+    pp_ns *target_ns; /* [p]: idle times of the previous attempt; -1 in the first one */
     pp_ns worst_target_ns;
     uint8_t *back; /* [p]: chunk of this round's backward */
     bool fill_f, fill_b;
@@ -41,7 +41,7 @@ static void place(zbv *z, pp_op_kind kind, uint32_t r, int chunk)
     pp_greedy_place(z->g, kind, stage_of(z, r, chunk));
 }
 
-/* How long rank r may wait without being the worst. */
+/* The time that rank r may wait without having the largest idle time. */
 static pp_ns min_bounded(const zbv *z, uint32_t r)
 {
     pp_ns worst_ns = z->worst_target_ns - z->target_ns[r];
@@ -50,7 +50,8 @@ static pp_ns min_bounded(const zbv *z, uint32_t r)
     return worst_ns - z->g->idle_ns[r];
 }
 
-/* W's while rank r waits for the input of its next `kind`; one that overruns where `over`. */
+/* Places W's while rank r waits for the input of its next `kind`; if `over`, also one that takes
+ * longer than the wait. */
 static void fill(zbv *z, pp_op_kind kind, uint32_t r, int chunk, bool over)
 {
     pp_ns ready_ns;
@@ -62,7 +63,7 @@ static void fill(zbv *z, pp_op_kind kind, uint32_t r, int chunk, bool over)
         pp_greedy_place_w(z->g, r);
 }
 
-/* Forwards until the first one of b is through on every rank. */
+/* Places forwards until every rank has run the first one of b. */
 static void warm_up(zbv *z)
 {
     pp_greedy *g = z->g;
@@ -84,7 +85,7 @@ static void warm_up(zbv *z)
     }
 }
 
-/* Whether rank r is behind the rank before it. */
+/* Returns true if rank r is behind the previous rank. */
 static bool is_behind(const zbv *z, uint32_t r)
 {
     uint32_t b = placed(z, PP_OP_F, r, B);
@@ -93,7 +94,7 @@ static bool is_behind(const zbv *z, uint32_t r)
            (b <= b_before && b_before < z->m);
 }
 
-/* Forwards of a and b alternately until every rank is ahead of the one before it. */
+/* Places forwards of a and b alternately until every rank is ahead of the previous one. */
 static void level(zbv *z)
 {
     int chunk = A;
@@ -186,7 +187,8 @@ static bool attempt(zbv *z)
     return pp_greedy_complete(z->g);
 }
 
-/* Attempts with the idle times of the attempt before as targets while the worst one falls. */
+/* Repeats attempts, with the idle times of the previous one as targets, as long as the largest idle
+ * time decreases. */
 static void refine(zbv *z, pp_ns *best_ns)
 {
     pp_ns worst_ns = INT64_MAX;
@@ -215,7 +217,7 @@ static pp_status zbv_auto_build(const pp_schedule_params *params, pp_order **ord
     z.back = pp_alloc_array(z.p, sizeof *z.back);
     if (!z.target_ns || !z.back)
         return pp_err_nomem(err);
-    pp_greedy_use_means(z.g);           /* its warm-up counts on ranks that are alike */
+    pp_greedy_use_means(z.g);           /* its warm-up assumes that all ranks are alike */
     for (int set = 0; set < 4; set++) { /* each rule on, then off */
         z.fill_b = !(set & 2);
         z.fill_f = !(set & 1);

@@ -1,5 +1,5 @@
-/* Blocking transfers, one at a time, in an order that cannot deadlock: Megatron's loops for the
- * orders that have one, else the single order of transfers that PyTorch's passes give. */
+/* Writes blocking transfers, one at a time, in an order that cannot deadlock: that of Megatron's
+ * loops for 1f1b and interleaved, and for other orders that of PyTorch's passes. */
 #include "sim/framework/lowering/collective.h"
 
 #include "sim/base/field.h"
@@ -14,7 +14,7 @@ static void one_by_one(const pp_lowering *l, pp_megatron_call call)
     pp_lower_receive_now(l, call.recv_prev);
 }
 
-/* The last rank begins with its sends, which breaks the circle. */
+/* The last rank sends first, so that the ranks do not wait in a circle. */
 static void one_by_one_interleaved(const pp_lowering *l, pp_megatron_call call)
 {
     bool last = l->rank + 1 == l->program->ranks;

@@ -9,17 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A graph is a path of tasks from the root (node 0); equal graphs end at one node. */
+/* An edge of the trie. A graph is a path of tasks from the root (node 0), and equal graphs end at
+ * the same node. */
 typedef struct edge {
     uint64_t task;
-    uint32_t from, to; /* to 0: an empty place */
+    uint32_t from, to; /* to is 0 in an empty place */
 } edge;
 
 typedef struct trie {
     edge *edge; /* [places], a power of two, at least twice the edges: open addressing */
     size_t places;
     uint32_t nodes;
-    bool *ends; /* [nodes at most]: a graph ends here */
+    bool *ends; /* [nodes]: a graph ends at this node */
     uint32_t graphs;
 } trie;
 
@@ -28,7 +29,7 @@ static uint64_t task_of(unsigned kind, uint32_t stage, uint32_t class)
     return (uint64_t)kind << 56 | (uint64_t)stage << 32 | class;
 }
 
-/* The node after `from` along `task`, made where there is none. */
+/* Returns the node after `from` along `task`, which is added if there is none. */
 static uint32_t step(trie *t, uint32_t from, uint64_t task)
 {
     size_t mask = t->places - 1;
@@ -77,7 +78,7 @@ static void add_transfers(trie *t, const pp_comm *comm, const pp_costs *costs, u
     }
 }
 
-/* Ops and transfers of a rank. */
+/* The number of ops and transfers of a rank. */
 static size_t count_tasks(const pp_program *program, uint32_t rank)
 {
     const pp_comm *comm = program->comm;
@@ -87,7 +88,7 @@ static size_t count_tasks(const pp_program *program, uint32_t rank)
     return tasks;
 }
 
-/* Room for the tasks of one rank. */
+/* Allocates room for the tasks of one rank. */
 static pp_status trie_new(size_t tasks, trie *t, pp_err *err)
 {
     *t = (trie){ .places = 16 };

@@ -5,7 +5,8 @@
 #include "sim/schedule/registry.h"
 #include "sim/schedule/schedule.h"
 
-/* The rank that `op` sends its result to, or gets its input from; its own where there is none. */
+/* The rank to which `op` sends its result, or from which it gets its input; its own if there is
+ * none. */
 static uint32_t other_rank(const pp_program *program, pp_op op, bool sends)
 {
     bool up = (op.kind == PP_OP_F) == sends;

@@ -1,5 +1,5 @@
-/* The loops of megatron/core/pipeline_parallel/schedules.py, rank by rank: which tensors each
- * communicate call sends and receives. Linear in the ops. */
+/* Follows the loops of megatron/core/pipeline_parallel/schedules.py rank by rank, and finds which
+ * tensors each communicate call sends and receives. Linear in the ops. */
 #include "sim/framework/lowering/megatron_sends.h"
 
 #include "sim/base/field.h"
@@ -31,7 +31,7 @@ void pp_megatron_single(const pp_lowering *l, pp_megatron_batch *batch)
 pp_interleaved pp_interleaved_of(const pp_lowering *l)
 {
     uint32_t chunks = l->program->stages / l->program->ranks;
-    bool evaluation = l->program->forward_only; /* then all of it is warm-up */
+    bool evaluation = l->program->forward_only; /* then all forwards are warm-up */
     size_t total = (l->end - l->begin) / (evaluation ? 1 : 2);
     size_t wanted = 2 * (size_t)(l->program->ranks - 1 - l->rank) + (size_t)(chunks - 1) * l->group;
     return (pp_interleaved){ .l = l,
@@ -125,7 +125,8 @@ void pp_megatron_interleaved(const pp_lowering *l, pp_megatron_batch *batch)
     }
 }
 
-/* Megatron's group: the microbatches that rank 0 runs before its second chunk. */
+/* Megatron's microbatch group: the number of microbatches that rank 0 runs before its second chunk.
+ */
 static uint32_t group_of(const pp_order *order)
 {
     uint32_t group = 0;

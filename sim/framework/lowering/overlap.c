@@ -10,7 +10,7 @@
 
 #define NONE UINT32_MAX
 
-/* Receives that were posted and not waited for: first in, first out. */
+/* A queue of receives that were posted and not waited for yet. */
 typedef struct handles {
     uint32_t *group; /* [total] */
     size_t head, count;
@@ -29,7 +29,8 @@ typedef struct loop {
     bool flush;
 } loop;
 
-/* A group of one; NONE where nothing is to be moved. */
+/* Posts one transfer as a group of its own. Returns the group, or NONE if there is nothing to
+ * transfer. */
 static uint32_t post(const loop *p, const pp_op *op, bool sends)
 {
     const pp_program *program = p->l->program;
@@ -44,7 +45,7 @@ static uint32_t post(const loop *p, const pp_op *op, bool sends)
     return group;
 }
 
-/* Even ranks send first. */
+/* Posts a send and a receive; even ranks send first. */
 static void post_both(const loop *p, const pp_op *sent, const pp_op *next, uint32_t *send_out,
                       uint32_t *receive_out)
 {
@@ -61,7 +62,7 @@ static void wait_for(const loop *p, uint32_t group)
         pp_comm_wait(p->l->builder, group);
 }
 
-/* Both posted and waited for. */
+/* Posts a send and a receive and waits for both. */
 static void exchange(const loop *p, const pp_op *sent, const pp_op *next)
 {
     uint32_t groups[2] = { NONE, NONE };
@@ -78,7 +79,7 @@ static void prefetch(const loop *p, side *s, const pp_op *next)
         s->received.group[s->received.count++] = group;
 }
 
-/* Both posted; the send before this one is waited for. */
+/* Posts a send and a receive, and waits for the previous send. */
 static void hand_over(const loop *p, side *s, const pp_op *sent, const pp_op *next)
 {
     uint32_t previous = s->sent;
@@ -89,7 +90,7 @@ static void hand_over(const loop *p, side *s, const pp_op *sent, const pp_op *ne
     wait_for(p, previous);
 }
 
-/* Before op i runs: the oldest receive of its direction. */
+/* Before op i runs, waits for the oldest receive of its direction. */
 static void await_input(const loop *p, side *s, uint32_t i)
 {
     handles *h = &s->received;
@@ -212,7 +213,7 @@ pp_status pp_megatron_overlap(const pp_order *order, const char *framework, bool
     if (status ||
         (status = pp_lower_ranks(order, group, flush ? lower_flush : lower_plain, &program, err)))
         return status;
-    /* PyTorch: isend and irecv outside a batch run on a communicator per pair */
+    /* in PyTorch, isend and irecv outside a batch use a communicator per pair of ranks */
     program->comm->semantics.lanes = PP_LANES_PER_PEER;
     *program_out = program;
     return PP_OK;

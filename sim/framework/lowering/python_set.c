@@ -1,6 +1,6 @@
-/* After set_add_entry, set_insert_clean and set_table_resize of CPython's Objects/setobject.c: open
- * addressing with nine linear probes, removed entries stay until they are taken again or the table
- * is made anew, and an integer is its own hash. */
+/* Imitates set_add_entry, set_insert_clean and set_table_resize of CPython's Objects/setobject.c:
+ * open addressing with nine linear probes; removed entries stay until they are used again or the
+ * table is resized; the hash of an integer is its value. */
 #include "sim/framework/lowering/python_set.h"
 
 #include <assert.h>
@@ -12,8 +12,8 @@ static uint32_t mask_of(const pp_python_set *set)
     return SMALLEST - 1 + set->mask_grown;
 }
 
-/* Where a member that is not there goes: the last removed entry on its way, else the first slot
- * that was never used. Where one is that is there: `wanted` is its slot's content, else 0. */
+/* Finds the slot whose content is `wanted`. With wanted 0, finds the slot for a new member: the
+ * last removed entry on its probe sequence, else the first slot that was never used. */
 static uint32_t find(const pp_python_set *set, uint32_t member, uint32_t wanted)
 {
     uint32_t mask = mask_of(set);

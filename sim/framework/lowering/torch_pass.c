@@ -1,6 +1,6 @@
-/* The passes of _PipelineScheduleRuntime, on its own representation: unshard and reshard of
- * FSDP, gradient reduction, then sends and receives, which are placed in rounds over all ranks
- * once their producers have been placed. */
+/* The passes of PyTorch's _PipelineScheduleRuntime over rows of actions: the first adds FSDP's
+ * unshard and reshard, the second gradient reductions, and the third sends and receives. The third
+ * goes over all ranks in rounds and places a transfer when its producer has been placed. */
 #include "sim/framework/lowering/torch_pass.h"
 
 #include "sim/base/alloc.h"
@@ -15,7 +15,7 @@ enum {
 }; /* stages whose parameters are kept gathered; a pair brings both of its own */
 _Static_assert(LOOK_AHEAD + 1 <= PP_PYTHON_SET_MAX, "a pair may be one stage over");
 
-/* One cell of a row: compute (1 or 2 ops from `op` on) or a mark. */
+/* One cell of a row: 1 or 2 compute ops from `op` on, or a mark. */
 typedef struct action {
     uint32_t op;
     uint16_t stage; /* marks */
@@ -28,12 +28,13 @@ typedef struct cells {
     size_t count, capacity, next;
 } cells;
 
-/* What is known of the inputs of a stage and microbatch. */
+/* The state of the inputs of a stage and microbatch: arrived, or sent and not received yet. */
 enum input { ACTIVATION = 1, GRADIENT = 2, ACTIVATION_DUE = 4, GRADIENT_DUE = 8 };
 
-/* Receives of a rank that have not been issued, oldest first; those whose bit DUE is gone have. */
+/* Deferred receives of a rank, oldest first. Those that were issued no longer have their bit DUE.
+ */
 typedef struct pending {
-    pp_op *op; /* that will need it */
+    pp_op *op; /* the op that needs it */
     size_t count, capacity;
 } pending;
 
@@ -80,13 +81,13 @@ static bool contains(const uint16_t *list, size_t count, uint16_t stage)
     return false;
 }
 
-/* The next distinct stages that compute from op i on, until there are `most` or, where the second
- * half of a pair has one more, most + 1; out: [PP_PYTHON_SET_MAX]. */
+/* Lists the next distinct stages that compute from op i on: `most` of them, or one more if the
+ * second half of a pair adds it. out: [PP_PYTHON_SET_MAX]. */
 static size_t look_ahead(const pp_program *program, size_t i, size_t end, size_t most,
                          uint16_t *out)
 {
     size_t count = 0;
-    bool second = false; /* half of a pair */
+    bool second = false; /* op is the second half of a pair */
     for (; i < end && (count < most || second); i++) {
         if (!contains(out, count, program->op[i].stage))
             out[count++] = program->op[i].stage;
@@ -109,7 +110,8 @@ static bool is_same(const pp_python_set *active, const uint16_t *wanted, size_t 
     return active->used == count;
 }
 
-/* Frees what is not used soon, then gathers what is, in the order of use. */
+/* Frees the parameters of stages that are not used soon, then gathers those that are, in the order
+ * of use. */
 static pp_status slide(cells *row, pp_python_set *active, const uint16_t *wanted, size_t count,
                        pp_err *err)
 {
@@ -137,7 +139,7 @@ static pp_status slide(cells *row, pp_python_set *active, const uint16_t *wanted
     return status;
 }
 
-/* After the last weight gradient of a stage its reduction. */
+/* Adds the gradient reduction of a stage after its last weight gradient. */
 static pp_status add_reductions(passes *p, cells *row, size_t i, size_t ops, pp_err *err)
 {
     for (size_t k = i; k < i + ops; k++) {
@@ -152,7 +154,7 @@ static pp_status add_reductions(passes *p, cells *row, size_t i, size_t ops, pp_
     return PP_OK;
 }
 
-/* Stages of a rank, at most LOOK_AHEAD. */
+/* The number of stages of a rank, at most LOOK_AHEAD. */
 static size_t count_stages(const pp_program *program, uint32_t rank)
 {
     size_t count = 0;
@@ -167,17 +169,17 @@ static pp_status make_row(passes *p, uint32_t rank, pp_err *err)
     const pp_op *op = program->op;
     size_t end = program->rank_begin[rank + 1];
     size_t most = count_stages(program, rank);
-    size_t ops_before = 0; /* of the action before */
+    size_t ops_before = 0; /* of the previous action */
     pp_python_set active = { .used = 0 };
     for (size_t i = program->rank_begin[rank]; i < end;) {
         size_t ops = op[i].paired ? 2 : 1;
         pp_status status = PP_OK;
-        /* after one op of the same stage the same stages come next */
+        /* after one op of the same stage, the next stages are the same */
         if (ops_before != 1 || op[i].stage != op[i - 1].stage) {
             uint16_t wanted[PP_PYTHON_SET_MAX];
             size_t count = look_ahead(program, i, end, most, wanted);
             if (count < most)
-                most = count; /* one of them has computed for the last time */
+                most = count; /* one of them has run its last op */
             status = slide(&p->row[rank], &active, wanted, count, err);
         }
         if (status ||
@@ -213,7 +215,7 @@ static void transfer(passes *p, uint32_t rank, pp_transfer_kind kind, uint32_t s
         pp_comm_wait(p->builder, group);
 }
 
-/* Issues the receive of op's input, if it is due. */
+/* Issues the receive of the op's input, if it is due. */
 static void receive_due(passes *p, uint32_t rank, pp_op op)
 {
     bool forward = op.kind == PP_OP_F;
@@ -259,8 +261,8 @@ static pp_status defer(passes *p, uint32_t rank, bool forward, uint32_t stage, u
     return PP_OK;
 }
 
-/* The result of `op` reaches the next stage: by reference on the same rank; otherwise the send goes
- * into this row and the receive into the peer's, at this moment. */
+/* Passes the result of `op` to the next stage: on the same rank by reference; otherwise the send is
+ * added to this row and the receive to the peer's row. */
 static pp_status hand_on(passes *p, uint32_t rank, pp_op op, pp_err *err)
 {
     const pp_program *program = p->program;

@@ -1,26 +1,26 @@
-/* Messages about shapes where a buffer is allocated when its size is known: the tensor's receive is
- * posted after the read, right before the op that needs it. What was posted ahead is the receive of
- * the message. Gradients have no message: a rank knows their size as soon as it knows the size of
- * what it sends forward. Sends leave as before, the message in front of its tensor, not waited for.
+/* Adds size messages for a runtime that allocates a buffer when it knows the size: a tensor's
+ * receive is posted after the host has read the size, right before the op that needs the tensor.
+ * The receive of the message is posted ahead instead. Gradients have no messages: a rank knows
+ * their size as soon as it knows the size of what it sends forward. Sends are posted as before,
+ * each message before its tensor, without a wait.
  *
- * On one directed edge the receives keep the order of the sends: message 0, tensor 0, message 1.
- * So ahead of its op nothing is posted behind a tensor whose size is not known yet; and an op that
- * needs an input behind others (on a V) has all in front of it read and posted first.
+ * On one directed edge, receives are posted in the order of the sends: message 0, tensor 0,
+ * message 1. Hence nothing after a tensor of unknown size can be posted ahead, and an op whose
+ * input follows others (on a V) first reads and posts everything before that input.
  *
- * It cannot hang. Take the first op in dependency order that has not run. Its rank has run all ops
- * before it, so it stands at that op or at a wait for a message in front of it, all of them on the
- * edge of that op's input. Its source has run, and with it whatever its rank sent before on that
- * edge: nothing waits between an op and its sends. So all sends up to the input are posted, and all
- * receives in front of what the rank waits for; an edge has a lane of its own each way, where they
- * meet one after the other. The wait ends. A pair that runs as one waits for both inputs in either
- * case. A gradient in front of the input was made from what its forward sent: that has run, the
- * size is known.
+ * It cannot hang. Consider the first op in dependency order that has not run. Its rank has run all
+ * ops before it, and therefore waits for the op's input or for a message before that input on the
+ * same edge. The source of the input has run, and so its rank has posted all sends up to the input,
+ * since nothing waits between an op and its sends. All receives before the one that is awaited are
+ * posted, too, and an edge has a lane of its own in each direction, in which they meet one after
+ * the other. So the wait ends. A pair with a duration of its own waits for both inputs in the same
+ * way. The size of a gradient before the input is known, since the gradient was computed from what
+ * its forward sent, which has run.
  *
- * What it costs: whatever an op still has to fetch is there at the latest its messages, reads and
- * tensors after both the rank and the op's source are ready, since all that was fetched before is
- * there when an op starts. So a step takes no longer than with dependencies alone and that time in
- * front of each op; and never less than with all sizes known, whose order of posts it only delays.
- */
+ * Bounds: everything that was received before has arrived when an op starts. An op therefore starts
+ * at the latest when its rank and its source are ready and the messages, reads and tensors that it
+ * still needs have followed. A step takes no longer than with dependencies alone plus that time
+ * before each op, and no less than with all sizes known, whose posts are only delayed here. */
 #include "sim/framework/sizes/late_receives.h"
 #include "sim/base/alloc.h"
 #include "sim/framework/sizes/size_above.h"
@@ -38,17 +38,18 @@ typedef struct late {
     const pp_costs *costs;
     pp_comm_builder *builder;
     uint32_t parts;
-    bool *announced;   /* [transfers]: a message goes in front */
-    bool *asked;       /* [transfers]: receives that are wanted ahead of their op */
-    bool *posted;      /* [transfers]: receives */
-    uint32_t *message; /* [transfers]: group of the message's receive, or NONE: not posted */
+    bool *announced;   /* [transfers]: a message precedes it */
+    bool *asked;       /* [transfers]: receives to be posted ahead of their op */
+    bool *posted;      /* [transfers]: receives that are posted */
+    uint32_t *message; /* [transfers]: group of the message's receive; NONE: it is not posted */
     uint32_t *after;   /* [transfers]: the next receive on the edge, or NONE */
-    uint32_t *front;   /* [ranks]: on the edge from there, the first receive not posted, or NONE */
-    uint32_t *last;    /* [ranks]: on the edge from there, while it is strung */
-    uint32_t *lowest,
-        *highest;   /* [stages]: of the neighbouring stages on the same rank around this one */
-    bool *known;    /* [stages * microbatches]: of lowest stages, the size of their input */
-    int64_t *sizes; /* [stages]: of the tensor sent above last, or -1 */
+    /* [ranks], for the edge from that rank: its first receive that is not posted, or NONE, and its
+     * last receive so far while edges are built. */
+    uint32_t *front, *last;
+    /* [stages]: first and last of the consecutive stages on the same rank around this one. */
+    uint32_t *lowest, *highest;
+    bool *known; /* [stages * microbatches]: for `lowest` stages, the size of the input is known */
+    int64_t *sizes; /* [stages]: size of the last tensor that was sent to the next stage, or -1 */
 } late;
 
 static void late_free(late *l)
@@ -100,7 +101,7 @@ static void join_stages(late *l)
         l->highest[s] = s + 1 < stages && rank[s + 1] == rank[s] ? l->highest[s + 1] : s;
 }
 
-/* The transfer that this step posts, or NONE. */
+/* The transfer that a step posts, or NONE. */
 static uint32_t posts(const late *l, pp_step step)
 {
     if (step.kind != PP_STEP_POST)
@@ -109,8 +110,8 @@ static uint32_t posts(const late *l, pp_step step)
     return l->from->group[step.index].first;
 }
 
-/* cached: a size is sent again when it is not that of the tensor before; receiver and sender can
- * both know, since the plan has the sizes. */
+/* Decides which tensors have a message. cached: those whose size differs from that of the previous
+ * one; sender and receiver both know that from the plan. */
 static void announce(late *l, bool cached)
 {
     const pp_comm *from = l->from;
@@ -126,13 +127,13 @@ static void announce(late *l, bool cached)
     }
 }
 
-/* Strings the receives of `rank`, edge by edge. */
+/* Links the receives of `rank` edge by edge. */
 static void string_edges(late *l, uint32_t rank)
 {
     const pp_comm *from = l->from;
     for (size_t s = from->step_begin[rank]; s < from->step_begin[rank + 1]; s++) {
         uint32_t t = posts(l, from->step[s]);
-        if (t != NONE) /* forget the rank before */
+        if (t != NONE) /* resets what the previous rank left */
             l->front[from->transfer[t].peer] = NONE;
     }
     for (size_t s = from->step_begin[rank]; s < from->step_begin[rank + 1]; s++) {
@@ -153,7 +154,7 @@ static bool *known_of(const late *l, const pp_transfer *t)
     return &l->known[(size_t)l->lowest[t->stage] * l->program->microbatches + t->microbatch];
 }
 
-/* The first stage has the data itself. */
+/* Returns true if the size of transfer t is known. The first stage has the data itself. */
 static bool size_is_known(const late *l, uint32_t t)
 {
     const pp_transfer *own = &l->from->transfer[t];
@@ -186,7 +187,7 @@ static void announce_ahead(late *l, uint32_t t)
         l->message[t] = post_message(l, t);
 }
 
-/* The front of the edge from `peer`: posted, and its activation's size known. */
+/* Posts the first receive on the edge from `peer`; the size of its activation is known then. */
 static void pass_front(late *l, uint32_t peer)
 {
     uint32_t t = l->front[peer];
@@ -198,7 +199,7 @@ static void pass_front(late *l, uint32_t peer)
         *known_of(l, own) = true;
 }
 
-/* Posts what is wanted ahead on the edge from `peer`, up to the first size that has to be read. */
+/* Posts receives ahead on the edge from `peer`, up to the first whose size has to be read. */
 static void post_ahead(late *l, uint32_t peer)
 {
     uint32_t t;
@@ -208,7 +209,7 @@ static void post_ahead(late *l, uint32_t peer)
         announce_ahead(l, t);
 }
 
-/* Before an op: its input, and all in front of it on the edge. */
+/* Before an op: posts its input and everything before it on the edge. */
 static void fetch(late *l, uint32_t t)
 {
     if (t == PP_NO_SOURCE)
@@ -225,7 +226,8 @@ static void fetch(late *l, uint32_t t)
         }
         pass_front(l, peer);
         uint32_t above = l->highest[own->stage] + 1;
-        if (own->kind == PP_RECV_F && above < l->program->stages) /* its gradient's size is known */
+        /* the size of the gradient is known now, too */
+        if (own->kind == PP_RECV_F && above < l->program->stages)
             post_ahead(l, l->program->stage_rank[above]);
     }
     post_ahead(l, peer);

@@ -1,5 +1,5 @@
-/* A shape protocol as a pass over a lowered program: the same steps, with messages, syncs and reads
- * in front of the exchanges that need them. */
+/* Applies a size protocol as a pass over a lowered program: it copies the steps and adds messages,
+ * device syncs and reads before the exchanges that need them. */
 #include "sim/framework/sizes/lower_sizes.h"
 
 #include "sim/base/alloc.h"
@@ -20,10 +20,10 @@ typedef struct pass {
     const pp_size_protocol_support *setting;
     pp_comm_builder *builder;
     uint32_t parts;
-    uint32_t *group_of;       /* [groups]: old to new */
-    bool *known;              /* [stages * microbatches]: local, read already */
-    bool *met;                /* [PP_TENSOR_KINDS * stages]: cached, the first one is through */
-    const pp_transfer **call; /* [transfers]: of the call at hand that have a message */
+    uint32_t *group_of; /* [groups]: the new number of each old group */
+    bool *known;        /* [stages * microbatches]: with `local`, the size was read */
+    bool *met;          /* [PP_TENSOR_KINDS * stages]: with `cached`, the first tensor has passed */
+    const pp_transfer **call; /* [transfers]: transfers of the current call that have a message */
 } pass;
 
 static void pass_free(pass *p)
@@ -48,7 +48,7 @@ static pp_status pass_new(pass *p, pp_err *err)
     return pp_comm_builder_new(program, &p->builder, err);
 }
 
-/* local: the lengths of (stage, microbatch) are read once, before they are first needed. */
+/* With `local`, reads the lengths of (stage, microbatch) once, before they are first needed. */
 static void learn(pass *p, uint32_t rank, uint32_t stage, uint32_t microbatch)
 {
     bool *known = &p->known[(size_t)stage * p->program->microbatches + microbatch];
@@ -80,7 +80,7 @@ static size_t place(const pp_transfer_kind order[PP_TENSOR_KINDS], const pp_tran
     return k;
 }
 
-/* Stable; calls are short. */
+/* Sorts the transfers of a call by insertion, which is stable; calls are short. */
 static void sort_call(const pass *p, uint32_t rank, size_t count)
 {
     if (!p->setting->order)
@@ -101,7 +101,7 @@ static void add_message(const pass *p, uint32_t group, const pp_transfer *t, uin
                      t->microbatch, round);
 }
 
-/* One round of messages, waited for; then the host reads what came. */
+/* Adds one round of messages and a wait for them; then the host reads the sizes. */
 static void send_messages(const pass *p, uint32_t rank, size_t count, uint8_t round)
 {
     bool single = p->exchange->ungrouped;
@@ -127,7 +127,7 @@ static void send_messages(const pass *p, uint32_t rank, size_t count, uint8_t ro
     }
 }
 
-/* What precedes the posts [begin, end) of one communicate call. */
+/* Adds what precedes the posts [begin, end) of one communicate call. */
 static void shake_hands(pass *p, uint32_t rank, size_t begin, size_t end)
 {
     pp_size_protocol_kind kind = p->exchange->shapes.kind;
@@ -172,7 +172,8 @@ static void post(pass *p, uint32_t rank, uint32_t old)
     p->group_of[old] = group;
 }
 
-/* Megatron's batch_p2p_sync comes after each wait that directly follows its post. */
+/* Returns true at the end of a call: Megatron's batch_p2p_sync follows each wait that comes right
+ * after its post. */
 static bool ends_call(const pass *p, size_t s, size_t begin)
 {
     return p->setting->sync_calls && s > begin && p->from->step[s - 1].kind == PP_STEP_POST;

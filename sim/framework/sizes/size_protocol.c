@@ -135,7 +135,7 @@ pp_status pp_host_costs_parse(const char *text, pp_host_costs *host_out, pp_err 
     return PP_OK;
 }
 
-/* Tokens of the microbatch after padding. */
+/* The number of tokens of a microbatch after padding. */
 static int64_t padded_tokens(const pp_size_protocol *shapes, int64_t longest, int64_t tokens)
 {
     if (shapes->kind == PP_SIZES_BUCKET)
@@ -188,9 +188,9 @@ static pp_status count_shapes(const pp_workload *w, size_t count, uint32_t *shap
     return PP_OK;
 }
 
-/* Frameworks that pad packed rows let the last sequence run on to the end of the row, since their
- * attention kernels know no gaps (NeMo's packed data set: the last cu_seqlens is the row's length).
- * Microbatches may share their lengths, so each gets its own. */
+/* Extends the last sequence to the end of the row, as frameworks do that pad packed rows, since
+ * their attention kernels allow no gaps (in NeMo's packed data set, the last cu_seqlens is the
+ * row's length). Microbatches may share their lengths, so that each gets a copy. */
 static void lengthen(const pp_size_protocol *shapes, const pp_workload *from, size_t count,
                      int64_t longest, pp_workload *to)
 {

@@ -1,8 +1,10 @@
-/* The repeating pattern of a rank leaves gaps at both ends of the step. Ops are pulled ahead into
- * them as far as the largest memory of any rank stays what the pattern needs: first with the W's
- * in the free slots of the pattern, then once more with the W's taken out, where every free slot
- * stands for a W while one is open. The W's of the two chunks change places until the end: the
- * n-th W of a rank belongs to its n-th I ("merged": types WB and WA together hold 2m of them). */
+/* Builds V-Half and V-Min from a pattern that every microbatch repeats six slots later (Qi et al.
+ * 2024, arXiv 2405.15362). The pattern leaves gaps at both ends of the step, into which ops are
+ * moved ahead as long as no rank needs more memory than the pattern does. This is done twice: first
+ * with the W's in the free slots of the pattern, then without them, where every free slot stands
+ * for a W while one is open. Until the end, the W's of the two chunks are not distinguished
+ * ("merged"): the n-th W of a rank belongs to its n-th I, and the types WB and WA together have 2m
+ * of them. */
 #include "sim/schedule/builders/controlled.h"
 
 #include "sim/base/alloc.h"
@@ -11,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Before a slot: activations held, and I's whose W is to come. */
+/* The state before a slot: activations held, and I's whose W has not run. */
 typedef struct level {
     int32_t held, open;
 } level;
@@ -19,8 +21,8 @@ typedef struct level {
 typedef struct pulling {
     pp_slots *slots;
     level *level;     /* [ranks][length + 1] */
-    uint32_t *inputs; /* [ranks]: I's that were passed */
-    int32_t cap;      /* largest `held` */
+    uint32_t *inputs; /* [ranks]: number of I's before the current slot */
+    int32_t cap;      /* the largest `held` of any rank */
     bool with_w;
 } pulling;
 
@@ -60,7 +62,7 @@ static level after(const pulling *p, level l, uint32_t op)
     return l;
 }
 
-/* Levels of all ranks, and the largest of them. */
+/* Computes the levels of all ranks, and the largest of them. */
 static void measure(pulling *p)
 {
     p->cap = 0;
@@ -75,7 +77,7 @@ static void measure(pulling *p)
     }
 }
 
-/* W's into free slots as soon as one is open. */
+/* Puts a W into each free slot while one is open. */
 static void add_merged(pp_slots *slots)
 {
     uint32_t m = slots->microbatches;
@@ -93,7 +95,7 @@ static void add_merged(pp_slots *slots)
     }
 }
 
-/* The same with the chunks apart, b first. */
+/* Does the same for each chunk alone, b first. */
 static void add_split(pp_slots *slots)
 {
     uint32_t m = slots->microbatches;
@@ -121,7 +123,8 @@ static void drop_w(pp_slots *slots)
     }
 }
 
-/* The rank whose op of the same type and microbatch feeds F or I of rank r; false: none. */
+/* Finds the rank whose op of the same type and microbatch computes the input of an F or I of rank
+ * r. Returns false if there is none. */
 static bool feeder(const pp_slots *slots, uint32_t r, uint32_t type, uint32_t *rank_out)
 {
     bool upward = type == PP_SLOT_FA || type == PP_SLOT_IB;
@@ -131,7 +134,7 @@ static bool feeder(const pp_slots *slots, uint32_t r, uint32_t type, uint32_t *r
     return true;
 }
 
-/* The slot of the n-th I that was passed of rank r, all of which stand before slot t. */
+/* The slot of the n-th I of rank r. The rank's I's that are counted are all before slot t. */
 static uint32_t input_slot(const pulling *p, uint32_t r, uint32_t n, uint32_t t)
 {
     for (uint32_t left = p->inputs[r] - n; left > 0;) {
@@ -148,7 +151,7 @@ static void lift(uint32_t *lowest, uint32_t slot)
         *lowest = slot + 1;
 }
 
-/* The first slot that `op`, in slot t of rank r, may have for its inputs. */
+/* The first slot that the inputs of `op`, in slot t of rank r, allow. */
 static uint32_t lowest_slot(const pulling *p, uint32_t r, uint32_t op, uint32_t t)
 {
     const pp_slots *slots = p->slots;
@@ -172,8 +175,9 @@ static uint32_t lowest_slot(const pulling *p, uint32_t r, uint32_t op, uint32_t 
     return lowest;
 }
 
-/* Whether no level passes the cap when the op of slot `from` stands in the free slot `to` before
- * it. Levels before `to`, and those from the first equal one after `from` on, stay. */
+/* Returns true if no level exceeds the cap after the op of slot `from` moves to the earlier free
+ * slot `to`. Levels before `to` do not change, nor do those from the first equal one after `from`
+ * on. */
 static bool fits(const pulling *p, uint32_t r, uint32_t to, uint32_t from)
 {
     const level *old = levels_of(p, r);
@@ -201,8 +205,8 @@ static void move(pulling *p, uint32_t r, uint32_t to, uint32_t from)
     }
 }
 
-/* With the W's in the grid only an F that comes earlier is held longer: up to where the levels
- * leave room for it. */
+/* With the W's in the grid, only an F is held longer by moving ahead. It can move to where the
+ * levels leave room for it. */
 static uint32_t lowest_for_memory(const pulling *p, uint32_t r, uint32_t lowest, uint32_t t)
 {
     const level *l = levels_of(p, r);
@@ -225,11 +229,11 @@ static void pull(pulling *p, uint32_t r, uint32_t t)
     }
 }
 
-/* Every op at once after its inputs and the op before it on its rank, one slot each. */
+/* Moves every op right after its inputs and the previous op of its rank, one slot each. */
 static void squeeze(pulling *p)
 {
     pp_slots *slots = p->slots;
-    uint32_t *next = p->inputs; /* [ranks]: the rank's first slot that is not taken yet */
+    uint32_t *next = p->inputs; /* [ranks]: the rank's first slot that is not taken */
     memset(next, 0, slots->ranks * sizeof *next);
     for (uint32_t t = 0; t < slots->length; t++) {
         for (uint32_t r = 0; r < slots->ranks; r++) {
@@ -247,8 +251,8 @@ static void squeeze(pulling *p)
     }
 }
 
-/* What lies between the first backward of a on rank 0 and the last forward of a stays as it is;
- * without the W's, what comes before it, too. */
+/* Moves ops ahead at both ends of the step. The part from the first backward of a on rank 0 to the
+ * last forward of a does not change; without the W's, the part before it does not, either. */
 static void reorder(pulling *p, bool with_w)
 {
     enum { BEFORE, BETWEEN, BEHIND } phase = BEFORE;

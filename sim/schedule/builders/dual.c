@@ -1,5 +1,6 @@
-/* DualPipe's eight steps (DeepSeek-AI, dualpipe.py: step, _forward_chunk, _backward_chunk,
- * _forward_backward_chunk), with the weight gradients that it puts off. Linear in the ops. */
+/* Follows the eight steps of DualPipe (DeepSeek-AI, dualpipe.py: step, _forward_chunk,
+ * _backward_chunk, _forward_backward_chunk), including the weight gradients that it postpones.
+ * Linear in the ops. */
 #include "sim/schedule/builders/dual.h"
 
 #include "sim/base/alloc.h"
@@ -9,8 +10,8 @@
 typedef struct filling {
     pp_order *order;
     pp_dual_rank at;
-    uint32_t next[PP_OP_KIND_COUNT][2]; /* [kind][phase]: of the next op; I and B share I's */
-    pp_op *open;                        /* W's that were put off, oldest first: [2 * count] */
+    uint32_t next[PP_OP_KIND_COUNT][2]; /* [kind][phase]: of the next op; B uses I's entry */
+    pp_op *open;                        /* [2 * count]: postponed W's, oldest first */
     uint32_t opened, closed;
 } filling;
 
@@ -64,7 +65,7 @@ static void add_pair(filling *f, int forward_phase, bool overlaps)
     add(f, PP_OP_B, 1 - forward_phase);
 }
 
-/* place + 1 backwards of both phases; W's are put off from the middle on. */
+/* Adds place + 1 backwards of both phases, and postpones W's from the middle on. */
 static void turn_to_split(filling *f)
 {
     uint32_t place = f->at.place;
@@ -92,7 +93,7 @@ static void fill_rank(filling *f)
         add(f, PP_OP_F, 1);
     }
     for (uint32_t k = 0; k < f->at.count - 2 * f->at.places + place + 1; k++) {
-        add_pair(f, 0, k > 0 || below > 0); /* where phases turn, the first runs one by one */
+        add_pair(f, 0, k > 0 || below > 0); /* at the turn, the first does not overlap */
         add_pair(f, 1, true);
     }
     for (uint32_t k = 0; k < below; k++) {

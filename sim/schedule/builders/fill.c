@@ -1,5 +1,6 @@
-/* Fills an order rank by rank, in time proportional to its ops. 1F1B: Narayanan et al. 2019
- * (PipeDream); GPipe: Huang et al. 2019. */
+/* Fills an order rank by rank, in time proportional to its ops. The 1F1B pattern is that of
+ * PipeDream (Narayanan et al. 2019); with all forwards in the warm-up it is GPipe (Huang et al.
+ * 2019). */
 #include "sim/schedule/builders/fill.h"
 
 pp_status pp_schedule_fill(const pp_schedule_params *params, pp_placement placement, size_t ops,

@@ -1,5 +1,5 @@
-/* Bookkeeping of greedy generators: clocks, memory and open W's of every rank, updated in
- * constant time per op. */
+/* Keeps the state of greedy generators: clocks, memory and open W's of every rank, which are
+ * updated in constant time per op. */
 #include "sim/schedule/builders/greedy.h"
 
 #include "sim/base/alloc.h"
@@ -11,12 +11,12 @@
 
 static_assert(PP_OP_F == 0 && PP_OP_I == 1 && PP_OP_W == 2, "rows of pp_greedy.placed");
 
-/* 27 * 7 * 10^9: decimals and small fractions of it are whole, so that sums meet the limit exactly.
- */
+/* One activation, 27 * 7 * 10^9: decimal and small fractions of it are whole, so that sums reach
+ * the limit exactly. */
 static const int64_t activation = 189000000000;
 
-/* The part of its activation that I frees, from 0 to 1; the values of --memory-costs sum to 0 but
- * for rounding. */
+/* The part of its activation that I frees, from 0 to 1. The memory costs sum to 0 except for
+ * rounding. */
 static double freed_by_input(const pp_memory_costs *memory)
 {
     double part = memory ? -memory->i / memory->f : 0.5;
@@ -100,7 +100,7 @@ void pp_greedy_free(pp_greedy **greedy)
     *greedy = NULL;
 }
 
-/* Exact for equal values. */
+/* A mean that is exact for equal values. */
 typedef struct mean {
     int64_t count, whole, rest; /* sums of value / count and of value % count */
 } mean;
@@ -120,7 +120,7 @@ void pp_greedy_use_means(pp_greedy *g)
 {
     const uint32_t *rank = g->order->stage_rank;
     const int64_t m = g->microbatches;
-    int64_t edges = 0; /* between ranks, both ways */
+    int64_t edges = 0; /* between ranks, in both directions */
     if (!g->costs)
         return;
     for (uint32_t s = 1; s < g->stages; s++)

@@ -1,6 +1,7 @@
 /* Places F and I of one microbatch after the other on all ranks, and W's where memory or the wait
- * for an input asks for them; once for each set of three rules. The order with the shortest
- * longest stage time is taken. One stage per rank: stage and rank are the same number. */
+ * for an input requires them. This is tried with each of three rules on and off, and the order
+ * whose longest stage time is smallest is taken. There is one stage per rank, so that stage and
+ * rank have the same number. A trial takes O(ops). */
 #include "sim/schedule/builders/zero_bubble.h"
 
 #include "sim/base/alloc.h"
@@ -11,10 +12,10 @@
 typedef struct zb {
     pp_greedy *g;
     uint32_t *extra; /* [ranks]: forwards between the first one and the first I */
-    uint8_t *want;   /* [ranks]: places a forward in this round */
+    uint8_t *want;   /* [ranks]: it places a forward in this round */
     bool prompt;     /* no warm-up forward may delay the first I */
     bool backward;   /* a forward gives way when the next I would wait for it */
-    bool always;     /* a W fills every wait, also when it overruns */
+    bool always;     /* a W fills every wait, even if it takes longer */
 } zb;
 
 static void free_zb(zb *z)
@@ -44,8 +45,8 @@ static void prepare(const zb *z, pp_op_kind kind, uint32_t s)
         pp_greedy_place_w(g, s);
 }
 
-/* How many forwards fit on rank s before the first I, whose input comes at ready_ns. Returns when
- * the last of them, and that I, can have begun. */
+/* Counts the forwards that fit on rank s before the first I, whose input arrives at ready_ns.
+ * Returns the time at which the last of them, and that I, can have begun. */
 static pp_ns count_extra(zb *z, uint32_t s, pp_ns ready_ns)
 {
     const pp_greedy *g = z->g;
@@ -64,8 +65,8 @@ static pp_ns count_extra(zb *z, uint32_t s, pp_ns ready_ns)
     return clock_ns > ready_ns ? clock_ns : ready_ns;
 }
 
-/* Warm-up lengths fall strictly from rank to rank, except where all forwards are in warm-up; with
- * unequal stages a rank could count more than its feeder. */
+/* Makes warm-ups strictly shorter from rank to rank, unless they contain all forwards. With unequal
+ * stages, the count of a rank could exceed that of the previous rank. */
 static void trim_extra(zb *z)
 {
     for (uint32_t s = 1; s < z->g->ranks; s++) {
@@ -98,7 +99,7 @@ static void warm_up(zb *z)
         pp_greedy_place(g, PP_OP_I, s);
 }
 
-/* Time of the W's that must come before one more forward fits on rank s. */
+/* The time of the W's that must run before one more forward fits on rank s. */
 static pp_ns room_cost(const pp_greedy *g, uint32_t s)
 {
     int64_t memory = g->memory[s] + g->memory_change[PP_OP_F];
@@ -120,7 +121,7 @@ static bool wants_forward(const zb *z, uint32_t s)
         return true;
     uint32_t next_f = pp_greedy_placed(g, PP_OP_F, s + 1);
     uint32_t next_i = pp_greedy_placed(g, PP_OP_I, s + 1);
-    /* the next gradient is here when rank s + 1 has done one F and one I more */
+    /* the next gradient arrives when rank s + 1 has run one more F and I */
     pp_ns limit_ns = pp_greedy_plus(g->clock_ns[s + 1], pp_greedy_cost(g, PP_OP_F, s + 1, next_f));
     limit_ns = pp_greedy_plus(limit_ns, pp_greedy_cost(g, PP_OP_I, s + 1, next_i));
     limit_ns = pp_greedy_plus(limit_ns, pp_greedy_latency(g, PP_OP_I, s, next_i));
