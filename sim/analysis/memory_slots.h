@@ -14,7 +14,8 @@ typedef struct pp_recv_pool {
 } pp_recv_pool;
 
 /* Sizes the receive buffers of `rank`. `program` must communicate. costs: may be NULL; the bytes
- * are 0 then. Fails: NOMEM. */
+ * are 0 then.
+ * Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_recv_pool_of(const pp_program *program, const pp_costs *costs,
                                         uint32_t rank, pp_recv_pool *pool_out, pp_err *err);
 

@@ -30,7 +30,7 @@ typedef struct search {
     pp_period best;
     pp_ns *value; /* [n]: length of the longest path, in 1 / best.steps ns, less the best mean */
     uint32_t *from;
-    uint32_t *seen; /* [n]: 1 + the rank from which the last walk came here */
+    uint32_t *seen; /* [n]: 1 + the rank from which it was reached last */
 } search;
 
 static void search_free(search *s)

@@ -34,8 +34,8 @@ PP_MUST_CHECK pp_status pp_period_of(const pp_program *program, const pp_costs *
 #define PP_PERIOD_RANKS_MAX 4096u
 
 /* The greatest mean of a circle, at least 0 / 1. matrix[to * n + from]: the length of an edge, or
- * PP_NEVER (sim/analysis/step_tail.h) where there is none. Fails: INPUT when a sum would leave 64
- * bits, NOMEM. */
+ * PP_NEVER (sim/analysis/step_tail.h) where there is none.
+ * Fails: INPUT when a sum would leave 64 bits, NOMEM. */
 PP_MUST_CHECK pp_status pp_period_of_matrix(const pp_ns *matrix, uint32_t n, pp_period *period_out,
                                             pp_err *err);
 

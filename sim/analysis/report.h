@@ -95,7 +95,8 @@ void pp_report_take_memory(pp_report *report, const pp_report *other);
 
 /* Sets memory_limit_bytes and, for each rank that exceeds its limit, the first instant at which it
  * does. limit_bytes: for ranks without their own limit; 0: no limit. program, timeline and costs:
- * those of pp_report_build. Fails: NOMEM. */
+ * those of pp_report_build.
+ * Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_report_set_limit(pp_report *report, const pp_program *program,
                                             const pp_timeline *timeline, const pp_costs *costs,
                                             int64_t limit_bytes, pp_err *err);
@@ -104,7 +105,8 @@ const pp_rank_report *pp_report_first_over(const pp_report *report, uint32_t *ra
 
 /* Makes the report of one step. framework: the one that lowered the program; NULL: the program
  * communicates as its file states. step_sync: a global barrier ends the step. The caller adds
- * assumptions and all that is marked as set by it. Fails: INPUT (sums leave 64 bits), NOMEM. */
+ * assumptions and all that is marked as set by it.
+ * Fails: INPUT (sums leave 64 bits), NOMEM. */
 PP_MUST_CHECK pp_status pp_report_build(const char *schedule, const pp_framework *framework,
                                         const pp_program *program, const pp_timeline *timeline,
                                         const pp_costs *costs, bool step_sync,
@@ -115,7 +117,8 @@ const char *pp_report_framework_name(const pp_report *report);
 PP_MUST_CHECK pp_status pp_report_add_worst(pp_report *report, const pp_program *program,
                                             const pp_timeline *timeline, size_t most, pp_err *err);
 /* Adds the breakdown of the step's time. bare: the costs without the collectives inside ops; NULL:
- * not known. timeline: made by pp_simulate, with its waits. Fails: NOMEM. */
+ * not known. timeline: made by pp_simulate, with its waits.
+ * Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_report_add_why(pp_report *report, const pp_program *program,
                                           const pp_timeline *timeline, const pp_costs *costs,
                                           const pp_costs *bare, pp_err *err);

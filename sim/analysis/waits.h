@@ -25,7 +25,8 @@ typedef struct pp_blocked_list {
 } pp_blocked_list;
 
 /* Lists the `most` longest waits; SIZE_MAX lists all. All waits of a rank up to its last op sum to
- * its idle time until then. timeline: made by pp_simulate, with its waits. Fails: NOMEM. */
+ * its idle time until then. timeline: made by pp_simulate, with its waits.
+ * Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_blocked_find(const pp_program *program, const pp_timeline *timeline,
                                         size_t most, pp_blocked_list *list_out, pp_err *err);
 void pp_blocked_free(pp_blocked_list *list);

@@ -10,7 +10,8 @@
 void *pp_alloc_array(size_t count, size_t size);
 
 /* Makes room for `needed` elements of `size` bytes in *array: at least doubles it when it grows,
- * and zeroes the new part. Fails: NOMEM; *array and *capacity are then unchanged. */
+ * and zeroes the new part.
+ * Fails: NOMEM; *array and *capacity are then unchanged. */
 PP_MUST_CHECK pp_status pp_grow(void **array, size_t *capacity, size_t needed, size_t size,
                                 pp_err *err);
 

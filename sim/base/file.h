@@ -16,8 +16,8 @@ PP_MUST_CHECK pp_status pp_file_read(const char *path, char **text_out, size_t *
                                      pp_err *err);
 
 /* Writes a temporary file next to the target and renames it, so that a failure leaves the old file
- * as it was. A target that is no regular file (a pipe, /dev/full) is written directly. Fails: IO,
- * NOMEM. */
+ * as it was. A target that is no regular file (a pipe, /dev/full) is written directly.
+ * Fails: IO, NOMEM. */
 PP_MUST_CHECK pp_status pp_file_write(const char *path, const char *text, size_t bytes,
                                       pp_err *err);
 

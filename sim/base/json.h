@@ -52,8 +52,8 @@ pp_status pp_json_fail(const pp_json_at *at, pp_err *err, const char *format, ..
  * Fails: INPUT. */
 PP_MUST_CHECK pp_status pp_json_check_format(const pp_json_at *root, const char *format,
                                              int version, pp_err *err);
-/* Checks that `object` has no keys but `keys`, which end with NULL. Fails: INPUT with the nearest
- * known key. */
+/* Checks that `object` has no keys but `keys`, which end with NULL.
+ * Fails: INPUT with the nearest known key. */
 PP_MUST_CHECK pp_status pp_json_only(const pp_json_at *object, const char *const keys[],
                                      pp_err *err);
 /* Returns true if `object` has the key and its value is not null. */
@@ -69,8 +69,9 @@ PP_MUST_CHECK pp_status pp_json_count(const pp_json_at *at, size_t *count_out, p
 PP_MUST_CHECK pp_status pp_json_item(const pp_json_at *array, size_t index, pp_json_at *at_out,
                                      pp_err *err);
 
-/* Read the value at `at`. Fails: INPUT when it has another type or is outside [low, high].
- * *text_out lives as long as the document. */
+/* Read the value at `at`.
+ * Fails: INPUT when it has another type or is outside [low, high]. *text_out lives as long as the
+ * document. */
 PP_MUST_CHECK pp_status pp_json_read_int(const pp_json_at *at, int64_t low, int64_t high,
                                          int64_t *value_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_json_read_double(const pp_json_at *at, double low, double high,

@@ -14,12 +14,14 @@ typedef int64_t pp_ns; /* nanoseconds of simulated time */
 #define PP_NS_MAX ((pp_ns)1 << 53)
 #define PP_BYTES_MAX ((int64_t)1 << 53)
 
-/* Parses "18.522ms", "12us", "3s" or "40ns": an exact decimal of whole ns, not negative. Only 0 may
- * have no unit. where: the place for err. Fails: INPUT with the text. */
+/* Parses "18.522ms", "12us", "3s" or "40ns": an exact decimal of whole ns, not negative. Only 0
+ * may have no unit. where: the place for err.
+ * Fails: INPUT with the text. */
 PP_MUST_CHECK pp_status pp_parse_duration(const char *text, const char *where, pp_ns *ns_out,
                                           pp_err *err);
-/* Parses "64MiB", "80GB" or "1B" (B kB MB GB TB KiB MiB GiB TiB): whole bytes, not negative. Only 0
- * may have no unit. Fails: INPUT with the text. */
+/* Parses "64MiB", "80GB" or "1B" (B kB MB GB TB KiB MiB GiB TiB): whole bytes, not negative. Only
+ * 0 may have no unit.
+ * Fails: INPUT with the text. */
 PP_MUST_CHECK pp_status pp_parse_bytes(const char *text, const char *where, int64_t *bytes_out,
                                        pp_err *err);
 /* Parses "50GB/s" or "800Gb/s" (also kB MB TB, kb Mb Tb): positive. Fails: INPUT with the text. */
@@ -29,7 +31,8 @@ PP_MUST_CHECK pp_status pp_parse_rate(const char *text, const char *where, doubl
 PP_MUST_CHECK pp_status pp_parse_int(const char *text, const char *where, int64_t low, int64_t high,
                                      int64_t *value_out, pp_err *err);
 
-/* Rounds to the nearest nanosecond. Fails: INPUT when seconds is NaN, negative or beyond
+/* Rounds to the nearest nanosecond.
+ * Fails: INPUT when seconds is NaN, negative or beyond
  * PP_NS_MAX. */
 PP_MUST_CHECK pp_status pp_ns_from_seconds(double seconds, const char *where, pp_ns *ns_out,
                                            pp_err *err);

@@ -16,8 +16,9 @@ typedef struct pp_batch {
 pp_batch pp_batch_of(const pp_cost_context *context, const pp_workload *workload,
                      const pp_microbatch *microbatch);
 
-/* Numbers the classes in the order of their first microbatch. class_of: [count], receives the class
- * of each microbatch. Fails: NOMEM. */
+/* Numbers the classes in the order of their first microbatch. class_of: [count], receives the
+ * class of each microbatch.
+ * Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_cost_classify(const pp_cost_context *context,
                                          const pp_workload *workload,
                                          const pp_microbatch *microbatches, uint32_t count,

@@ -52,8 +52,8 @@ typedef struct pp_unit_cost {
 } pp_unit_cost;
 
 /* The cost of one unit. layer: 0-based, used for PP_UNIT_LAYER only. tokens and square_sum (of the
- * lengths): of the microbatch, before it is divided by cp. Fails: USAGE, like
- * pp_cost_context_check. */
+ * lengths): of the microbatch, before it is divided by cp.
+ * Fails: USAGE, like pp_cost_context_check. */
 PP_MUST_CHECK pp_status pp_cost_unit(const pp_cost_context *context, pp_unit_kind kind,
                                      int64_t layer, int64_t tokens, int64_t square_sum,
                                      pp_unit_cost *cost_out, pp_err *err);

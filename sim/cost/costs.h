@@ -69,8 +69,8 @@ static inline size_t pp_cost_index(const pp_costs *costs, uint32_t stage, uint32
     return (size_t)costs->class_of[microbatch] * costs->stages + stage;
 }
 
-/* Costs that are all zero, with all tables allocated. Fails: NOMEM; INPUT beyond the limits (stages
- * and ranks 65535, microbatches 2^24). */
+/* Costs that are all zero, with all tables allocated.
+ * Fails: NOMEM; INPUT beyond the limits (stages and ranks 65535, microbatches 2^24). */
 PP_MUST_CHECK pp_status pp_costs_new(uint32_t ranks, uint32_t stages, uint32_t microbatches,
                                      uint32_t classes, pp_costs **costs_out, pp_err *err);
 /* A copy in which every microbatch is a class of its own. Fails: NOMEM. */
@@ -88,7 +88,8 @@ typedef struct pp_uniform_costs {
 /* Parses "F=18.5ms,I=18.1ms,W=9.3ms,comm=0.6ms". B= may stand instead of I= and W=, or together
  * with them as their sum; B= alone is halved into I and W (W gets the larger half). FB= is the
  * duration of an overlapped pair; it may be longer than F and B one after the other, but not
- * shorter than the longer of the two. Fails: USAGE. */
+ * shorter than the longer of the two.
+ * Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_uniform_costs_parse(const char *text, pp_uniform_costs *out,
                                                pp_err *err);
 PP_MUST_CHECK pp_status pp_costs_uniform(const pp_uniform_costs *uniform, uint32_t ranks,

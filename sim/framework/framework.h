@@ -31,8 +31,8 @@ typedef struct pp_framework {
 } pp_framework;
 
 /* Lowers an order by framework->lower_timed, if there is one and costs are given, or else by
- * framework->lower, and sets the framework's buffers. costs: NULL if not known. Fails: like lower.
- */
+ * framework->lower, and sets the framework's buffers. costs: NULL if not known.
+ * Fails: like lower. */
 PP_MUST_CHECK pp_status pp_framework_lower(const pp_framework *framework, const pp_order *order,
                                            const pp_costs *costs, pp_program **program_out,
                                            pp_err *err);

@@ -83,8 +83,8 @@ typedef struct pp_hardware {
  * one node, the memory is 0 (not known) and the peak is infinite. */
 void pp_hardware_unknown(const char *name, pp_hardware *hardware_out);
 
-/* Parses a hardware file. file: what messages call it. Fails: INPUT with file and JSON Pointer,
- * NOMEM. */
+/* Parses a hardware file. file: what messages call it.
+ * Fails: INPUT with file and JSON Pointer, NOMEM. */
 PP_MUST_CHECK pp_status pp_hardware_parse(const char *text, size_t bytes, const char *file,
                                           pp_hardware *hardware_out, pp_err *err);
 

@@ -63,7 +63,8 @@ typedef struct pp_model {
 } pp_model;
 
 /* Parses the content of a model file. file: what messages call it; a config.json gives the model
- * the stem of this name. Fails: INPUT (an unknown architecture or a missing key), NOMEM. */
+ * the stem of this name.
+ * Fails: INPUT (an unknown architecture or a missing key), NOMEM. */
 PP_MUST_CHECK pp_status pp_model_parse(const char *text, size_t bytes, const char *file,
                                        pp_model *model_out, pp_err *err);
 

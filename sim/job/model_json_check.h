@@ -26,7 +26,8 @@ pp_status pp_model_fail(const pp_json_at *root, const char *key, pp_err *err, co
 
 /* Fills in the members that follow from others if they are 0 (kv_heads, head_dim, v_head_dim, ffn
  * of a model whose layers are all MoE, the biases that linear_bias implies), and checks that the
- * sizes are consistent. Fails: INPUT at the wrong key. */
+ * sizes are consistent.
+ * Fails: INPUT at the wrong key. */
 PP_MUST_CHECK pp_status pp_model_complete(const pp_json_at *root, const pp_model_keys *keys,
                                           pp_model *model, pp_err *err);
 

@@ -31,18 +31,20 @@ typedef struct pp_workload {
 } pp_workload;
 
 /* Makes equal microbatches of `micro_batch_size` sequences of `seq_length` tokens. They share the
- * same entries of lengths. Fails: NOMEM, INPUT beyond the limits above. */
+ * same entries of lengths.
+ * Fails: NOMEM, INPUT beyond the limits above. */
 PP_MUST_CHECK pp_status pp_workload_fixed(uint32_t microbatches, int64_t micro_batch_size,
                                           int64_t seq_length, pp_workload *workload_out,
                                           pp_err *err);
 
 /* Packs `lengths` in the given order by first fit into bins of `seq_length` tokens. Bins are
- * ordered by their first sequence; each `micro_batch_size` bins make a microbatch, and microbatches
- * are dealt to `replicas` round robin. To give every replica equally many, the fullest bins are
- * split (between two sequences, as evenly as possible). multiple_of: m is made a multiple of it if
- * there are enough sequences (interleaved schedules). Fails: INPUT when a sequence is longer than a
- * bin; USAGE when there are too few sequences to give every replica equally many microbatches
- * without an empty one; INPUT beyond the limits above; NOMEM. */
+ * ordered by their first sequence; each `micro_batch_size` bins make a microbatch, and
+ * microbatches are dealt to `replicas` round robin. To give every replica equally many, the
+ * fullest bins are split (between two sequences, as evenly as possible). multiple_of: m is made a
+ * multiple of it if there are enough sequences (interleaved schedules).
+ * Fails: INPUT when a sequence is longer than a bin; USAGE when there are too few sequences to
+ * give every replica equally many microbatches without an empty one; INPUT beyond the limits
+ * above; NOMEM. */
 PP_MUST_CHECK pp_status pp_workload_pack(const int64_t *lengths, size_t count, int64_t seq_length,
                                          int64_t micro_batch_size, uint32_t replicas,
                                          uint32_t multiple_of, pp_workload *workload_out,

@@ -6,7 +6,8 @@
 
 /* Checks that every op is on the rank of its stage, that each (stage, microbatch) has one F and
  * either one B or one I and one W (or all have one F only), and that on each rank B and I follow F
- * and W follows I. file: what err calls the order. Fails: INPUT with rank and position, NOMEM. */
+ * and W follows I. file: what err calls the order.
+ * Fails: INPUT with rank and position, NOMEM. */
 PP_MUST_CHECK pp_status pp_order_check(const pp_order *order, const char *file, pp_err *err);
 
 #endif

@@ -70,8 +70,9 @@ pp_recompute pp_plan_recompute(const pp_plan *plan, uint32_t stages);
 /* What a stage recomputes for the first microbatch, if the plan has counts of layers. */
 pp_recomputed pp_plan_recomputed(const pp_plan *plan, uint32_t stage);
 
-/* With padding, gives all microbatches the costs of the longest one. Fails: USAGE when they would
- * be padded to a length that no microbatch has, or differ in what they recompute; NOMEM. */
+/* With padding, gives all microbatches the costs of the longest one.
+ * Fails: USAGE when they would be padded to a length that no microbatch has, or differ in what
+ * they recompute; NOMEM. */
 PP_MUST_CHECK pp_status pp_plan_pad(const pp_size_protocol *shapes, pp_plan *plan, pp_err *err);
 
 /* Lowers an order by the plan's framework and size protocol. costs: those of the order.
@@ -81,17 +82,17 @@ PP_MUST_CHECK pp_status pp_plan_lower(const pp_plan *plan, const pp_order *order
                                       const pp_costs *costs, pp_program **program_out, pp_err *err);
 
 /* Sets the semantics, sharing and buffers of a lowered program's transfers from the plan.
- * pp_plan_simulate does this itself. Fails: USAGE (settings that the framework does not support).
- */
+ * pp_plan_simulate does this itself.
+ * Fails: USAGE (settings that the framework does not support). */
 PP_MUST_CHECK pp_status pp_plan_set_semantics(const pp_plan *plan, pp_program *program,
                                               pp_err *err);
 
 /* Lowers and simulates every replica. report_out is the report of the slowest one (the first of
  * several), with the memory of the replica that needs most (report->memory_replica).
  * program_out, timeline_out and costs_out: those of the slowest replica; each may be NULL. The
- * costs remain the plan's. Fails: USAGE (settings that the framework does not support), INFEASIBLE
- * (deadlock), INPUT, NOMEM.
- */
+ * costs remain the plan's.
+ * Fails: USAGE (settings that the framework does not support), INFEASIBLE (deadlock), INPUT,
+ * NOMEM. */
 PP_MUST_CHECK pp_status pp_plan_simulate(const pp_plan *plan, pp_program **program_out,
                                          pp_timeline **timeline_out, const pp_costs **costs_out,
                                          pp_report **report_out, pp_err *err);

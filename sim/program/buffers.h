@@ -79,7 +79,8 @@ typedef struct pp_buffer_settings {
 } pp_buffer_settings;
 
 /* Parses the settings: recv and send are names of the tables above, outputs is "on" or "off". NULL
- * and "" leave a setting as it is. Fails: USAGE. */
+ * and "" leave a setting as it is.
+ * Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_buffer_settings_parse(const char *recv, const char *send,
                                                  const char *outputs, pp_buffer_settings *settings,
                                                  pp_err *err);

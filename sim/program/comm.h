@@ -122,8 +122,9 @@ typedef struct pp_comm_settings {
     pp_lanes lanes;
 } pp_comm_settings;
 
-/* Parses the settings. comm: "rendezvous", "batched" or "eager:BYTES"; lanes: a pp_lanes_name. NULL
- * and "" leave a setting as it is. Fails: USAGE. */
+/* Parses the settings. comm: "rendezvous", "batched" or "eager:BYTES"; lanes: a pp_lanes_name.
+ * NULL and "" leave a setting as it is.
+ * Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_comm_settings_parse(const char *comm, const char *lanes,
                                                pp_comm_settings *settings, pp_err *err);
 /* Prints the mode as pp_comm_settings_parse reads it; has_mode must be set. Returns buffer. */
@@ -165,8 +166,8 @@ void pp_comm_builder_free(pp_comm_builder **builder);
  * pp_comm_finish fails with NOMEM. */
 void pp_comm_run(pp_comm_builder *builder, uint32_t rank, uint32_t op);
 void pp_comm_mark(pp_comm_builder *builder, uint32_t rank, pp_mark mark, uint32_t stage);
-/* Opens a group on `rank` and returns its number. Transfers must be added to a group before the
- * next one is opened. A group without transfers is dropped. */
+/* Opens a group on `rank` and returns its number, under which transfers are added, posted and
+ * waited for. A group without transfers is dropped. */
 uint32_t pp_comm_open(pp_comm_builder *builder, uint32_t rank);
 void pp_comm_add(pp_comm_builder *builder, uint32_t group, pp_transfer_kind kind, uint32_t stage,
                  uint32_t microbatch);
@@ -187,8 +188,8 @@ void pp_comm_exchange(pp_comm_builder *builder, uint32_t group);
 PP_MUST_CHECK pp_status pp_comm_finish(pp_comm_builder *builder, bool partial, pp_program *program,
                                        pp_err *err);
 
-/* Matches sends and receives again after steps or groups were changed. Fails: like pp_comm_finish.
- */
+/* Matches sends and receives again after steps or groups were changed.
+ * Fails: like pp_comm_finish. */
 PP_MUST_CHECK pp_status pp_comm_match(pp_comm *comm, uint32_t ranks, bool partial, pp_err *err);
 
 /* Prints "3SEND_F7". Returns buffer. */

@@ -33,7 +33,8 @@ typedef struct pp_comm_lanes {
 } pp_comm_lanes;
 
 /* Makes the entries of comm->semantics.lanes. The entries of a lane are linked in the order in
- * which its rank posts them. Fails: NOMEM. */
+ * which its rank posts them.
+ * Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_comm_lanes_new(const pp_comm *comm, uint32_t ranks, pp_comm_lanes *lanes,
                                           pp_err *err);
 void pp_comm_lanes_free(pp_comm_lanes *lanes);

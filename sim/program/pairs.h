@@ -35,8 +35,9 @@ static inline size_t pp_pair_backward(const pp_program *program, size_t i)
 /* The duration of the pair that starts at instruction `i`. */
 pp_ns pp_pair_ns(const pp_program *program, const pp_costs *costs, size_t i);
 
-/* Checks all pairs; costs.has_pairs must be set. Fails: INPUT when a pair is shorter than its
- * backward, INFEASIBLE when the halves of a pair depend on each other. */
+/* Checks all pairs; costs.has_pairs must be set.
+ * Fails: INPUT when a pair is shorter than its backward, INFEASIBLE when the halves of a pair
+ * depend on each other. */
 PP_MUST_CHECK pp_status pp_pairs_check(const pp_program *program, const pp_costs *costs,
                                        pp_err *err);
 

@@ -36,8 +36,9 @@ static inline uint32_t pp_program_rank(const pp_program *program, pp_op op)
 }
 
 /* Makes a program of the compute ops of an order, with sources and topological order. Frameworks
- * add the communication. Fails: INFEASIBLE when the order cannot finish (err names the ranks that
- * wait for each other and their ops), NOMEM. */
+ * add the communication.
+ * Fails: INFEASIBLE when the order cannot finish (err names the ranks that wait for each other and
+ * their ops), NOMEM. */
 PP_MUST_CHECK pp_status pp_program_from_order(const pp_order *order, pp_program **program_out,
                                               pp_err *err);
 

@@ -22,9 +22,10 @@ PP_MUST_CHECK pp_status pp_schedule_build(const pp_schedule *schedule,
                                           const pp_schedule_params *params, pp_order **order_out,
                                           pp_err *err);
 
-/* Finds out whether the named schedule generates this order, or, for an order of forwards only, its
- * forwards. v is stages / ranks; group_size: as in pp_schedule_params. *same_out is false if the
- * schedule does not support the sizes. Fails: NOMEM. */
+/* Finds out whether the named schedule generates this order, or, for an order of forwards only,
+ * its forwards. v is stages / ranks; group_size: as in pp_schedule_params. *same_out is false if
+ * the schedule does not support the sizes.
+ * Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_schedule_makes(const char *name, const pp_order *order,
                                           uint32_t group_size, bool *same_out, pp_err *err);
 

@@ -42,7 +42,7 @@ static void place(zbv *z, pp_op_kind kind, uint32_t r, int chunk)
 }
 
 /* The time that rank r may wait without having the largest idle time. */
-static pp_ns min_bounded(const zbv *z, uint32_t r)
+static pp_ns allowed_wait_ns(const zbv *z, uint32_t r)
 {
     pp_ns worst_ns = z->worst_target_ns - z->target_ns[r];
     if (worst_ns < z->g->worst_idle_ns)
@@ -59,7 +59,7 @@ static void fill(zbv *z, pp_op_kind kind, uint32_t r, int chunk, bool over)
         return;
     pp_greedy_fill(z->g, r, ready_ns);
     if (over && pp_greedy_open(z->g, r) > 0 && ready_ns > z->g->clock_ns[r] &&
-        ready_ns - z->g->clock_ns[r] > min_bounded(z, r))
+        ready_ns - z->g->clock_ns[r] > allowed_wait_ns(z, r))
         pp_greedy_place_w(z->g, r);
 }
 

@@ -5,9 +5,9 @@
 #include "sim/program/program.h"
 
 /* Lowers an interleaved order as Megatron-LM runs it with overlap_p2p_comm: odd and even ranks
- * issue single sends and receives in opposite order, and wait for them when they are needed. flush:
- * with overlap_p2p_comm_warmup_flush, so that warm-up and cool-down overlap, too. Fails: like
- * pp_megatron_check and pp_lower_ranks. */
+ * issue single sends and receives in opposite order, and wait for them when they are needed.
+ * flush: with overlap_p2p_comm_warmup_flush, so that warm-up and cool-down overlap, too.
+ * Fails: like pp_megatron_check and pp_lower_ranks. */
 PP_MUST_CHECK pp_status pp_megatron_overlap(const pp_order *order, const char *framework,
                                             bool flush, pp_program **program_out, pp_err *err);
 

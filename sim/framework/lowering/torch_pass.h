@@ -15,8 +15,9 @@ typedef enum pp_torch_receives {
 
 /* Lowers an order by the passes _add_unshard_reshard, _add_reduce_grad and _add_send_recv. Every
  * send and receive is a group of its own; no step waits for a send, unless BLOCKING.
- * framework: for messages. Fails: USAGE when a stage is on two ranks, INFEASIBLE when PyTorch
- * refuses the order or it cannot finish, NOMEM. */
+ * framework: for messages.
+ * Fails: USAGE when a stage is on two ranks, INFEASIBLE when PyTorch refuses the order or it
+ * cannot finish, NOMEM. */
 PP_MUST_CHECK pp_status pp_torch_lower(const pp_order *order, const char *framework,
                                        pp_torch_receives receives, pp_program **program_out,
                                        pp_err *err);

@@ -5,7 +5,8 @@
 #include "sim/framework/sizes/size_protocol.h"
 
 /* Does the work of pp_exchange_lower (sim/framework/framework.h) for a framework of that name.
- * support: NULL if its programs do not communicate. Fails: like pp_exchange_lower. */
+ * support: NULL if its programs do not communicate.
+ * Fails: like pp_exchange_lower. */
 PP_MUST_CHECK pp_status pp_sizes_lower(const char *framework,
                                        const pp_size_protocol_support *support,
                                        const pp_exchange_options *exchange, const pp_costs *costs,

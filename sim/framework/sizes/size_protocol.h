@@ -91,13 +91,15 @@ bool pp_exchange_is_plain(const pp_exchange_options *exchange);
 
 /* Makes the padded data: for `padded` and `bucket`, the last sequence of a microbatch of `from` is
  * extended; for other protocols the result is a copy. shapes_out: the number of distinct token
- * counts; may be NULL. Fails: INPUT when a microbatch is longer than MAX (err names it) or would
- * exceed the limits of sim/job/workload.h; NOMEM. */
+ * counts; may be NULL.
+ * Fails: INPUT when a microbatch is longer than MAX (err names it) or would exceed the limits of
+ * sim/job/workload.h; NOMEM. */
 PP_MUST_CHECK pp_status pp_workload_pad(const pp_size_protocol *shapes, const pp_workload *from,
                                         pp_workload *workload_out, uint32_t *shapes_out,
                                         pp_err *err);
-/* Padding where only costs are known: every microbatch gets the costs of the one whose forwards and
- * backwards take longest in sum. Fails: USAGE for padded:MAX and bucket, NOMEM. */
+/* Padding where only costs are known: every microbatch gets the costs of the one whose forwards
+ * and backwards take longest in sum.
+ * Fails: USAGE for padded:MAX and bucket, NOMEM. */
 PP_MUST_CHECK pp_status pp_costs_pad(const pp_size_protocol *shapes, pp_costs *costs, pp_err *err);
 
 #endif

@@ -9,7 +9,8 @@
 typedef void (*pp_fill_rank)(pp_order *order, uint32_t rank, const pp_schedule_params *params);
 
 /* Makes an order of p v stages with up to `ops` ops per stage and microbatch, and calls `fill` for
- * each rank. Fails: NOMEM. */
+ * each rank.
+ * Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_schedule_fill(const pp_schedule_params *params, pp_placement placement,
                                          size_t ops, pp_fill_rank fill, pp_order **order_out,
                                          pp_err *err);

@@ -41,7 +41,8 @@ typedef struct pp_greedy {
 } pp_greedy;
 
 /* limit: memory per rank, in forward activations of one stage. params is not retained, its costs
- * are. Fails: NOMEM. */
+ * are.
+ * Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_greedy_new(const pp_schedule_params *params, pp_placement placement,
                                       uint32_t limit, pp_greedy **greedy_out, pp_err *err);
 void pp_greedy_free(pp_greedy **greedy); /* for PP_CLEANUP; *greedy NULL is fine */
