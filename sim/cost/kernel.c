@@ -1,6 +1,10 @@
-/* Formulas of single kernels, collectives and messages, with their fitted curves
- * (docs/cost-model.md, sections 3 and 4). The channels of a message follow NCCL 2.29
- * (addP2pToPlan). */
+/* Times of single kernels, collectives and messages by formulas with fitted parameters, which
+ * sim/job/hardware.h states (docs/cost-model.md, sections 3 and 4). A GEMM takes as long as its
+ * FLOPs at a fitted efficiency with wave quantisation, but at least as long as its memory traffic;
+ * attention, its FLOPs at an efficiency that depends on lengths and blocks; an elementwise kernel,
+ * its memory traffic; a collective, a ring with a fitted bandwidth; a message, NCCL's channels or
+ * the link, whichever is slower. The number of channels follows NCCL 2.29 (addP2pToPlan).
+ * Measurements take precedence. */
 #include "sim/cost/kernel.h"
 
 #include <math.h>
@@ -49,7 +53,7 @@ static bool measured_gemm(const pp_hardware *hw, const pp_gemm *gemm, double *se
     if (gemm->pass == PP_GEMM_OTHER || gemm->batch > 1 || !(gemm->m * gemm->n * gemm->k > 0))
         return false;
     at.kind = kinds[gemm->pass];
-    if (gemm->pass == PP_GEMM_WEIGHT) { /* the first size is the rows of the weight */
+    if (gemm->pass == PP_GEMM_WEIGHT) { /* measurements have the rows of the weight first */
         at.m = gemm->n;
         at.n = gemm->m;
     }

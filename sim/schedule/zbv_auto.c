@@ -1,6 +1,13 @@
 /* ZB-V, placed greedily by the durations of ops (Qi et al. 2024, arXiv 2405.15362; sail-sg
  * zero-bubble, zbv_greedy). Chunk a of rank r is stage r, chunk b is stage 2p - 1 - r. The memory
- * limit is 2p forward activations of one stage. */
+ * limit is 2p forward activations of one stage.
+ *
+ * An attempt places forwards until every rank has run the first one of b, levels the ranks, and
+ * then places one backward and one forward per rank in each round. W's fill waits and make room for
+ * memory. Whether a W may take longer than the wait before a forward, or before a backward of b, is
+ * tried both ways. An attempt is repeated, with the idle times of the previous one as an allowance,
+ * as long as the largest idle time of a rank decreases; the order with the smallest one is the
+ * result. An attempt takes O(ops). */
 #include "sim/base/alloc.h"
 #include "sim/schedule/builders/greedy.h"
 #include "sim/schedule/schedule.h"
