@@ -167,7 +167,7 @@ bool pp_json_stream_enter(pp_json_stream *s, char bracket)
     return true;
 }
 
-static bool next(pp_json_stream *s)
+bool pp_json_stream_item(pp_json_stream *s)
 {
     if (s->fault)
         return false;
@@ -185,11 +185,6 @@ static bool next(pp_json_stream *s)
     }
     s->open[s->depth - 1].begun = true;
     return s->at < s->end ? true : fail(s, "");
-}
-
-bool pp_json_stream_item(pp_json_stream *s)
-{
-    return next(s);
 }
 
 static bool read_text(pp_json_stream *s, pp_span *text_out)
@@ -213,7 +208,7 @@ static bool read_text(pp_json_stream *s, pp_span *text_out)
 
 bool pp_json_stream_key(pp_json_stream *s, pp_span *key_out)
 {
-    if (!next(s) || !read_text(s, key_out))
+    if (!pp_json_stream_item(s) || !read_text(s, key_out))
         return false;
     skip_blanks(s);
     if (s->at == s->end || *s->at != ':')

@@ -1,23 +1,14 @@
-/* Reads Trace Event files: a list of events, or an object whose member "traceEvents" is one. zlib
- * decompresses a file as it is read. The syntax of the whole file is checked, but only the members
- * of pp_event are taken out of an event; who wants others parses the text of that event. Time is
- * linear in the file. */
+/* Reads Trace Event files: a list of events, or an object whose member "traceEvents" is one. The
+ * syntax of the whole file is checked, but of an event only the members of pp_event are taken: the
+ * text of an event is there for those that need others. Time is linear in the file. */
 #include "traces/read/events.h"
 
 #include "sim/base/json_stream.h"
+#include "traces/read/gzip.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <zlib.h>
-
-static void close_gz(gzFile *file)
-{
-    if (*file)
-        gzclose(*file);
-}
 
 static void read_args(pp_json_stream *s, pp_event *event)
 {
@@ -184,76 +175,30 @@ static pp_status visit(pp_json_stream *s, const char *file, const pp_events_visi
     return PP_OK;
 }
 
-/* Opens files that are not compressed, too. */
-static pp_status open_file(const char *path, gzFile *file_out, pp_err *err)
-{
-    errno = 0;
-    *file_out = gzopen(path, "rb");
-    if (*file_out)
-        return PP_OK;
-    return errno ? pp_err_set(err, PP_IO, path, "%s", strerror(errno)) : pp_err_nomem(err);
-}
-
-static pp_status check_file(gzFile file, const char *path, pp_err *err)
-{
-    int code = Z_OK;
-    const char *words = gzerror(file, &code);
-    size_t length = strlen(path);
-    if (code == Z_ERRNO)
-        return pp_err_set(err, PP_IO, path, "%s", strerror(errno));
-    if (code == Z_OK || code == Z_STREAM_END)
-        return PP_OK;
-    if (strncmp(words, path, length) == 0 && strncmp(words + length, ": ", 2) == 0)
-        words += length + 2; /* zlib names the file as well */
-    return pp_err_set(err, PP_INPUT, path, "the compressed file is damaged: %s", words);
-}
-
-static bool holds(const char *text, const char *words)
-{
-    return strstr(text, words) != NULL;
-}
-
 pp_status pp_events_recognise(const char *path, bool *is_out, pp_err *err)
 {
     char text[4096];
-    gzFile file PP_CLEANUP(close_gz) = NULL;
-    pp_status status = open_file(path, &file, err);
-    if (status)
+    size_t bytes = 0;
+    pp_gzip_file file PP_CLEANUP(pp_gzip_close) = { 0 };
+    pp_status status = pp_gzip_open(path, &file, err);
+    if (status || (status = pp_gzip_read_some(&file, text, sizeof text - 1, &bytes, err)))
         return status;
-    int count = gzread(file, text, sizeof text - 1);
-    if ((status = check_file(file, path, err)))
-        return status;
-    text[count] = '\0';
-    size_t blank = strspn(text, " \t\r\n");
-    *is_out = text[blank] == '[' || (text[blank] == '{' && (holds(text, "\"traceEvents\"") ||
-                                                            holds(text, "\"schemaVersion\"") ||
-                                                            holds(text, "\"displayTimeUnit\"")));
+    text[bytes] = '\0';
+    const char *begin = text + strspn(text, " \t\r\n");
+    *is_out = *begin == '[' || (*begin == '{' && (strstr(text, "\"traceEvents\"") ||
+                                                  strstr(text, "\"schemaVersion\"") ||
+                                                  strstr(text, "\"displayTimeUnit\"")));
     return PP_OK;
-}
-
-typedef struct file_source {
-    const char *path;
-    gzFile file;
-} file_source;
-
-static pp_status read_source(void *context, char *buffer, size_t most, size_t *bytes_out,
-                             pp_err *err)
-{
-    const file_source *source = context;
-    int count = gzread(source->file, buffer, most < INT_MAX ? (unsigned)most : INT_MAX);
-    *bytes_out = count > 0 ? (size_t)count : 0;
-    return count > 0 ? PP_OK : check_file(source->file, source->path, err);
 }
 
 pp_status pp_events_read(const char *path, const pp_events_visitor *visitor, pp_err *err)
 {
-    gzFile file PP_CLEANUP(close_gz) = NULL;
-    pp_status status = open_file(path, &file, err);
+    pp_gzip_file file PP_CLEANUP(pp_gzip_close) = { 0 };
+    pp_status status = pp_gzip_open(path, &file, err);
     if (status)
         return status;
-    file_source source = { path, file };
     pp_json_stream s PP_CLEANUP(pp_json_stream_close) =
-        pp_json_stream_open(read_source, &source, err);
+        pp_json_stream_open(pp_gzip_read_some, &file, err);
     const pp_json_token token = peek_first(&s);
     const bool begun = token == PP_TOKEN_OBJECT || token == PP_TOKEN_ARRAY;
     if (begun && (status = visit(&s, path, visitor, err)))

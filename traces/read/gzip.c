@@ -1,4 +1,4 @@
-/* Compresses and decompresses with zlib, whole texts in memory. */
+/* Compresses and decompresses with zlib: whole texts in memory, and files piece by piece. */
 #include "traces/read/gzip.h"
 
 #include "sim/base/alloc.h"
@@ -6,6 +6,7 @@
 #include "sim/base/json.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,19 +109,53 @@ pp_status pp_gzip_json(const char *path, pp_json **json_out, pp_err *err)
     return status ? status : pp_json_parse(text, bytes, path, json_out, err);
 }
 
+pp_status pp_gzip_open(const char *path, pp_gzip_file *file_out, pp_err *err)
+{
+    errno = 0;
+    gzFile handle = gzopen(path, "rb"); /* opens files that are not compressed, too */
+    if (!handle)
+        return errno ? pp_err_set(err, PP_IO, path, "%s", strerror(errno)) : pp_err_nomem(err);
+    *file_out = (pp_gzip_file){ path, handle };
+    return PP_OK;
+}
+
+void pp_gzip_close(pp_gzip_file *file)
+{
+    if (file->handle)
+        gzclose(file->handle);
+    *file = (pp_gzip_file){ 0 };
+}
+
+pp_status pp_gzip_read_some(void *file, char *buffer, size_t most, size_t *bytes_out, pp_err *err)
+{
+    const pp_gzip_file *from = file;
+    int code = Z_OK;
+    int count = gzread(from->handle, buffer, most < INT_MAX ? (unsigned)most : INT_MAX);
+    *bytes_out = count > 0 ? (size_t)count : 0;
+    const char *words = gzerror(from->handle, &code);
+    size_t length = strlen(from->path);
+    if (code == Z_ERRNO)
+        return pp_err_set(err, PP_IO, from->path, "%s", strerror(errno));
+    if (code == Z_OK || code == Z_STREAM_END)
+        return PP_OK;
+    if (strncmp(words, from->path, length) == 0 && strncmp(words + length, ": ", 2) == 0)
+        words += length + 2; /* zlib names the file as well */
+    return pp_err_set(err, PP_INPUT, from->path, "the compressed file is damaged: %s", words);
+}
+
 pp_status pp_gzip_read_head(const char *path, size_t most, char **text_out, size_t *bytes_out,
                             pp_err *err)
 {
     char *text PP_CLEANUP(pp_free_text) = pp_alloc_array(most + 1, 1);
+    pp_gzip_file file PP_CLEANUP(pp_gzip_close) = { 0 };
+    pp_err damage = { 0 };
     if (!text)
         return pp_err_nomem(err);
-    errno = 0;
-    gzFile file = gzopen(path, "rb"); /* reads files that are not compressed, too */
-    if (!file)
-        return errno ? pp_err_set(err, PP_IO, path, "%s", strerror(errno)) : pp_err_nomem(err);
-    int count = gzread(file, text, (unsigned)most);
-    gzclose(file);
-    *bytes_out = count > 0 ? (size_t)count : 0;
+    pp_status status = pp_gzip_open(path, &file, err);
+    if (status)
+        return status;
+    status = pp_gzip_read_some(&file, text, most, bytes_out, &damage);
+    (void)status; /* what was read before the damage is enough */
     text[*bytes_out] = '\0';
     *text_out = text;
     text = NULL;

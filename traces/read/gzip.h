@@ -29,9 +29,25 @@ PP_MUST_CHECK pp_status pp_gzip_read(const char *path, char **text_out, size_t *
 /* Reads a whole file of JSON (pp_gzip_read). Fails: as pp_gzip_read; INPUT when it is no JSON. */
 PP_MUST_CHECK pp_status pp_gzip_json(const char *path, pp_json **json_out, pp_err *err);
 /* Reads the first `most` bytes of the decompressed text, or all of a shorter one. text_out and
- * bytes_out: as those of pp_gunzip. Fails: IO, NOMEM. */
+ * bytes_out: as those of pp_gunzip. A text that is damaged or cut off ends there. Fails: IO, NOMEM.
+ */
 PP_MUST_CHECK pp_status pp_gzip_read_head(const char *path, size_t most, char **text_out,
                                           size_t *bytes_out, pp_err *err);
+
+/* A file that is decompressed as it is read; all zero is closed. */
+typedef struct pp_gzip_file {
+    const char *path; /* borrowed */
+    struct gzFile_s *handle;
+} pp_gzip_file;
+
+/* Opens a file to be read; the caller closes it. Fails: IO, NOMEM. */
+PP_MUST_CHECK pp_status pp_gzip_open(const char *path, pp_gzip_file *file_out, pp_err *err);
+void pp_gzip_close(pp_gzip_file *file); /* for PP_CLEANUP */
+/* Reads the next bytes of the decompressed text, `most` of them unless the text ends before. A
+ * pp_json_source, whose context is the pp_gzip_file. bytes_out: also set when it fails.
+ * Fails: IO, INPUT (damaged or cut off). */
+PP_MUST_CHECK pp_status pp_gzip_read_some(void *file, char *buffer, size_t most, size_t *bytes_out,
+                                          pp_err *err);
 
 /* Returns whether the name ends in .gz, behind at least one character. */
 bool pp_gzip_named(const char *path);

@@ -26,9 +26,9 @@ typedef struct pp_memory_sample_row {
  * the order of the file. */
 typedef struct pp_recorded {
     pp_recorded_transfer *transfer;
-    size_t transfer_count;
+    size_t transfer_count, transfer_capacity;
     pp_memory_sample_row *sample;
-    size_t sample_count;
+    size_t sample_count, sample_capacity;
     pp_blocked_list waits;
 } pp_recorded;
 

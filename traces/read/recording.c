@@ -6,6 +6,7 @@
 
 #include "sim/base/alloc.h"
 #include "sim/base/json.h"
+#include "sim/base/list.h"
 #include "sim/base/text.h"
 #include "traces/read/events.h"
 #include "traces/read/pytorch_rows.h"
@@ -22,7 +23,7 @@ typedef struct reader {
     pp_op_slices ops;
     bool ops_only; /* transfers, waits and memory are not read */
     bool profiler; /* the ops are ranges of a profiler */
-    size_t transfer_capacity, wait_capacity, sample_capacity;
+    size_t wait_capacity;
     size_t first;    /* the first slice of this file */
     int64_t base_ns; /* the zero of the file's clock, since 1970 */
     int64_t rank;    /* the rank that a profiler's file states; -1: it states none */
@@ -86,10 +87,12 @@ static pp_status place_event(const pp_json_at *at, uint32_t *rank_out, pp_ns *at
     return PP_OK;
 }
 
+PP_LIST_ADD_STATIC(new_transfer, pp_recorded, transfer, pp_recorded_transfer)
+PP_LIST_ADD_STATIC(new_sample, pp_recorded, sample, pp_memory_sample_row)
+
 /* Adds a transfer, whose name is "4RECV_F7", at the receiver. Other names are passed over. */
 static pp_status add_transfer(reader *r, const pp_json_at *at, const char *name, pp_err *err)
 {
-    pp_recorded *recorded = &r->out->recorded;
     unsigned stage = 0;
     unsigned microbatch = 0;
     char way = 0;
@@ -109,12 +112,10 @@ static pp_status add_transfer(reader *r, const pp_json_at *at, const char *name,
     found.microbatch = microbatch;
     found.forward = way == 'F';
     found.stage = (uint16_t)(found.forward ? stage - 1 : stage + 1);
-    void *all = recorded->transfer;
-    if ((status = pp_reserve(&all, &r->transfer_capacity, recorded->transfer_count + 1,
-                             sizeof found, err)))
-        return status;
-    recorded->transfer = all;
-    recorded->transfer[recorded->transfer_count++] = found;
+    pp_recorded_transfer *transfer = new_transfer(&r->out->recorded, err);
+    if (!transfer)
+        return PP_NOMEM;
+    *transfer = found;
     r->out->transfers++;
     return PP_OK;
 }
@@ -151,7 +152,6 @@ static pp_status add_wait(reader *r, const pp_json_at *at, const char *name, pp_
 
 static pp_status add_sample(reader *r, const pp_json_at *at, pp_err *err)
 {
-    pp_recorded *recorded = &r->out->recorded;
     pp_memory_sample_row found = { 0 };
     pp_json_at args;
     pp_status status = place_event(at, &found.rank, &found.at_ns, &args, err);
@@ -163,12 +163,10 @@ static pp_status add_sample(reader *r, const pp_json_at *at, pp_err *err)
             (status = pp_json_get_int(&args, key, 0, INT64_MAX, &found.bytes[k], err)))
             return status;
     }
-    void *all = recorded->sample;
-    if ((status =
-             pp_reserve(&all, &r->sample_capacity, recorded->sample_count + 1, sizeof found, err)))
-        return status;
-    recorded->sample = all;
-    recorded->sample[recorded->sample_count++] = found;
+    pp_memory_sample_row *sample = new_sample(&r->out->recorded, err);
+    if (!sample)
+        return PP_NOMEM;
+    *sample = found;
     r->out->memory++;
     return PP_OK;
 }
