@@ -1,3 +1,4 @@
+/* Clocks of this process and its threads, and a sleep that ends in time. */
 #ifndef PPSIM_RUNTIME_CORE_CLOCK_H
 #define PPSIM_RUNTIME_CORE_CLOCK_H
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PP_GPU_THREADS = 128 }; /* of a block; a power of 2 */
+enum { PP_GPU_THREADS = 128 }; /* threads of a block; a power of 2 */
 
 #ifdef __CUDACC__
 #define PP_DEVICE static __device__ __forceinline__
@@ -23,7 +23,7 @@ enum { PP_GPU_THREADS = 128 }; /* of a block; a power of 2 */
 #define PP_BARRIER() (void)0
 #endif
 
-/* A float's upper half. */
+/* bfloat16, the upper half of a float. */
 typedef struct pp_bf16 {
     uint16_t bits;
 } pp_bf16;
@@ -50,7 +50,7 @@ PP_DEVICE float pp_load_bf16(const pp_bf16 *at)
     return wide.value;
 }
 
-/* To the nearest, halves to even. */
+/* Rounds to nearest, ties to even. */
 PP_DEVICE void pp_store_bf16(pp_bf16 *at, float value)
 {
     pp_float_bits wide;
@@ -61,7 +61,7 @@ PP_DEVICE void pp_store_bf16(pp_bf16 *at, float value)
         at->bits = (uint16_t)((wide.bits + 0x7fff + (wide.bits >> 16 & 1)) >> 16);
 }
 
-/* All threads' values become one in shared[0]. */
+/* Sums the values of all threads into shared[0], in a fixed order. */
 PP_DEVICE void pp_block_sum(float *shared)
 {
     PP_BARRIER();

@@ -5,7 +5,7 @@
 #include "runtime/cuda/kernel/kernel.h"
 #include "runtime/cuda/kernel/kernels.h"
 
-/* As pp_random_next (sim/base/random.h), which is no function of a GPU. */
+/* Like pp_random_next (sim/base/random.h), which does not compile for a GPU. */
 PP_DEVICE uint64_t pp_next(uint64_t *state)
 {
     uint64_t x = *state += 0x9e3779b97f4a7c15u;
@@ -14,7 +14,7 @@ PP_DEVICE uint64_t pp_next(uint64_t *state)
     return x ^ (x >> 31);
 }
 
-/* As pp_cpu_uniform: of element i of a row. */
+/* Like pp_cpu_uniform, for element i of a row. */
 PP_DEVICE float pp_uniform(const pp_gpu_tokens_call *k, int64_t row, int64_t i)
 {
     uint64_t state = k->seed;

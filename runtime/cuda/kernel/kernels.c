@@ -1,4 +1,4 @@
-/* How many blocks each kernel has, and how many bytes of shared memory a block takes. */
+/* Computes how many blocks each kernel has, and how many bytes of shared memory a block takes. */
 #include "runtime/cuda/kernel/kernels.h"
 #include "runtime/cuda/kernel/kernel.h"
 
@@ -6,10 +6,11 @@ enum { BASE_BYTES = 2 * PP_GPU_THREADS * sizeof(float) };
 
 int32_t pp_gpu_tile_rows(int64_t width)
 {
-    return width <= 112 ? 32 : 16; /* 99 KiB: what every GPU since 2020 gives a block */
+    return width <= 112 ? 32 : 16; /* fits into 99 KiB, which every GPU since 2020 gives a block */
 }
 
-/* Tiles of rows, and of scores, in shared memory; columns: of a number per row. */
+/* Returns the shared memory of tiles of rows and of scores. columns: how many single numbers each
+ * row has besides. */
 static size_t tiles_bytes(const pp_gpu_attention_call *k, size_t rows, size_t scores,
                           size_t columns)
 {

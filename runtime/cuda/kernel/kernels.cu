@@ -29,7 +29,7 @@ static cudaError_t launch(void (*kernel)(const Arguments), cudaStream_t stream, 
         if (code)
             return code;
     }
-    (void)cudaGetLastError(); /* of earlier calls: "not ready" of an event that was asked for */
+    (void)cudaGetLastError(); /* clears errors of earlier calls, such as "not ready" of an event */
     kernel<<<(unsigned)how.blocks, PP_GPU_THREADS, how.shared_bytes, stream>>>(*of);
     return cudaGetLastError();
 }

@@ -1,5 +1,5 @@
-/* What a GPU does besides products: every kernel, its arguments, and how it is launched. Formulas:
- * docs/runtime-cpu.md. Tensors are of one type; statistics and sums are float. */
+/* The kernels of a GPU besides products: their arguments, and how they are launched.
+ * docs/runtime-cpu.md has the formulas. Tensors have one type; statistics and sums are float. */
 #ifndef PPSIM_RUNTIME_CUDA_KERNEL_KERNELS_H
 #define PPSIM_RUNTIME_CUDA_KERNEL_KERNELS_H
 
@@ -13,71 +13,73 @@
 extern "C" {
 #endif
 
-/* A block per row. normed may be x. */
+/* Root mean square norm, a block per row. normed may be x. */
 typedef struct pp_gpu_norm_call {
     int64_t rows, width;
-    const void *x;        /* backward: gradient of normed */
+    const void *x;        /* backward: gradient of `normed` */
     void *normed;         /* forward: out */
-    float *inverse;       /* [rows]; forward: out */
-    const void *residual; /* backward: added; NULL: nothing; may be gradient */
+    float *inverse;       /* [rows]; forward: output */
+    const void *residual; /* backward: added to the gradient, may be `gradient`; NULL: zero */
     void *gradient;       /* backward: out */
 } pp_gpu_norm_call;
 
 typedef struct pp_gpu_gelu_call {
     int64_t count;
-    const void *x; /* forward: before; backward: gradient of what is behind */
-    void *y;       /* forward: behind; backward: before, becomes its gradient */
+    const void *x; /* forward: input; backward: gradient of the output */
+    void *y;       /* forward: output; backward: the input, replaced by its gradient */
 } pp_gpu_gelu_call;
 
-/* Shazeer 2020: y = u g / (1 + exp(-g)), of rows [2 width] of g, then u. */
+/* SwiGLU (Shazeer 2020): y = u g / (1 + exp(-g)). A row has [2 width] elements: g, then u. */
 typedef struct pp_gpu_swiglu_call {
     int64_t rows, width;
-    const void *x; /* forward: g and u; backward: gradient of y */
-    void *y;       /* forward: out; backward: g and u, become their gradients */
+    const void *x; /* forward: g and u; backward: gradient of the output */
+    void *y;       /* forward: output; backward: g and u, replaced by their gradients */
 } pp_gpu_swiglu_call;
 
-/* Queries, or keys, that one block takes: `first` to first + tile of a sequence. */
+/* The queries or keys of one block: from `first` to first + tile of a sequence. */
 typedef struct pp_gpu_tile {
-    int32_t row;    /* of the microbatch where the sequence begins */
-    int32_t length; /* of the sequence */
+    int32_t row;    /* row of the microbatch where the sequence begins */
+    int32_t length; /* length of the sequence */
     int32_t first;
 } pp_gpu_tile;
 
-/* Causal, inside each sequence. A block per tile and head. */
+/* Causal attention within each sequence, a block per tile and head. */
 typedef struct pp_gpu_attention_call {
     const pp_gpu_tile *tile; /* [tiles], on the GPU */
     int64_t tiles;
-    int32_t rows; /* of a tile */
+    int32_t rows; /* rows of a tile */
     int32_t heads, width;
     int64_t tokens;
-    void *qkv;     /* [tokens][3 heads width]; backward: its gradient in the end */
+    void *qkv;     /* [tokens][3 heads width]; backward replaces it by its gradient */
     void *out;     /* [tokens][heads width] */
     float *lse;    /* [tokens][heads] */
     const void *d; /* backward: gradient of out */
-    void *keys;    /* backward: [tokens][2 heads width], gradients of keys and values meanwhile */
-    float *along;  /* backward: [tokens][heads], d out */
+    void
+        *keys; /* backward: [tokens][2 heads width], scratch for the gradients of keys and values */
+    float *along; /* backward: [tokens][heads], dot products of d and out */
 } pp_gpu_attention_call;
 
-/* What the first stage begins with, and the targets of the last. A block per row. */
+/* The input of the first stage, and the losses of the last; a block per row. */
 typedef struct pp_gpu_tokens_call {
     int64_t rows, width;
-    const int32_t *token;     /* [rows]: of the embedding; losses: which logit is right; -1: the row
-                                 does not count */
-    const uint64_t *sequence; /* [rows], of the step */
-    const int32_t *position;  /* [rows], in it */
+    const int32_t *token; /* [rows]: row of the embedding; losses: the right logit, or -1: the row
+                             does not count */
+    const uint64_t *sequence; /* [rows], index of the sequence in the step */
+    const int32_t *position;  /* [rows], position in the sequence */
     uint64_t seed;
-    uint64_t what;         /* pp_cpu_what: pseudo-random numbers for what */
-    const void *embedding; /* [vocab][width]; NULL: x becomes pseudo-random */
-    void *x;               /* losses: outputs or logits, become their gradient */
-    float share;           /* losses: of one token */
+    uint64_t what;         /* pp_cpu_what: the purpose of the pseudo-random numbers */
+    const void *embedding; /* [vocab][width]; NULL: x gets pseudo-random numbers */
+    void *x;               /* losses: outputs or logits, replaced by their gradient */
+    float share;           /* losses: weight of one token */
     double *losses;        /* [rows] */
 } pp_gpu_tokens_call;
 
-/* A row of the embedding's gradient per block: the rows of d with its token, in order. */
+/* The gradient of the embedding, a block per distinct token: the sum of the rows of d that have
+ * this token, in order. */
 typedef struct pp_gpu_embedding_call {
-    int64_t tokens, width; /* different ones */
+    int64_t tokens, width; /* distinct tokens */
     const int32_t *token;  /* [tokens] */
-    const int32_t *first;  /* [tokens + 1]: into row */
+    const int32_t *first;  /* [tokens + 1]: indices into `row` */
     const int32_t *row;
     const void *d;
     float *gradient;
@@ -86,23 +88,24 @@ typedef struct pp_gpu_embedding_call {
 typedef struct pp_gpu_update_call {
     int64_t count;
     float rate;
-    const float *gradient; /* weights -= rate gradient; add: sum += gradient */
+    const float *gradient; /* weights -= rate * gradient; add: sum += gradient */
     void *weights;
-    float *masters; /* weights that are not rounded; NULL: there are none */
+    float *masters; /* weights in float, which are not rounded; NULL: there are none */
     float *sum;
 } pp_gpu_update_call;
 
-/* AdamW (Loshchilov & Hutter 2019). Weights are kept in float, and copied. */
+/* AdamW (Loshchilov and Hutter 2019). Weights are kept in float, with a copy in the type of
+ * tensors. */
 typedef struct pp_gpu_adam_call {
     int64_t count;
     float rate, beta1, beta2, epsilon, decay;
     float share1, share2; /* 1 - beta^step */
     const float *gradient;
     float *first, *second, *master;
-    void *weights; /* out */
+    void *weights; /* output */
 } pp_gpu_adam_call;
 
-/* One block: sum = share times the sum of the losses. */
+/* One block: sum = share * the sum of the losses. */
 typedef struct pp_gpu_total_call {
     int64_t rows;
     const double *losses;
@@ -134,24 +137,26 @@ typedef struct pp_gpu_total_call {
 
 typedef struct pp_gpu_launch {
     pp_gpu_type type;
-    int64_t blocks; /* 0: nothing is launched */
+    int64_t blocks; /* 0: the kernel is not launched */
     size_t shared_bytes;
 } pp_gpu_launch;
 
-/* pp_gpu_launch_norm_forward(stream, how, arguments), ...: on the GPU in kernels.cu, in tests as C.
- */
+/* Declares pp_gpu_launch_norm_forward(stream, how, arguments) and so on: kernels.cu defines them
+ * for a GPU, tests as C. */
 #define PP_GPU_DECLARE(name, arguments) \
     cudaError_t pp_gpu_launch_##name(cudaStream_t stream, pp_gpu_launch how, const arguments *of);
 PP_GPU_KERNEL_MAP(PP_GPU_DECLARE)
 #undef PP_GPU_DECLARE
 
-/* The same with as many blocks and as much shared memory as the arguments need (kernels.c). */
+/* Declares pp_gpu_norm_forward(stream, arguments) and so on, which compute the numbers of blocks
+ * and bytes of shared memory (kernels.c). */
 #define PP_GPU_DECLARE(name, arguments) \
     cudaError_t pp_gpu_##name(cudaStream_t stream, pp_gpu_type type, const arguments *of);
 PP_GPU_KERNEL_MAP(PP_GPU_DECLARE)
 #undef PP_GPU_DECLARE
 
-/* Rows of a tile for heads of that width: what fits into an SM's shared memory. */
+/* Returns the rows of a tile for heads of that width: as many as fit into the shared memory of a
+ * multiprocessor. */
 int32_t pp_gpu_tile_rows(int64_t width);
 
 #ifdef __cplusplus

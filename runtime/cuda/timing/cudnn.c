@@ -1,5 +1,5 @@
-/* Attention by cuDNN for a probe. The library is loaded when it is asked for; graphs are made
- * once for each set of lengths, which takes seconds, and kept in a list. */
+/* Attention by cuDNN for a probe. The library is loaded when a probe needs it; graphs are made once
+ * for each set of lengths, which takes seconds, and kept in a list. */
 #include "runtime/cuda/timing/cudnn.h"
 
 #include <dlfcn.h>
@@ -10,8 +10,8 @@
 #define LIBRARY "libcudnn.so.9"
 #define WITHOUT "; probe gpu-attention measures the kernels of ppsim without it"
 
-/* From 9.6 on backward takes how many tokens there are; without that its workspace is as large as
- * if all sequences were as long as the longest. */
+/* From version 9.6 on, backward has a parameter for the number of tokens; without it the workspace
+ * is as large as if all sequences were as long as the longest. */
 enum { VERSION_MIN = 90600, WHY = 320 };
 enum { TABLE, QKV, OUT, STATS, D_OUT, D_QKV, WORKSPACE }; /* operands */
 
@@ -43,7 +43,7 @@ static pp_status load(pp_cudnn *c, void **library_out, pp_err *err)
         return c->services->err_set(err, PP_UNAVAILABLE, NULL,
                                     "ppsim_cuda.so was built without cuDNN; tools/dev/cuda-headers "
                                     "--cudnn fetches what building takes" WITHOUT);
-    /* It stays: the frontend keeps its functions. */
+    /* The library is never closed, since the frontend keeps its functions. */
     *library_out = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     void *at = *library_out ? dlsym(*library_out, "cudnnGetVersion") : NULL;
     if (!at) {

@@ -12,22 +12,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a row's own and a typical row's length together. cuDNN multiplies weights and their gradients
- * in bf16, of 8 bits: simulated so, rows differ by at most 0.011 with heads of 64 elements or more,
- * by 0.022 with heads of 8, most of all queries' gradients where few keys are seen and nearly
- * cancel. 5 % too much of everything is 0.042 in some row. */
+/* Largest error of a row, relative to the sum of its own length and that of a typical row. cuDNN
+ * multiplies probabilities and their gradients in bf16, of 8 bits. In a simulation of that, rows
+ * differ by at most 0.011 with heads of 64 elements or more, and by 0.022 with heads of 8; most in
+ * the gradients of queries that see few keys and nearly cancel. A factor of 1.05 on all values
+ * gives 0.042 in some row. */
 #define ALLOWED 0.03
 
 enum { LENGTHS = 5, SIDES = 2, OUT = 0, D_Q, D_K, D_V, TENSORS };
 
 static const int64_t lengths[LENGTHS] = { 1, 37, 128, 130, 200 };
 
-/* Of one side: cuDNN's, or ours. */
+/* One side of the comparison: cuDNN's, or that of the kernels of ppsim. */
 typedef struct side {
     pp_gpu_work forward, backward;
     pp_gpu_operand of[PP_GPU_OPERANDS];
     char *operand[PP_GPU_OPERANDS];
-    int qkv, out, d_out, d_qkv, workspace; /* which operand */
+    int qkv, out, d_out, d_qkv, workspace; /* indices of operands */
     uint16_t *result[2]; /* [tokens][hidden] of out, [tokens][3 hidden] of the gradient */
 } side;
 
@@ -53,14 +54,15 @@ static void *take(const check *c, size_t bytes, pp_status *status, pp_err *err)
     return at;
 }
 
-/* Must not pass where it is left unwritten. Not the statistics, which are padded to the longest
- * sequence: backward may read what forward need not write. */
+/* Returns whether operand i is a result, which must be written completely. The statistics do not
+ * count: they are padded to the longest sequence, so that backward may read what forward need not
+ * write. */
 static bool is_result(const side *s, int i)
 {
     return pp_cudnn_does(s->forward.kind) && (i == s->out || i == s->d_qkv || i == s->workspace);
 }
 
-/* Operand i begins as zeros, NaN, a table, or numbers that are the same on both sides. */
+/* Fills operand i with zeros, NaN, a table, or numbers that are the same on both sides. */
 static pp_status fill(const check *c, side *s, int i, pp_err *err)
 {
     const size_t bytes = s->of[i].bytes;
@@ -107,7 +109,7 @@ static pp_status prepare(check *c, side *s, pp_cudnn_graph **graphs, pp_err *err
     return status;
 }
 
-/* By cuDNN backward runs twice: what it sums must not go on where the run before ended. */
+/* Launches a graph. cuDNN's backward runs twice, to find sums that are not cleared first. */
 static pp_status launch(check *c, side *s, pp_cudnn_graph *graph, bool backward, pp_err *err)
 {
     const pp_gpu_work *work = backward ? &s->backward : &s->forward;
@@ -119,7 +121,7 @@ static pp_status launch(check *c, side *s, pp_cudnn_graph *graph, bool backward,
     return status;
 }
 
-/* Forward, whose result is kept, then backward. */
+/* Runs forward, whose result is kept, then backward. */
 static pp_status run(check *c, side *s, pp_err *err)
 {
     pp_cudnn_graph *graphs[2] = { NULL, NULL };
@@ -147,7 +149,7 @@ static double value_of(const uint16_t *bits)
     return (double)value;
 }
 
-/* The tensor's row of a token and a head, of the side. */
+/* Returns the row of a token and head in a tensor of a side. */
 static const uint16_t *row_of(const check *c, int which, int tensor, int64_t token, int64_t head)
 {
     const side *s = &c->of[which];
@@ -157,7 +159,7 @@ static const uint16_t *row_of(const check *c, int which, int tensor, int64_t tok
     return s->result[1] + (token * 3 + tensor - D_Q) * c->hidden + head * width;
 }
 
-/* error: NaN where a value of the row is. */
+/* Reports the row with the largest error. error: NaN if a value of the row is NaN. */
 static pp_status refuse(const check *c, int tensor, int64_t row, double error, pp_err *err)
 {
     static const char *const names[] = { "the output", "the gradient of queries",
@@ -176,7 +178,8 @@ static pp_status refuse(const check *c, int tensor, int64_t row, double error, p
         (long long)(row % heads), how);
 }
 
-/* Rows are vectors: the length of their difference, against their own and that of a typical row. */
+/* Compares a tensor row by row: the length of the difference against that of the row and of a
+ * typical row. */
 static pp_status compare(const check *c, int tensor, pp_err *err)
 {
     const int64_t heads = c->of[0].forward.heads, width = c->of[0].forward.width;

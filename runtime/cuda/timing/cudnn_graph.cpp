@@ -1,4 +1,5 @@
-/* The library is loaded when it is asked for; the frontend looks up its functions there. */
+/* Graphs of cuDNN's attention by NVIDIA's cudnn-frontend. libcudnn is loaded at run time; the
+ * frontend looks up its functions in the handle. */
 #include "runtime/cuda/timing/cudnn_graph.h"
 
 #define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
@@ -16,7 +17,7 @@ namespace fe = cudnn_frontend;
 
 namespace cudnn_frontend
 {
-void *cudnn_dlhandle; /* the frontend wants it; all find the same library */
+void *cudnn_dlhandle; /* the handle in which the frontend looks up functions */
 }
 
 namespace
@@ -25,7 +26,8 @@ namespace
 using uid = enum pp_cudnn_tensor;
 using tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
 
-/* In one line, without who says it. Takes no memory: there may be none. */
+/* Copies a message of the library in one line, without its prefix. Allocates nothing, since memory
+ * may be exhausted. */
 bool say(char *why, size_t size, const char *text)
 {
     static const char who[] = "[cudnn_frontend] Error: ";
@@ -43,7 +45,7 @@ bool say(char *why, size_t size, const char *text)
     return false;
 }
 
-/* The frontend throws where a function of a library is missing. */
+/* Runs a function that may throw: the frontend does so if a function of a library is missing. */
 template <typename work> bool attempt(char *why, size_t size, work run)
 {
     try {
@@ -56,7 +58,7 @@ template <typename work> bool attempt(char *why, size_t size, work run)
     }
 }
 
-/* What is said once about a shape: where its tensors lie. */
+/* The layout of the tensors of a shape. */
 class layout
 {
   public:
@@ -68,7 +70,7 @@ class layout
     {
     }
 
-    /* Sequences of at most shape.longest rows, one behind the other. */
+    /* Sequences of at most shape.longest rows, packed one after the other. */
     fe::graph::Tensor_attributes rows(const char *name, uid id, int64_t step, tensor at) const
     {
         return fe::graph::Tensor_attributes()
@@ -86,7 +88,7 @@ class layout
     {
         return rows(name, id, hidden, out_at);
     }
-    /* Padded to the longest: the one layout that every version and GPU takes. */
+    /* Padded to the longest sequence, the only layout that every version and GPU accepts. */
     fe::graph::Tensor_attributes stats() const
     {
         return fe::graph::Tensor_attributes()

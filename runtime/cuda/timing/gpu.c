@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers of 16 bits between -1 and 1; two of them are a float between -1 and 1. */
+/* Fills a block with bf16 numbers between -1 and 1; two of them together are a float between -1 and
+ * 1. */
 static void make_block(char *block)
 {
     uint64_t state = 1;
@@ -99,7 +100,8 @@ static pp_status open_parts(pp_gpu *gpu, pp_err *err)
     if (!status)
         status = pp_gpu_checked(gpu, cudaMalloc(&gpu->flushed, 2 * (size_t)gpu->facts.cache_bytes),
                                 "memory that fills the cache", err);
-    if (!status) /* the first time loads what sets memory, which may wait for the whole GPU */
+    if (!status) /* the first call loads the kernel that sets memory, which may wait for the whole
+                    GPU */
         status = pp_gpu_checked(
             gpu, cudaMemsetAsync(gpu->flushed, 0, 2 * (size_t)gpu->facts.cache_bytes, gpu->stream),
             "filling the cache", err);
@@ -116,7 +118,8 @@ static pp_status open_parts(pp_gpu *gpu, pp_err *err)
     return status;
 }
 
-/* Behind the gate a launch that waits for its kernel would not return. */
+/* Refuses settings with which a launch waits for its kernel: such a launch would not return while
+ * the stream is held. */
 static pp_status check_launches(const pp_module_services *services, pp_err *err)
 {
     const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
@@ -147,7 +150,7 @@ static pp_status open_gpu(const pp_module_services *services, uint32_t number, p
     gpu->services = services;
     gpu->number = number;
     gpu->facts.visible = (uint32_t)gpus;
-    (void)sem_init(&gpu->gate, 0, 0); /* fails for shared ones and huge values only */
+    (void)sem_init(&gpu->gate, 0, 0); /* fails only for shared semaphores and huge values */
     status = open_parts(gpu, err);
     if (status) {
         close_gpu(gpu);

@@ -1,3 +1,4 @@
+/* The table of the module for one GPU and the work that is timed on it (runtime/gpu/gpu.h). */
 #ifndef PPSIM_RUNTIME_CUDA_TIMING_GPU_H
 #define PPSIM_RUNTIME_CUDA_TIMING_GPU_H
 

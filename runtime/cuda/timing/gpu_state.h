@@ -21,9 +21,9 @@ struct pp_gpu {
     cudaStream_t stream, other;
     pp_gpu_blas *blas, *other_blas;
     pp_cudnn *cudnn;    /* NULL: not opened */
-    pp_world *self;     /* of messages; NULL: there were none yet */
-    pp_err self_failed; /* by one of them: there are no more */
-    pp_ns posted_ns;    /* what the host took to launch the last batch */
+    pp_world *self;     /* world of messages; NULL: there were none yet */
+    pp_err self_failed; /* failure of a message, after which there are no more */
+    pp_ns posted_ns;    /* the host's time to launch the last batch */
     cudaEvent_t other_begin, begin, end, other_end;
     sem_t gate;
     void *flushed; /* [2 cache_bytes] */
@@ -36,11 +36,12 @@ struct pp_gpu_task {
     pp_gpu_work work;
     uint32_t sets, next;
     pp_gpu_operand of[PP_GPU_OPERANDS];
-    bool spoils;                     /* some operand */
-    pp_cudnn_graph *graph, *forward; /* cuDNN's, of the work, and of what precedes backward */
-    size_t workspace_bytes;          /* theirs */
+    bool spoils; /* some operand is overwritten */
+    pp_cudnn_graph *graph,
+        *forward;           /* graphs of cuDNN: of the work, and of the forward before a backward */
+    size_t workspace_bytes; /* workspace of the graphs */
     char *operand[PP_GPU_SETS_MAX][PP_GPU_OPERANDS];
-    size_t queue; /* of a message */
+    size_t queue; /* queue of a message */
     bool has_queue;
 };
 

@@ -29,7 +29,7 @@ static pp_gpu_gemm_call call_of(const pp_gpu_task *task, uint32_t set)
                                .multiprocessors = w->multiprocessors };
 }
 
-/* A failure of messages is the last of them, but not of what else is timed. */
+/* Keeps a failure of messages, which then stay unavailable; other work can still be timed. */
 static pp_status of_messages(pp_gpu *gpu, pp_status status, pp_err *err)
 {
     if (!status || status == PP_NOMEM)
@@ -64,13 +64,13 @@ pp_status pp_gpu_task_launch(pp_gpu_task *task, bool on_other, pp_err *err)
     return pp_gpu_gemm(on_other ? gpu->other_blas : gpu->blas, &call, stream, err);
 }
 
-/* The stream on which it runs at the same time as other work. */
+/* Returns the stream on which the work runs concurrently with other work. */
 cudaStream_t pp_gpu_task_stream(const pp_gpu_task *task)
 {
     return task->has_queue ? pp_gpu_self_stream(task->gpu->self, task->queue) : task->gpu->other;
 }
 
-/* A message that failed never ends, so that its communicator is aborted. */
+/* Aborts the communicator of a message that failed, since the message never ends. */
 void pp_gpu_task_give_up(const pp_gpu_task *task)
 {
     pp_err ignored = { 0 };
@@ -78,14 +78,15 @@ void pp_gpu_task_give_up(const pp_gpu_task *task)
         (void)pp_nccl_leave(task->gpu->self, task->gpu->self->rank, &ignored);
 }
 
-/* Memory that lies elsewhere is not filled: what is copied does not matter. */
+/* Takes the memory of an operand. Memory that is not on this GPU is not filled, since it is only
+ * copied. */
 static cudaError_t take(const pp_gpu_task *task, const pp_gpu_operand *of, char **out)
 {
     if (of->place == PP_GPU_HOST)
         return cudaMallocHost((void **)out, of->bytes);
     if (of->place == PP_GPU_HERE)
         return cudaMalloc((void **)out, of->bytes);
-    /* Without access, or with it since before, the copy takes another way. */
+    /* A failure does not matter: access is on already, or the copy goes through the host. */
     (void)cudaDeviceEnablePeerAccess((int)task->work.peer, 0);
     (void)cudaGetLastError();
     cudaError_t code = cudaSetDevice((int)task->work.peer);
@@ -120,7 +121,7 @@ void pp_gpu_release(pp_gpu_task *task)
     free(task);
 }
 
-/* The block, then again and again what is there already. */
+/* Copies the block, then doubles what is there until all is filled. */
 static cudaError_t fill_random(const pp_gpu *gpu, char *to, size_t bytes)
 {
     size_t done = bytes < PP_GPU_BLOCK_BYTES ? bytes : PP_GPU_BLOCK_BYTES;
@@ -181,7 +182,7 @@ static pp_status take_memory(pp_gpu_task *task, pp_err *err)
             if (task->of[i].bytes == 0)
                 continue;
             status = pp_gpu_checked(task->gpu, take(task, &task->of[i], operand), "operands", err);
-            if (status == PP_NOMEM) /* for this work; others may have room */
+            if (status == PP_NOMEM) /* other work may have room */
                 status = err->status = PP_UNAVAILABLE;
             if (!status && task->of[i].place == PP_GPU_HERE)
                 status = fill(task, i, *operand, err);
@@ -190,7 +191,7 @@ static pp_status take_memory(pp_gpu_task *task, pp_err *err)
     return status;
 }
 
-/* Of the sets that the next runs use. */
+/* Refills the overwritten operands of the sets that the next runs use. */
 pp_status pp_gpu_task_mend(const pp_gpu_task *task, uint32_t runs, pp_err *err)
 {
     pp_status status = PP_OK;
@@ -232,7 +233,7 @@ static pp_status describe(const pp_gpu_task *task, char *how, size_t size, pp_er
     return status;
 }
 
-/* The first run of a kernel loads it, which may wait for the whole GPU. */
+/* Runs the work once. The first run of a kernel loads it, which may wait for the whole GPU. */
 static pp_status run_once(pp_gpu_task *task, pp_err *err)
 {
     for (int other = task->has_queue; other < 2; other++) {
@@ -262,7 +263,7 @@ static pp_status find_graphs(pp_gpu_task *task, pp_err *err)
     return status;
 }
 
-/* Backward takes the output and the statistics of forward. */
+/* Runs forward, whose output and statistics backward needs. */
 static pp_status run_forward(const pp_gpu_task *task, pp_err *err)
 {
     pp_status status = PP_OK;

@@ -8,10 +8,10 @@
 #include <assert.h>
 #include <errno.h>
 
-static const uint32_t MARK = UINT32_MAX; /* no two halves of operands */
+static const uint32_t MARK = UINT32_MAX; /* does not occur in operands */
 enum {
-    BATCH = 128, /* launches that wait; a stream takes about a thousand */
-    TRIES = 4,   /* with more and more concurrent work, as far as there is memory */
+    BATCH = 128, /* launches that are held; a stream has room for about a thousand */
+    TRIES = 4,   /* with more and more concurrent work, as memory permits */
 };
 
 static void pass_gate(void *argument)
@@ -21,8 +21,8 @@ static void pass_gate(void *argument)
     }
 }
 
-/* Where the concurrent work shows that it has begun: places spread over its result, since any part
- * may be first. */
+/* Returns a place in the result of the concurrent work that shows that it has begun. The places are
+ * spread over the result, since any part may be written first. */
 static char *place_of(const pp_gpu_task *beside, uint32_t set, int i)
 {
     return beside->operand[set][1] + (size_t)beside->work.bytes / PP_GPU_PLACES / 4 * 4 * (size_t)i;
@@ -39,7 +39,7 @@ static pp_status set_marks(pp_gpu *gpu, const pp_gpu_task *beside, pp_err *err)
     return status ? status : pp_gpu_finish(gpu, gpu->stream, err);
 }
 
-/* Some mark is overwritten, or it is over already. */
+/* Waits until the concurrent work has overwritten a mark, or is over already. */
 static pp_status await_begin(pp_gpu *gpu, const pp_gpu_task *beside, uint32_t set, pp_err *err)
 {
     uint32_t *seen = (uint32_t *)(void *)(gpu->block + PP_GPU_BLOCK_BYTES);
@@ -65,8 +65,9 @@ static pp_status await_begin(pp_gpu *gpu, const pp_gpu_task *beside, uint32_t se
     }
 }
 
-/* It runs, with the multiprocessors it has, before any of the work is launched; were it to begin
- * with the work, or be many short ones, the work could take the multiprocessors first. */
+/* Starts the concurrent work and waits until it runs, before any of the timed work is launched. If
+ * both began together, or if it were many short pieces, the timed work could take the
+ * multiprocessors first. */
 static pp_status begin_beside(pp_gpu *gpu, pp_gpu_task *beside, pp_err *err)
 {
     assert(beside->work.kind == PP_GPU_COPY || beside->work.kind == PP_GPU_MESSAGE);
@@ -154,7 +155,7 @@ static pp_status time_beside(pp_gpu *gpu, pp_gpu_task *task, uint32_t runs,
     return status;
 }
 
-/* Times again with longer concurrent work where that ended first. */
+/* Times again with longer concurrent work if that ended first. */
 static pp_status time_fully_beside(pp_gpu *gpu, pp_gpu_task *task, uint32_t runs,
                                    const pp_gpu_timing *how, double *ns_out, pp_err *err)
 {

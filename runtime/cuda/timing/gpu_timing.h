@@ -1,4 +1,4 @@
-/* How long work takes on a GPU. */
+/* Times work on a GPU. */
 #ifndef PPSIM_RUNTIME_CUDA_TIMING_GPU_TIMING_H
 #define PPSIM_RUNTIME_CUDA_TIMING_GPU_TIMING_H
 

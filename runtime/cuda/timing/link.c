@@ -14,14 +14,14 @@
 
 enum { NAME = 256, SHAPE_BYTES_MAX = 4096 };
 
-/* What one rank of this process has. */
+/* The memory and events of one rank of this process. */
 typedef struct endpoint {
     char *from, *to; /* on the GPU */
     char *host;      /* pinned */
     cudaEvent_t begin, done;
 } endpoint;
 
-/* A communicator; a, b: PP_NO_SOURCE: of all ranks. */
+/* A communicator of ranks a and b, or of all ranks if these are PP_NO_SOURCE. */
 typedef struct member_set {
     uint32_t a, b;
     pp_gpu_channels channels;
@@ -38,7 +38,7 @@ struct pp_gpu_link {
     pp_gpu_link_facts facts;
 };
 
-/* What all processes do next. runs 0: nothing more. */
+/* What all processes do next. runs: 0: they end. */
 typedef struct order {
     pp_traffic traffic;
     uint32_t runs;
@@ -79,7 +79,7 @@ static void close_endpoint(const pp_nccl_rank *r, endpoint *e)
         (void)cudaEventDestroy(e->done);
 }
 
-/* Machines in the order of their first ranks. */
+/* Numbers the machines in the order of their first ranks. */
 static pp_status find_nodes(pp_gpu_link *link, pp_err *err)
 {
     pp_world *world = link->world;
@@ -103,7 +103,7 @@ static pp_status find_nodes(pp_gpu_link *link, pp_err *err)
     return status;
 }
 
-/* As many ranks as processes were started, or GPUs can be seen. */
+/* Opens a world with as many ranks as processes were started, or as GPUs are visible. */
 static pp_status open_world(const pp_module_services *services, pp_world **world_out, pp_err *err)
 {
     pp_store_place place;
@@ -135,7 +135,7 @@ static void close_link(pp_gpu_link *link)
     pp_world *world = link->world;
     if (world && !link->broken && world->first == 0)
         (void)perform(link, &(order){ .runs = 0 }, &took_ns, &ignored);
-    if (world) /* first: freeing waits for what is under way, maybe for ever */
+    if (world) /* first, since freeing memory waits for pending messages, which may never end */
         pp_nccl_queues_close(world);
     for (uint32_t h = 0; world && link->endpoint && h < world->hosted; h++)
         close_endpoint(&world->rank[h], &link->endpoint[h]);
@@ -201,7 +201,7 @@ static bool takes_part(const pp_traffic *t, uint32_t rank)
     return all || rank == t->first || rank == t->second;
 }
 
-/* The queue of a rank that takes part. */
+/* Returns the queue of a rank that takes part. */
 static pp_nccl_queue *queue_of(pp_nccl_rank *r, const pp_traffic *t)
 {
     uint32_t peer = !t->pair ? PP_NO_SOURCE : r->rank == t->first ? t->second : t->first;
@@ -209,7 +209,7 @@ static pp_nccl_queue *queue_of(pp_nccl_rank *r, const pp_traffic *t)
         if (r->queue[q].peer == peer &&
             memcmp(&r->queue[q].channels, &t->channels, sizeof t->channels) == 0)
             return &r->queue[q];
-    return NULL; /* provide_queue made it */
+    return NULL; /* not reached: provide_queue has made it */
 }
 
 static pp_status provide_queue(pp_gpu_link *link, const pp_traffic *t, pp_err *err)
@@ -227,7 +227,7 @@ static pp_status provide_queue(pp_gpu_link *link, const pp_traffic *t, pp_err *e
     return pp_nccl_queue_add(link->world, wanted.a, wanted.b, &wanted.channels, err);
 }
 
-/* A rank's part of one group. */
+/* Issues the part of a rank in one group. */
 static ncclResult_t issue(const pp_gpu_link *link, uint32_t h, const pp_traffic *t)
 {
     pp_nccl_rank *r = &link->world->rank[h];
@@ -276,7 +276,7 @@ static pp_status post(pp_gpu_link *link, const pp_traffic *t, pp_err *err)
     return status;
 }
 
-/* The host of the second rank reads what came: sizes, on which the next ops depend. */
+/* The host of the second rank reads the sizes that came, on which the next ops would depend. */
 static pp_status read_shape(pp_gpu_link *link, uint32_t h, const pp_traffic *t, pp_err *err)
 {
     pp_nccl_rank *r = &link->world->rank[h];
@@ -321,7 +321,7 @@ static pp_status mark(pp_gpu_link *link, const pp_traffic *t, bool begin, pp_err
     return PP_OK;
 }
 
-/* Of the slowest rank of this process, by its stream's events. */
+/* Reads the time of the slowest rank of this process, by the events of its stream. */
 static pp_status read_events(pp_gpu_link *link, const pp_traffic *t, pp_ns *took_ns, pp_err *err)
 {
     pp_ns took = 0;
@@ -372,7 +372,7 @@ static pp_status time_here(pp_gpu_link *link, const order *wanted, pp_ns *took_n
     return status;
 }
 
-/* Rank 0's process says what. */
+/* Performs the order of the process of rank 0. */
 static pp_status perform(pp_gpu_link *link, order *wanted, pp_ns *took_ns, pp_err *err)
 {
     pp_world *world = link->world;

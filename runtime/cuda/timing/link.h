@@ -1,3 +1,4 @@
+/* The table of the module for traffic between GPUs (runtime/gpu/gpu_link.h). */
 #ifndef PPSIM_RUNTIME_CUDA_TIMING_LINK_H
 #define PPSIM_RUNTIME_CUDA_TIMING_LINK_H
 

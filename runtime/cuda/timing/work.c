@@ -19,7 +19,7 @@ static int64_t count_tiles(const pp_gpu_work *work)
     return tiles;
 }
 
-/* Distinct tokens, where row r has token r modulo vocab. */
+/* Returns the number of distinct tokens, where row r has token r modulo vocab. */
 static int64_t count_distinct(const pp_gpu_work *work)
 {
     return work->rows < work->vocab ? work->rows : work->vocab;
@@ -146,7 +146,8 @@ static void write_tiles(const pp_gpu_work *work, pp_gpu_tile *tile)
     }
 }
 
-/* first: where the rows of a token begin; row: those of token 0, of token 1, ... */
+/* Writes the rows of each token. first: where the rows of a token begin; row: the rows of token 0,
+ * of token 1, ... */
 static void write_rows(const pp_gpu_work *work, int32_t *first, int32_t *row)
 {
     const int64_t distinct = count_distinct(work);

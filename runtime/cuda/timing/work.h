@@ -21,16 +21,16 @@ typedef enum pp_gpu_place {
 } pp_gpu_place;
 
 typedef struct pp_gpu_operand {
-    size_t bytes; /* 0: there is none */
+    size_t bytes; /* 0: there is no such operand */
     pp_gpu_place place;
     pp_gpu_filling filling;
-    bool spoiled; /* the work overwrites what it reads: filled again before every timing */
+    bool spoiled; /* the work overwrites it: it is refilled before every timing */
 } pp_gpu_operand;
 
 void pp_gpu_work_operands(const pp_gpu_work *work, pp_gpu_operand operand_out[PP_GPU_OPERANDS]);
-/* What the index-th operand, a table, holds. */
+/* Writes the contents of the index-th operand, which is a table. */
 void pp_gpu_work_table(const pp_gpu_work *work, int index, void *table_out);
-/* Of all but products and messages. number: of the GPU. */
+/* Launches work other than products and messages. number: index of the GPU. */
 cudaError_t pp_gpu_work_launch(const pp_gpu_work *work, uint32_t number,
                                char *const operand[PP_GPU_OPERANDS], cudaStream_t stream);
 
