@@ -22,7 +22,7 @@ static pp_status smallest_group(const pp_schedule *schedule, pp_schedule_params 
     return status;
 }
 
-pp_status pp_candidate_order(const pp_search *search, pp_candidate *candidate,
+pp_status pp_candidate_order(const pp_plan_problem *problem, pp_candidate *candidate,
                              const pp_costs *costs, pp_order **order_out, pp_err *err)
 {
     pp_schedule_params shape = {
@@ -34,8 +34,7 @@ pp_status pp_candidate_order(const pp_search *search, pp_candidate *candidate,
     };
     pp_err why = pp_err_like(err);
     pp_status status = pp_schedule_build(candidate->schedule, &shape, order_out, &why);
-    if (status == PP_USAGE && candidate->schedule->grouped &&
-        !search->problem.request->group_size &&
+    if (status == PP_USAGE && candidate->schedule->grouped && !problem->request->group_size &&
         smallest_group(candidate->schedule, &shape, order_out) == PP_OK) {
         candidate->group_size = shape.group_size;
         return PP_OK;
@@ -45,23 +44,21 @@ pp_status pp_candidate_order(const pp_search *search, pp_candidate *candidate,
     return status;
 }
 
-pp_exchange_options pp_candidate_exchange(const pp_search *search, const pp_candidate *candidate)
+pp_exchange_options pp_candidate_exchange(const pp_plan_problem *problem,
+                                          const pp_candidate *candidate)
 {
-    pp_exchange_options exchange = search->problem.request->exchange;
-    const pp_hardware *hardware = search->problem.request->hardware;
+    pp_exchange_options exchange = problem->request->exchange;
+    const pp_hardware *hardware = problem->request->hardware;
     bool inside = pp_parallel_gpus(&candidate->parallel) <= hardware->gpus_per_node;
     const pp_p2p_curve *link = inside ? &hardware->node_p2p : &hardware->network_p2p;
-    if (!search->problem.request->shape_message_given && !pp_exchange_is_plain(&exchange))
+    if (!problem->request->shape_message_given && !pp_exchange_is_plain(&exchange))
         exchange.shape_message_ns = (pp_ns)(link->alpha_s * 1e9 + 0.5);
     return exchange;
 }
 
 /* As the plan says it: pp_plan_simulate. */
-static void connect(pp_search *search, const pp_candidate *candidate, pp_program *program)
+static void connect(const pp_plan_request *request, const pp_switches *s, pp_program *program)
 {
-    const pp_plan_request *request = search->problem.request;
-    const pp_switches *s = &search->setup[candidate->setup].context.switches;
-    search->communicates = program->comm != NULL;
     if (!program->comm)
         return;
     program->comm->collective |= s->p2p != PP_P2P_SEND_RECV;
@@ -70,24 +67,25 @@ static void connect(pp_search *search, const pp_candidate *candidate, pp_program
     pp_buffer_settings_apply(&request->buffers, &program->comm->buffers);
 }
 
-pp_status pp_candidate_run(pp_search *search, const pp_candidate *candidate, const pp_order *order,
+pp_status pp_candidate_run(const pp_plan_problem *problem, const pp_setup *setup,
+                           const pp_candidate *candidate, const pp_order *order,
                            const pp_costs *costs, pp_program **program_out,
                            pp_timeline **timeline_out, pp_report **report_out, pp_err *err)
 {
-    const pp_exchange_options exchange = pp_candidate_exchange(search, candidate);
-    pp_status status =
-        pp_framework_lower(search->problem.framework, order, costs, program_out, err);
+    const pp_plan_request *request = problem->request;
+    const pp_framework *framework = problem->framework;
+    const pp_exchange_options exchange = pp_candidate_exchange(problem, candidate);
+    pp_status status = pp_framework_lower(framework, order, costs, program_out, err);
     if (!status)
-        status = pp_exchange_lower(search->problem.framework, &exchange, costs, *program_out, err);
+        status = pp_exchange_lower(framework, &exchange, costs, *program_out, err);
     if (!status)
-        connect(search, candidate, *program_out);
+        connect(request, &setup->context.switches, *program_out);
     if (!status)
         status = pp_simulate(*program_out, costs, timeline_out, err);
     if (status)
         return status;
-    return pp_report_build(candidate->schedule->name, search->problem.framework, *program_out,
-                           *timeline_out, costs, !search->problem.request->no_step_sync, report_out,
-                           err);
+    return pp_report_build(candidate->schedule->name, framework, *program_out, *timeline_out, costs,
+                           !request->no_step_sync, report_out, err);
 }
 
 /* Simulates one replica; the slowest one's numbers stay in the candidate. */
@@ -97,12 +95,14 @@ static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, co
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     pp_report *report PP_CLEANUP(pp_report_free) = NULL;
-    pp_status status =
-        pp_candidate_run(search, candidate, order, costs, &program, &timeline, &report, err);
+    pp_status status = pp_candidate_run(search->problem, &search->pool.setup[candidate->setup],
+                                        candidate, order, costs, &program, &timeline, &report, err);
+    if (program)
+        search->progress.communicates = program->comm != NULL;
     if (status)
         return status;
     uint32_t r = 0;
-    int64_t beyond = pp_report_short(report, search->problem.memory_limit_bytes, &r);
+    int64_t beyond = pp_report_short(report, search->problem->memory_limit_bytes, &r);
     if (report->peak_memory_bytes > candidate->peak_bytes) {
         candidate->peak_bytes = report->peak_memory_bytes;
         candidate->peak_rank = report->peak_memory_rank;
@@ -123,7 +123,7 @@ static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, co
 }
 
 /* From how the simulation ended to what the candidate is. */
-static pp_status judge(pp_search *search, pp_candidate *candidate, pp_status status,
+static pp_status judge(pp_progress *progress, pp_candidate *candidate, pp_status status,
                        const pp_err *why, pp_err *err)
 {
     if (status == PP_NOMEM) {
@@ -131,8 +131,8 @@ static pp_status judge(pp_search *search, pp_candidate *candidate, pp_status sta
         return status;
     }
     if (status) {
-        if (!search->refusal.status)
-            search->refusal = *why;
+        if (!progress->refusal.status)
+            progress->refusal = *why;
         candidate->legal = false;
         candidate->reason = pp_reason_refused(why);
     }
@@ -148,7 +148,7 @@ pp_status pp_candidate_simulate_orders(pp_search *search, pp_candidate *candidat
 {
     pp_err why = pp_err_like(err);
     pp_status status = PP_OK;
-    search->simulated++;
+    search->progress.simulated++;
     candidate->reason.kind = PP_REASON_NONE;
     candidate->peak_bytes = candidate->short_bytes = 0;
     candidate->step_ns = candidate->mean_step_ns = 0;
@@ -156,7 +156,7 @@ pp_status pp_candidate_simulate_orders(pp_search *search, pp_candidate *candidat
         status =
             simulate_replica(search, candidate, order[orders > 1 ? i : 0], set->costs[i], &why);
     candidate->mean_step_ns /= set->count;
-    return judge(search, candidate, status, &why, err);
+    return judge(&search->progress, candidate, status, &why, err);
 }
 
 pp_status pp_candidate_simulate(pp_search *search, pp_candidate *candidate, pp_err *err)
@@ -164,13 +164,14 @@ pp_status pp_candidate_simulate(pp_search *search, pp_candidate *candidate, pp_e
     pp_cost_set set PP_CLEANUP(pp_cost_set_free) = { 0 };
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
     pp_err why = pp_err_like(err);
-    pp_status status = pp_search_costs(search, &search->setup[candidate->setup], &set, err);
+    pp_status status =
+        pp_pool_costs(&search->pool, &search->pool.setup[candidate->setup], &set, err);
     if (status)
         return status;
-    status = pp_candidate_order(search, candidate, set.costs[0], &order, &why);
+    status = pp_candidate_order(search->problem, candidate, set.costs[0], &order, &why);
     if (!status)
         return pp_candidate_simulate_orders(search, candidate, &set, &order, 1, err);
-    search->simulated++;
+    search->progress.simulated++;
     candidate->peak_bytes = candidate->short_bytes = 0;
-    return judge(search, candidate, status, &why, err);
+    return judge(&search->progress, candidate, status, &why, err);
 }

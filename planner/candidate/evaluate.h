@@ -2,20 +2,22 @@
 #ifndef PPSIM_PLANNER_CANDIDATE_EVALUATE_H
 #define PPSIM_PLANNER_CANDIDATE_EVALUATE_H
 
-#include "planner/candidate/pool.h"
+#include "planner/candidate/search_state.h"
 
 /* The order of a candidate. Fails: USAGE when the schedule's rules forbid it. */
-PP_MUST_CHECK pp_status pp_candidate_order(const pp_search *search, pp_candidate *candidate,
+PP_MUST_CHECK pp_status pp_candidate_order(const pp_plan_problem *problem, pp_candidate *candidate,
                                            const pp_costs *costs, pp_order **order_out,
                                            pp_err *err);
 /* The request's, with the duration of a message about a shape where it is not given. */
-pp_exchange_options pp_candidate_exchange(const pp_search *search, const pp_candidate *candidate);
+pp_exchange_options pp_candidate_exchange(const pp_plan_problem *problem,
+                                          const pp_candidate *candidate);
 /* One replica: its order as the framework runs it, its timeline and its numbers; the caller's to
  * free, also on failure. Fails: as pp_simulate, USAGE. */
-PP_MUST_CHECK pp_status pp_candidate_run(pp_search *search, const pp_candidate *candidate,
-                                         const pp_order *order, const pp_costs *costs,
-                                         pp_program **program_out, pp_timeline **timeline_out,
-                                         pp_report **report_out, pp_err *err);
+PP_MUST_CHECK pp_status pp_candidate_run(const pp_plan_problem *problem, const pp_setup *setup,
+                                         const pp_candidate *candidate, const pp_order *order,
+                                         const pp_costs *costs, pp_program **program_out,
+                                         pp_timeline **timeline_out, pp_report **report_out,
+                                         pp_err *err);
 /* Simulates one candidate and fills in its results. */
 PP_MUST_CHECK pp_status pp_candidate_simulate(pp_search *search, pp_candidate *candidate,
                                               pp_err *err);

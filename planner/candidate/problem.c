@@ -138,8 +138,7 @@ static pp_status read_overrides(pp_plan_problem *problem, pp_err *err)
     return PP_OK;
 }
 
-pp_status pp_plan_problem_open(pp_plan_problem *problem, const pp_plan_request *request,
-                               pp_err *err)
+static pp_status fill(pp_plan_problem *problem, const pp_plan_request *request, pp_err *err)
 {
     *problem = (pp_plan_problem){ .request = request, .parallel = request->parallel };
     pp_status status = check_request(request, err);
@@ -167,8 +166,38 @@ pp_status pp_plan_problem_open(pp_plan_problem *problem, const pp_plan_request *
                                                                : check_layout(problem, err);
 }
 
-void pp_plan_problem_free(pp_plan_problem *problem)
+static void problem_free(pp_plan_problem **problem)
 {
-    free(problem->rank_speed);
-    *problem = (pp_plan_problem){ 0 };
+    if (*problem)
+        free((*problem)->rank_speed);
+    free(*problem);
+    *problem = NULL;
+}
+
+pp_status pp_plan_problem_new(const pp_plan_request *request, const pp_plan_problem **problem_out,
+                              pp_err *err)
+{
+    pp_plan_problem *problem PP_CLEANUP(problem_free) = pp_alloc_array(1, sizeof *problem);
+    if (!problem)
+        return pp_err_nomem(err);
+    pp_status status = fill(problem, request, err);
+    if (status)
+        return status;
+    *problem_out = problem;
+    problem = NULL;
+    return PP_OK;
+}
+
+pp_plan_problem pp_plan_problem_limited(const pp_plan_problem *problem, int64_t memory_limit_bytes)
+{
+    pp_plan_problem limited = *problem;
+    limited.memory_limit_bytes = memory_limit_bytes;
+    return limited;
+}
+
+void pp_plan_problem_free(const pp_plan_problem **problem)
+{
+    pp_plan_problem *owned = (pp_plan_problem *)*problem; /* const for all but its owner */
+    problem_free(&owned);
+    *problem = NULL;
 }

@@ -15,9 +15,12 @@ typedef struct pp_plan_problem {
     const pp_framework *framework;
 } pp_plan_problem;
 
-/* Free it also on failure. Fails: USAGE when the request is not legal. */
-PP_MUST_CHECK pp_status pp_plan_problem_open(pp_plan_problem *problem,
-                                             const pp_plan_request *request, pp_err *err);
-void pp_plan_problem_free(pp_plan_problem *problem); /* all zero is fine */
+/* Owner frees. Fails: USAGE when the request is not legal, NOMEM. */
+PP_MUST_CHECK pp_status pp_plan_problem_new(const pp_plan_request *request,
+                                            const pp_plan_problem **problem_out, pp_err *err);
+/* The same problem within another memory limit, for bounds alone. Borrows what `problem` owns: do
+ * not free it. */
+pp_plan_problem pp_plan_problem_limited(const pp_plan_problem *problem, int64_t memory_limit_bytes);
+void pp_plan_problem_free(const pp_plan_problem **problem); /* *problem NULL is fine */
 
 #endif

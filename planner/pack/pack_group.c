@@ -158,7 +158,7 @@ pp_status pp_group_first_fit(const pp_pack_case *c, pp_grouping *out, pp_err *er
     size_t *used PP_CLEANUP(free_ends) = pp_alloc_array(task->count, sizeof *used);
     if (!list || !used)
         return pp_err_nomem(err);
-    const int64_t seq_length = c->packer->search.problem.seq_length;
+    const int64_t seq_length = c->packer->search.problem->seq_length;
     pp_status status =
         pp_workload_pack(task->lengths, task->count, seq_length, c->packer->capacity / seq_length,
                          c->packer->replicas, c->packer->multiple_of, &work, err);

@@ -28,12 +28,12 @@ int64_t pp_packer_capacity(const pp_packer *packer)
 
 int64_t pp_packer_memory_limit(const pp_packer *packer)
 {
-    return packer->search.problem.memory_limit_bytes;
+    return packer->search.problem->memory_limit_bytes;
 }
 
 static const pp_setup *setup_of(const pp_packer *packer)
 {
-    return &packer->search.setup[packer->candidate.setup];
+    return &packer->search.pool.setup[packer->candidate.setup];
 }
 
 pp_pack_pipeline pp_packer_stages(const pp_packer *packer)
@@ -121,17 +121,19 @@ pp_status pp_packer_new(pp_search *search, const pp_plan_request *request, size_
         return pp_err_nomem(err);
     }
     packer->search = *search;
-    *search = (pp_search){ .simulated = 0 };
+    *search = (pp_search){ 0 };
     packer->request = *request;
-    packer->search.problem.request = &packer->request;
+    pp_status status = pp_search_continue(&packer->search, &packer->request, err);
+    if (status)
+        return status;
     packer->tight = tight;
-    packer->candidate = packer->search.candidate[candidate];
+    packer->candidate = packer->search.pool.candidate[candidate];
     packer->data = setup_of(packer)->data;
-    packer->replicas = (uint32_t)packer->search.problem.parallel.dp;
+    packer->replicas = (uint32_t)packer->search.problem->parallel.dp;
     packer->multiple_of =
         packer->candidate.schedule->grouped ? (uint32_t)packer->candidate.parallel.pp : 1;
-    packer->capacity = packer->search.problem.seq_length * packer->candidate.micro_batch_size;
-    pp_status status = find_weights(packer, err);
+    packer->capacity = packer->search.problem->seq_length * packer->candidate.micro_batch_size;
+    status = find_weights(packer, err);
     if (status)
         return status;
     *packer_out = packer;
@@ -158,7 +160,7 @@ static pp_status set_data(pp_packer *packer, const int64_t *lengths, const pp_gr
     const size_t first_bin = (size_t)replica * m;
     const size_t begin = first_bin ? grouping->end[first_bin - 1] : 0;
     const size_t count = grouping->end[first_bin + m - 1] - begin;
-    pp_data *data = &packer->search.data[packer->data];
+    pp_data *data = &packer->search.pool.data[packer->data];
     pp_workload made PP_CLEANUP(pp_workload_free) = {
         .replicas = 1,
         .microbatches = m,

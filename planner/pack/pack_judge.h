@@ -2,7 +2,7 @@
 #ifndef PPSIM_PLANNER_PACK_PACK_JUDGE_H
 #define PPSIM_PLANNER_PACK_PACK_JUDGE_H
 
-#include "planner/candidate/pool.h"
+#include "planner/candidate/search_state.h"
 #include "planner/pack/grouping.h"
 
 /* A sequence of n tokens adds about linear n + square n^2 to its microbatch. */
@@ -21,7 +21,7 @@ typedef struct pp_packer {
     pp_plan_request request; /* what the search was asked */
     pp_search search;
     pp_candidate candidate; /* the chosen one; its results are those of the last simulation */
-    size_t data;            /* into search.data: what it is simulated with */
+    size_t data;            /* into search.pool.data: what it is simulated with */
     uint32_t replicas;
     uint32_t multiple_of; /* microbatches per replica */
     int64_t capacity;     /* tokens of a microbatch */

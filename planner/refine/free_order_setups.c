@@ -25,11 +25,11 @@ static bool is_usable(const pp_setup *setup)
 }
 
 /* Split backwards can do all that fused ones can, so the split twin is looked at. */
-static size_t split_twin(const pp_search *search, size_t index)
+static size_t split_twin(const pp_pool *pool, size_t index)
 {
-    const pp_setup *setup = &search->setup[index];
-    for (size_t i = 0; i < search->setup_count && !setup->split; i++) {
-        const pp_setup *other = &search->setup[i];
+    const pp_setup *setup = &pool->setup[index];
+    for (size_t i = 0; i < pool->setup_count && !setup->split; i++) {
+        const pp_setup *other = &pool->setup[i];
         if (other->split && is_usable(other) && are_twins(setup, other))
             return i;
     }
@@ -63,11 +63,11 @@ static bool is_listed(const pp_setup_candidates *list, size_t setup)
     return false;
 }
 
-static double setup_forwards(const pp_search *search, const pp_setup *setup)
+static double setup_forwards(const pp_pool *pool, const pp_setup *setup)
 {
     const pp_parallel *parallel = &setup->context.parallel;
     return (double)(parallel->pp * parallel->vpp) *
-           (double)search->data[setup->data].workload.microbatches;
+           (double)pool->data[setup->data].workload.microbatches;
 }
 
 /* Adds up to `most` set-ups to those already listed: whose layers were shifted, or the others; in
@@ -76,11 +76,11 @@ static void list_setup_candidates(const pp_search *search, double best_score, bo
                                   bool seeded, size_t most, pp_setup_candidates *listed)
 {
     pp_setup_candidates list = { .count = 0 };
-    for (size_t i = 0; i < search->count; i++) {
-        const pp_candidate *c = &search->candidate[i];
+    for (size_t i = 0; i < search->pool.count; i++) {
+        const pp_candidate *c = &search->pool.candidate[i];
         bool fits = c->status == PP_CANDIDATE_OK;
-        size_t k = split_twin(search, c->setup);
-        const pp_setup *setup = &search->setup[k];
+        size_t k = split_twin(&search->pool, c->setup);
+        const pp_setup *setup = &search->pool.setup[k];
         double least = pp_candidate_score(c, setup->least_step_ns);
         if (c->recompute == PP_RECOMPUTE_MICROBATCHES || /* leaves no memory for other orders */
             c->schedule == &pp_planned_schedule ||       /* found before, with more memory */
@@ -88,18 +88,20 @@ static void list_setup_candidates(const pp_search *search, double best_score, bo
             continue;
         if (fits != seeded || is_listed(listed, k))
             continue;
-        if (!is_usable(setup) || search->data[setup->data].workload.microbatches == 0 ||
+        if (!is_usable(setup) || search->pool.data[setup->data].workload.microbatches == 0 ||
             (!fits && c->status == PP_CANDIDATE_PRUNED))
             continue;
-        if (search->problem.request->orders != PP_ORDERS_PLANNED &&
+        if (search->problem->request->orders != PP_ORDERS_PLANNED &&
             least * (1 + 1.0 / PP_MEASURABLE_GAIN) >= best_score)
             continue;
         if (!fits && best_score < HUGE_VAL &&
-            setup_forwards(search, setup) > DISPATCHED_FORWARDS_MAX)
+            setup_forwards(&search->pool, setup) > DISPATCHED_FORWARDS_MAX)
             continue;
-        if (!fits && search->communicates) /* buffers count too: instances do not know them */
+        if (!fits &&
+            search->progress.communicates) /* buffers count too: instances do not know them */
             continue;
-        if (search->problem.request->one_order && search->data[setup->data].workload.replicas > 1)
+        if (search->problem->request->one_order &&
+            search->pool.data[setup->data].workload.replicas > 1)
             continue;
         add_setup_candidate(&list,
                             (pp_setup_candidate){ .setup = k,

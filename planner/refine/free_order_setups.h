@@ -2,7 +2,7 @@
 #ifndef PPSIM_PLANNER_REFINE_FREE_ORDER_SETUPS_H
 #define PPSIM_PLANNER_REFINE_FREE_ORDER_SETUPS_H
 
-#include "planner/candidate/pool.h"
+#include "planner/candidate/search_state.h"
 
 /* Set-ups that are looked at: so many in which a named order fits, so many in which one does not,
  * and one where layers were shifted (layer_shift.c). */

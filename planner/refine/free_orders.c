@@ -16,18 +16,19 @@
 static pp_status keep(pp_ordering *o, pp_candidate *c, pp_err *err)
 {
     pp_search *search = o->search;
-    void *grown = search->planned;
-    pp_status status = pp_grow(&grown, &search->planned_capacity, search->planned_count + 1,
-                               sizeof *search->planned, err);
+    void *grown = search->pool.planned;
+    pp_status status = pp_grow(&grown, &search->pool.planned_capacity,
+                               search->pool.planned_count + 1, sizeof *search->pool.planned, err);
     if (status)
         return status;
-    search->planned = grown;
-    grown = search->candidate;
-    status = pp_grow(&grown, &search->capacity, search->count + 1, sizeof *search->candidate, err);
+    search->pool.planned = grown;
+    grown = search->pool.candidate;
+    status = pp_grow(&grown, &search->pool.capacity, search->pool.count + 1,
+                     sizeof *search->pool.candidate, err);
     if (status)
         return status;
-    search->candidate = grown;
-    pp_planned planned = { .candidate = search->count, .count = o->set.count };
+    search->pool.candidate = grown;
+    pp_planned planned = { .candidate = search->pool.count, .count = o->set.count };
     planned.order = pp_alloc_array(o->set.count, sizeof *planned.order);
     if (!planned.order)
         return pp_err_nomem(err);
@@ -35,8 +36,8 @@ static pp_status keep(pp_ordering *o, pp_candidate *c, pp_err *err)
         planned.order[i] = o->share[i].order;
         o->share[i].order = NULL;
     }
-    search->planned[search->planned_count++] = planned;
-    search->candidate[search->count++] = *c;
+    search->pool.planned[search->pool.planned_count++] = planned;
+    search->pool.candidate[search->pool.count++] = *c;
     return PP_OK;
 }
 
@@ -44,7 +45,7 @@ static pp_status keep(pp_ordering *o, pp_candidate *c, pp_err *err)
 static pp_status try_orders(pp_ordering *o, pp_free_orders_outcome *outcome, pp_err *err)
 {
     pp_search *search = o->search;
-    pp_candidate c = search->candidate[o->at.like];
+    pp_candidate c = search->pool.candidate[o->at.like];
     pp_order **order = pp_alloc_array(o->set.count, sizeof *order);
     if (!order)
         return pp_err_nomem(err);
@@ -55,10 +56,10 @@ static pp_status try_orders(pp_ordering *o, pp_free_orders_outcome *outcome, pp_
     c.setup = (uint32_t)o->at.setup;
     c.legal = true;
     c.least_step_ns = pp_ordering_setup(o)->least_step_ns;
-    pp_err refusal = search->refusal;
+    pp_err refusal = search->progress.refusal;
     pp_status status = pp_candidate_simulate_orders(search, &c, &o->set, order, o->set.count, err);
     free(order);
-    search->refusal = refusal; /* that this order hangs is no rule */
+    search->progress.refusal = refusal; /* that this order hangs is no rule */
     if (!status && c.status != PP_CANDIDATE_OK)
         *outcome =
             (pp_free_orders_outcome){ .verdict = PP_FREE_ORDERS_UNUSABLE, .reason = c.reason };
@@ -72,25 +73,25 @@ static pp_status try_orders(pp_ordering *o, pp_free_orders_outcome *outcome, pp_
                                 .gap = gap,
                                 .order_bound = o->limits.largest };
     status = keep(o, &c, err);
-    return status ? status : pp_recompute_refine_planned(search, search->count - 1, err);
+    return status ? status : pp_recompute_refine_planned(search, search->pool.count - 1, err);
 }
 
 /* An equal part of what the budget leaves, of `parts`; false when nothing is left. */
 static bool fill_share(const pp_search *search, size_t parts, int64_t iterations_used,
                        pp_budget_share *share_out)
 {
-    const pp_plan_request *request = search->problem.request;
+    const pp_plan_request *request = search->problem->request;
     *share_out = (pp_budget_share){ .request = request };
     if (request->stop && request->spent) {
         share_out->from = request->spent(request->context);
         share_out->to = share_out->from + (1 - share_out->from) / (double)parts;
-        return !search->stopped && share_out->from < 1;
+        return !search->progress.stopped && share_out->from < 1;
     }
     if (!request->max_simulations)
         return true;
-    share_out->iterations =
-        ((int64_t)request->max_simulations - (int64_t)search->simulated - iterations_used) /
-        (int64_t)parts;
+    share_out->iterations = ((int64_t)request->max_simulations -
+                             (int64_t)search->progress.simulated - iterations_used) /
+                            (int64_t)parts;
     return share_out->iterations > 0;
 }
 
@@ -114,7 +115,7 @@ static pp_ordering *next_ordering(pp_ordering *list, size_t count, double best_s
 /* The estimate is of framework ideal: no step of an framework that communicates. */
 static double with_estimate(const pp_ordering *o, double best_score)
 {
-    return o->search->communicates ? best_score : fmin(best_score, o->score);
+    return o->search->progress.communicates ? best_score : fmin(best_score, o->score);
 }
 
 /* With all of its part of the budget, and all that is left when no other set-up is worth any.
@@ -147,7 +148,7 @@ static pp_status search_all(pp_search *search, pp_ordering *list, size_t count, 
     pp_ordering *o;
     while ((o = next_ordering(list, count, best_score, &worth))) {
         bool searched;
-        size_t before = search->count;
+        size_t before = search->pool.count;
         o->done = true;
         pp_status status = search_one(o, list, count, best_score, worth, &used, &searched, err);
         *ended_out = *ended_out || !searched;
@@ -155,14 +156,14 @@ static pp_status search_all(pp_search *search, pp_ordering *list, size_t count, 
             status = try_orders(o, outcome, err);
         if (status)
             return status;
-        if (search->count == before)
+        if (search->pool.count == before)
             continue;
-        const pp_candidate *c = &search->candidate[before];
+        const pp_candidate *c = &search->pool.candidate[before];
         double score = pp_candidate_score(c, c->step_ns);
         if (*found == SIZE_MAX || score < best_score)
             *found = before;
-        if (score < best_score && search->problem.request->found)
-            search->problem.request->found(search->problem.request->context, c);
+        if (score < best_score && search->problem->request->found)
+            search->problem->request->found(search->problem->request->context, c);
         best_score = fmin(best_score, score);
     }
     return PP_OK;
@@ -175,7 +176,7 @@ static pp_status open_all(pp_search *search, const pp_setup_candidates *setup_ca
 {
     for (size_t i = 0; i < setup_candidates->count; i++) {
         const pp_setup_candidate *at = &setup_candidates->row[i];
-        const pp_setup *setup = &search->setup[at->setup];
+        const pp_setup *setup = &search->pool.setup[at->setup];
         const pp_candidate on = { .parallel = setup->context.parallel };
         double least = pp_candidate_score(&on, setup->least_step_ns);
         if (!pp_is_worth(least, least, at->score, best_score))
@@ -196,7 +197,7 @@ static pp_status open_and_search(pp_search *search, double best_score, bool *end
     size_t count = 0;
     pp_status status = PP_OK;
     pp_budget_share has_budget;
-    if (search->problem.request->orders == PP_ORDERS_PLANNED)
+    if (search->problem->request->orders == PP_ORDERS_PLANNED)
         best_score = HUGE_VAL;
     *ended_out = setup_candidates.count && !fill_share(search, 1, 0, &has_budget);
     if (!*ended_out)
@@ -234,13 +235,13 @@ pp_status pp_search_plan_orders(pp_search *search, size_t *best,
                                 pp_free_orders_outcome *outcome_out, pp_err *err)
 {
     pp_free_orders_outcome outcome = { .verdict = PP_FREE_ORDERS_NOT_ASKED };
-    const pp_plan_request *request = search->problem.request;
+    const pp_plan_request *request = search->problem->request;
     bool must = request->orders == PP_ORDERS_PLANNED;
     size_t named = *best;
     *outcome_out = outcome;
     if (request->orders == PP_ORDERS_NAMED || request->schedule || request->only)
         return PP_OK;
-    const pp_candidate *c = named == SIZE_MAX ? NULL : &search->candidate[named];
+    const pp_candidate *c = named == SIZE_MAX ? NULL : &search->pool.candidate[named];
     double score = c ? pp_candidate_score(c, c->step_ns) : HUGE_VAL;
     size_t found = SIZE_MAX;
     bool ended;
@@ -251,9 +252,9 @@ pp_status pp_search_plan_orders(pp_search *search, size_t *best,
         return pp_err_set(err, PP_INFEASIBLE, pp_err_name(err, PP_FIELD_SCHEDULE),
                           "no order was found that executor %s can run within the memory and the "
                           "budget; leave the option out or give more %s",
-                          search->problem.framework->name, pp_err_name(err, PP_FIELD_BUDGET));
-    c = named == SIZE_MAX ? NULL : &search->candidate[named];
-    const pp_candidate *f = found == SIZE_MAX ? NULL : &search->candidate[found];
+                          search->problem->framework->name, pp_err_name(err, PP_FIELD_BUDGET));
+    c = named == SIZE_MAX ? NULL : &search->pool.candidate[named];
+    const pp_candidate *f = found == SIZE_MAX ? NULL : &search->pool.candidate[found];
     bool taken = f && (must || !c ||
                        pp_candidate_score(f, f->step_ns) * PP_MEASURABLE_GAIN <
                            score * (PP_MEASURABLE_GAIN - 1));

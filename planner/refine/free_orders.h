@@ -2,7 +2,7 @@
 #ifndef PPSIM_PLANNER_REFINE_FREE_ORDERS_H
 #define PPSIM_PLANNER_REFINE_FREE_ORDERS_H
 
-#include "planner/candidate/pool.h"
+#include "planner/candidate/search_state.h"
 
 typedef enum pp_free_orders_verdict {
     PP_FREE_ORDERS_NOT_ASKED,  /* the request has named schedules only */

@@ -44,28 +44,28 @@ static bool move_layer(pp_stage *stage, uint32_t count, uint32_t from, uint32_t 
 }
 
 /* As if it had never been looked at. */
-static void take_back(pp_search *search, size_t setups, size_t candidates)
+static void take_back(pp_pool *pool, size_t setups, size_t candidates)
 {
-    while (search->setup_count > setups)
-        pp_setup_free(&search->setup[--search->setup_count]);
-    search->count = candidates;
+    while (pool->setup_count > setups)
+        pp_setup_free(&pool->setup[--pool->setup_count]);
+    pool->count = candidates;
 }
 
 /* Keeps the candidate where it is faster. */
 static pp_status try_move(shift *t, uint32_t from, uint32_t to, bool *better_out, pp_err *err)
 {
     pp_search *search = t->search;
-    const pp_candidate like = search->candidate[t->best];
-    const size_t setups = search->setup_count;
-    const size_t candidates = search->count;
+    const pp_candidate like = search->pool.candidate[t->best];
+    const size_t setups = search->pool.setup_count;
+    const size_t candidates = search->pool.count;
     const uint32_t count = stages_of(&like);
-    pp_setup setup = search->setup[like.setup];
-    const pp_err refusal = search->refusal;
+    pp_setup setup = search->pool.setup[like.setup];
+    const pp_err refusal = search->progress.refusal;
     *better_out = false;
     setup.stages = pp_alloc_array(count, sizeof *setup.stages);
     if (!setup.stages)
         return pp_err_nomem(err);
-    memcpy(setup.stages, search->setup[like.setup].stages, count * sizeof *setup.stages);
+    memcpy(setup.stages, search->pool.setup[like.setup].stages, count * sizeof *setup.stages);
     if (!move_layer(setup.stages, count, from, to)) {
         free(setup.stages);
         return PP_OK;
@@ -75,10 +75,10 @@ static pp_status try_move(shift *t, uint32_t from, uint32_t to, bool *better_out
     setup.bound = (pp_bound){ 0 };
     pp_status status = pp_search_add_setup(search, setup, err);
     if (!status)
-        status = pp_search_add_candidate(search, like.schedule, setups, err);
+        status = pp_pool_add_candidate(&search->pool, search->problem, like.schedule, setups, err);
     if (status)
         return status;
-    pp_candidate *c = &search->candidate[candidates];
+    pp_candidate *c = &search->pool.candidate[candidates];
     c->group_size = like.group_size;
     if (c->status == PP_CANDIDATE_PRUNED && pp_candidate_score(c, c->least_step_ns) < t->score) {
         status = pp_candidate_simulate(search, c, err);
@@ -91,15 +91,15 @@ static pp_status try_move(shift *t, uint32_t from, uint32_t to, bool *better_out
             return PP_OK;
         }
     }
-    search->refusal = refusal;
-    take_back(search, setups, candidates);
+    search->progress.refusal = refusal;
+    take_back(&search->pool, setups, candidates);
     return status;
 }
 
 /* The first move that helps, until none does. */
 static pp_status climb(shift *t, pp_err *err)
 {
-    const uint32_t count = stages_of(&t->search->candidate[t->best]);
+    const uint32_t count = stages_of(&t->search->pool.candidate[t->best]);
     const uint32_t pairs = count * (count - 1);
     uint32_t at = 0;
     for (uint32_t failed = 0; failed < pairs && t->ops > 0; at = (at + 1) % pairs) {
@@ -110,7 +110,7 @@ static pp_status climb(shift *t, pp_err *err)
         if (low + distance >= count)
             continue;
         if (pp_search_is_over(t->search, true)) {
-            t->search->stopped = true;
+            t->search->progress.stopped = true;
             return PP_OK;
         }
         pp_status status = at % 2 ? try_move(t, low, low + distance, &better, err)
@@ -123,20 +123,19 @@ static pp_status climb(shift *t, pp_err *err)
 }
 
 /* The best candidate whose schedule none before it had; SIZE_MAX: none. */
-static size_t next_beginning(const pp_search *search, double limit, const size_t *before,
-                             size_t count)
+static size_t next_beginning(const pp_pool *pool, double limit, const size_t *before, size_t count)
 {
     size_t next = SIZE_MAX;
-    for (size_t i = 0; i < search->count; i++) {
-        const pp_candidate *c = &search->candidate[i];
+    for (size_t i = 0; i < pool->count; i++) {
+        const pp_candidate *c = &pool->candidate[i];
         bool had = c->status != PP_CANDIDATE_OK || c->recompute > PP_RECOMPUTE_AUTO ||
                    c->partition == PP_PARTITION_SHIFTED || stages_of(c) < 2 ||
                    pp_candidate_score(c, c->step_ns) > limit;
         for (size_t k = 0; k < count; k++)
-            had = had || search->candidate[before[k]].schedule == c->schedule;
-        if (!had && (next == SIZE_MAX || pp_candidate_score(c, c->step_ns) <
-                                             pp_candidate_score(&search->candidate[next],
-                                                                search->candidate[next].step_ns)))
+            had = had || pool->candidate[before[k]].schedule == c->schedule;
+        if (!had && (next == SIZE_MAX ||
+                     pp_candidate_score(c, c->step_ns) <
+                         pp_candidate_score(&pool->candidate[next], pool->candidate[next].step_ns)))
             next = i;
     }
     return next;
@@ -153,19 +152,19 @@ static bool has_links(const pp_rank_overrides *overrides)
 
 pp_status pp_search_shift(pp_search *search, size_t *best, pp_err *err)
 {
-    const pp_partition_kind kind = search->problem.request->partition;
-    if (*best == SIZE_MAX || !has_links(search->problem.request->overrides) ||
+    const pp_partition_kind kind = search->problem->request->partition;
+    if (*best == SIZE_MAX || !has_links(search->problem->request->overrides) ||
         (kind != PP_PARTITION_AUTO && kind != PP_PARTITION_BALANCED))
         return PP_OK;
-    const pp_candidate *named = &search->candidate[*best];
+    const pp_candidate *named = &search->pool.candidate[*best];
     const double score = pp_candidate_score(named, named->step_ns);
     double least = score * (1 - 1.0 / PP_MEASURABLE_GAIN);
     size_t begun[BEGINNINGS];
     for (size_t k = 0; k < BEGINNINGS; k++) {
-        begun[k] = next_beginning(search, PROMISING * score, begun, k);
+        begun[k] = next_beginning(&search->pool, PROMISING * score, begun, k);
         if (begun[k] == SIZE_MAX)
             break;
-        const pp_candidate *c = &search->candidate[begun[k]];
+        const pp_candidate *c = &search->pool.candidate[begun[k]];
         shift t = { .search = search,
                     .ops = OPS_MOST / BEGINNINGS,
                     .best = begun[k],
@@ -177,9 +176,9 @@ pp_status pp_search_shift(pp_search *search, size_t *best, pp_err *err)
             continue;
         least = t.score;
         *best = t.best;
-        if (search->problem.request->found)
-            search->problem.request->found(search->problem.request->context,
-                                           &search->candidate[t.best]);
+        if (search->problem->request->found)
+            search->problem->request->found(search->problem->request->context,
+                                            &search->pool.candidate[t.best]);
     }
     return PP_OK;
 }

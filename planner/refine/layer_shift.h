@@ -2,7 +2,7 @@
 #ifndef PPSIM_PLANNER_REFINE_LAYER_SHIFT_H
 #define PPSIM_PLANNER_REFINE_LAYER_SHIFT_H
 
-#include "planner/candidate/pool.h"
+#include "planner/candidate/search_state.h"
 
 /* Begins with the best candidates of several schedules; best becomes one that is measurably faster.
  * Fails: NOMEM. */

@@ -55,7 +55,7 @@ static void recompute_fit_free(recompute_fit *t)
 static pp_status recompute_fit_new(recompute_fit *t, pp_search *search, const pp_candidate *like,
                                    pp_err *err)
 {
-    const pp_setup *setup = &search->setup[like->setup];
+    const pp_setup *setup = &search->pool.setup[like->setup];
     t->search = search;
     t->like = *like;
     t->setup = *setup;
@@ -66,7 +66,7 @@ static pp_status recompute_fit_new(recompute_fit *t, pp_search *search, const pp
     t->setup.bound = (pp_bound){ 0 };
     t->ranks = (uint32_t)setup->context.parallel.pp;
     t->count = t->ranks * (uint32_t)setup->context.parallel.vpp;
-    t->alike = search->problem.request->recompute_alike;
+    t->alike = search->problem->request->recompute_alike;
     t->setup.stages = pp_alloc_array(t->count, sizeof *t->setup.stages);
     t->fits = pp_alloc_array(t->ranks, sizeof *t->fits);
     t->level = pp_alloc_array(8 * (size_t)t->ranks, sizeof *t->level);
@@ -158,14 +158,14 @@ static pp_status try_levels(recompute_fit *t, pp_err *err)
     for (uint32_t r = 0; r < t->ranks; r++)
         t->spare[r] = INT64_MAX;
     set_levels(t);
-    pp_status status = pp_search_costs(t->search, &t->setup, &set, err);
+    pp_status status = pp_pool_costs(&t->search->pool, &t->setup, &set, err);
     if (!status)
-        status = pp_candidate_order(t->search, &t->like, set.costs[0], &order, err);
+        status = pp_candidate_order(t->search->problem, &t->like, set.costs[0], &order, err);
     for (uint32_t i = 0; i < set.count && !status; i++) {
         pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
         uint32_t *ops PP_CLEANUP(free_ops) = NULL;
         status = pp_order_problem_from_costs(set.costs[i], t->rank, t->setup.split,
-                                             t->search->problem.memory_limit_bytes, &x, err);
+                                             t->search->problem->memory_limit_bytes, &x, err);
         if (status)
             return status;
         ops = pp_alloc_array((size_t)x->ops + 1, sizeof *ops);
@@ -232,7 +232,7 @@ static pp_status settle(recompute_fit *t, bool *fits_out, pp_err *err)
 static pp_status fit(recompute_fit *t, bool *fits_out, pp_err *err)
 {
     for (uint32_t r = 0; r < t->ranks; r++) {
-        t->most[r] = t->alike ? t->search->problem.request->model->layers : 0;
+        t->most[r] = t->alike ? t->search->problem->request->model->layers : 0;
         t->low[r] = -1;
     }
     for (uint32_t s = 0; s < t->count; s++) {
@@ -267,12 +267,14 @@ static pp_status add(recompute_fit *t, pp_recompute_table **table, double *best_
     pp_status status =
         table ? pp_recompute_add_setup(search, &t->setup, table, err) : add_setup(t, err);
     if (!status)
-        status = pp_search_add_candidate(search, t->like.schedule, search->setup_count - 1, err);
+        status = pp_pool_add_candidate(&search->pool, search->problem, t->like.schedule,
+                                       search->pool.setup_count - 1, err);
     if (status)
         return status;
-    pp_candidate *c = &search->candidate[search->count - 1];
+    pp_candidate *c = &search->pool.candidate[search->pool.count - 1];
     double limit = *best_score;
-    if (table && *found != SIZE_MAX && search->candidate[*found].recompute == PP_RECOMPUTE_STAGES)
+    if (table && *found != SIZE_MAX &&
+        search->pool.candidate[*found].recompute == PP_RECOMPUTE_STAGES)
         limit *= 1 - 1.0 / PP_MEASURABLE_GAIN;
     c->group_size = t->like.group_size;
     if (c->status != PP_CANDIDATE_PRUNED || pp_candidate_score(c, c->least_step_ns) >= limit)
@@ -281,9 +283,9 @@ static pp_status add(recompute_fit *t, pp_recompute_table **table, double *best_
     const double score = pp_candidate_score(c, c->step_ns);
     if (!status && c->status == PP_CANDIDATE_OK && score < limit) {
         *best_score = score;
-        *found = search->count - 1;
-        if (search->problem.request->found)
-            search->problem.request->found(search->problem.request->context, c);
+        *found = search->pool.count - 1;
+        if (search->problem->request->found)
+            search->problem->request->found(search->problem->request->context, c);
     }
     return status;
 }
@@ -295,8 +297,8 @@ static pp_status slowed(const recompute_fit *t, double *speed, pp_err *err)
     pp_cost_set bare PP_CLEANUP(pp_cost_set_free) = { 0 };
     pp_setup without = t->setup;
     without.context.switches.recompute = PP_RECOMPUTE_NONE;
-    pp_status status = pp_search_costs(t->search, &t->setup, &now, err);
-    if (status || (status = pp_search_costs(t->search, &without, &bare, err)))
+    pp_status status = pp_pool_costs(&t->search->pool, &t->setup, &now, err);
+    if (status || (status = pp_pool_costs(&t->search->pool, &without, &bare, err)))
         return status;
     for (uint32_t r = 0; r < t->ranks; r++) {
         double with_ns = 1;
@@ -307,7 +309,7 @@ static pp_status slowed(const recompute_fit *t, double *speed, pp_err *err)
             with_ns += (double)(now.costs[0]->f_ns[s] + now.costs[0]->b_ns[s]);
             without_ns += (double)(bare.costs[0]->f_ns[s] + bare.costs[0]->b_ns[s]);
         }
-        speed[r] = (t->search->problem.rank_speed ? t->search->problem.rank_speed[r] : 1) *
+        speed[r] = (t->search->problem->rank_speed ? t->search->problem->rank_speed[r] : 1) *
                    without_ns / with_ns;
     }
     return PP_OK;
@@ -327,14 +329,14 @@ static pp_status balance(recompute_fit *t, pp_err *err)
     pp_cost_context bare = t->setup.context;
     bare.switches.recompute = PP_RECOMPUTE_NONE;
     pp_status status = speed ? slowed(t, speed, err) : pp_err_nomem(err);
-    if (status ||
-        (status = pp_unit_weights_of(&bare, &t->search->data[t->setup.data].workload, &w, err)))
+    if (status || (status = pp_unit_weights_of(&bare, &t->search->pool.data[t->setup.data].workload,
+                                               &w, err)))
         return status;
     const pp_partition_params split = { .ranks = t->ranks,
                                         .chunks = t->count / t->ranks,
                                         .placement = bare.placement,
                                         .allow_empty_end_stages =
-                                            t->search->problem.request->allow_empty_end_stages,
+                                            t->search->problem->request->allow_empty_end_stages,
                                         .rank_speed = speed };
     status = pp_partition_balance(&w, &split, &stages, err);
     if (status)
@@ -356,12 +358,12 @@ static pp_status fit_and_add(recompute_fit *t, bool again, double *best_score, s
     for (int k = 0; k <= MENDINGS; k++) {
         bool fits = false;
         pp_status status = fit(t, &fits, err);
-        const pp_stage *before = search->setup[search->setup_count - 1].stages;
+        const pp_stage *before = search->pool.setup[search->pool.setup_count - 1].stages;
         if (status || !fits || (again && pp_same_stages(before, t->setup.stages, t->count)))
             return status;
         if ((status = add(t, NULL, best_score, found, err)))
             return status;
-        const pp_candidate *c = &search->candidate[search->count - 1];
+        const pp_candidate *c = &search->pool.candidate[search->pool.count - 1];
         *added_out = again = true;
         if (c->status != PP_CANDIDATE_INFEASIBLE || !c->legal || c->short_bytes <= 0)
             return PP_OK;
@@ -378,7 +380,7 @@ static pp_status fit_and_add(recompute_fit *t, bool again, double *best_score, s
 static pp_status add_all(recompute_fit *t, double *best_score, size_t *found, bool *added_out,
                          pp_err *err)
 {
-    const pp_plan_request *request = t->search->problem.request;
+    const pp_plan_request *request = t->search->problem->request;
     if (*found != SIZE_MAX || !request->switches.given.recompute ||
         request->orders == PP_ORDERS_PLANNED)
         return PP_OK;
@@ -396,7 +398,8 @@ static pp_status refine(recompute_fit *t, double *best_score, size_t *found, pp_
     memcpy(t->kept, t->reserve, t->ranks * sizeof *t->kept);
     for (uint32_t k = 0; k <= MENDINGS + t->ranks; k++) {
         pp_recompute_table *table PP_CLEANUP(pp_free_recomputed) = NULL;
-        const pp_refining how = { .search = search,
+        const pp_refining how = { .problem = search->problem,
+                                  .workload = &search->pool.data[t->setup.data].workload,
                                   .setup = &t->setup,
                                   .like = t->like,
                                   .halves = t->halves,
@@ -404,7 +407,7 @@ static pp_status refine(recompute_fit *t, double *best_score, size_t *found, pp_
         pp_status status = pp_recompute_refine(&how, &table, t->left, err);
         if (status || !table || (status = add(t, &table, best_score, found, err)))
             return status;
-        const pp_candidate *c = &search->candidate[search->count - 1];
+        const pp_candidate *c = &search->pool.candidate[search->pool.count - 1];
         if (c->status != PP_CANDIDATE_INFEASIBLE || !c->legal || c->short_bytes <= 0)
             return PP_OK;
         t->kept[c->peak_rank] += t->left[c->peak_rank] + c->short_bytes;
@@ -425,9 +428,9 @@ static pp_status recompute_fit_partition(recompute_fit *t, bool again, double *b
     pp_status status = fit_and_add(t, again, best_score, found, added_out, err);
     if (!status)
         status = add_all(t, best_score, found, added_out, err);
-    const pp_candidate *c = &t->search->candidate[t->search->count - 1];
+    const pp_candidate *c = &t->search->pool.candidate[t->search->pool.count - 1];
     if (status || !*added_out || is_far(c, *best_score) || !c->legal ||
-        !pp_recompute_may_differ(t->search, &t->setup))
+        !pp_recompute_may_differ(t->search->problem->request, &t->setup))
         return status;
     return refine(t, best_score, found, err);
 }
@@ -436,12 +439,13 @@ static pp_status recompute_fit_one(pp_search *search, const pp_candidate *like, 
                                    size_t *found, pp_err *err)
 {
     recompute_fit t PP_CLEANUP(recompute_fit_free) = { 0 };
-    const pp_partition_kind kind = search->problem.request->partition;
+    const pp_partition_kind kind = search->problem->request->partition;
     const bool movable = kind == PP_PARTITION_AUTO || kind == PP_PARTITION_BALANCED;
     pp_err why = pp_err_like(err);
     pp_status status = recompute_fit_new(&t, search, like, &why);
     if (!status && !t.alike)
-        status = pp_recompute_halves(search, &t.setup, &t.halves, &why);
+        status = pp_recompute_halves(&t.setup.context, &search->pool.data[t.setup.data].workload,
+                                     &t.halves, &why);
     for (int k = 0; k < (movable ? PARTITIONS : 1) && !status; k++) {
         bool added = false;
         if (k)
@@ -450,7 +454,7 @@ static pp_status recompute_fit_one(pp_search *search, const pp_candidate *like, 
             status = recompute_fit_partition(&t, k > 0, best_score, found, &added, &why);
         if (status || !added)
             break;
-        const pp_candidate *c = &search->candidate[search->count - 1];
+        const pp_candidate *c = &search->pool.candidate[search->pool.count - 1];
         if (!c->legal || is_far(c, *best_score))
             break;
     }
@@ -461,11 +465,11 @@ static pp_status recompute_fit_one(pp_search *search, const pp_candidate *like, 
 }
 
 /* With everything recomputed, can it fit? Not known where that was not asked for. */
-static bool is_hopeless(const pp_search *search, const pp_setup *setup)
+static bool is_hopeless(const pp_pool *pool, const pp_setup *setup)
 {
     const pp_cost_context *x = &setup->context;
-    for (size_t i = 0; i < search->setup_count; i++) {
-        const pp_setup *other = &search->setup[i];
+    for (size_t i = 0; i < pool->setup_count; i++) {
+        const pp_setup *other = &pool->setup[i];
         const pp_cost_context *y = &other->context;
         if (y->switches.recompute == PP_RECOMPUTE_FULL && !other->unseen &&
             other->data == setup->data && other->partition == setup->partition &&
@@ -477,12 +481,12 @@ static bool is_hopeless(const pp_search *search, const pp_setup *setup)
 }
 
 /* Did the framework, or the schedule itself, refuse such an order in a set-up like that? */
-static bool was_refused(const pp_search *search, const pp_candidate *like)
+static bool was_refused(const pp_pool *pool, const pp_candidate *like)
 {
-    for (size_t i = 0; i < search->count; i++) {
-        const pp_candidate *c = &search->candidate[i];
+    for (size_t i = 0; i < pool->count; i++) {
+        const pp_candidate *c = &pool->candidate[i];
         if (c->schedule == like->schedule && c->microbatches == like->microbatches &&
-            c->group_size == like->group_size && !c->legal && search->setup[c->setup].legal)
+            c->group_size == like->group_size && !c->legal && pool->setup[c->setup].legal)
             return true;
     }
     return false;
@@ -513,12 +517,12 @@ static bool lacks_memory(const pp_candidate *c, const pp_bound *bound)
 
 /* Candidates that only lack memory, the best bound first: that of the parts which hold with any
  * recomputation. */
-static size_t list_needy(const pp_search *search, double best_score, needy *list)
+static size_t list_needy(const pp_pool *pool, double best_score, needy *list)
 {
     size_t count = 0;
-    for (size_t i = 0; i < search->count; i++) {
-        const pp_candidate *c = &search->candidate[i];
-        const pp_setup *setup = &search->setup[c->setup];
+    for (size_t i = 0; i < pool->count; i++) {
+        const pp_candidate *c = &pool->candidate[i];
+        const pp_setup *setup = &pool->setup[c->setup];
         const pp_bound *b = &setup->bound;
         const pp_ns alone = b->part_ns[PP_BOUND_LOAD] > b->part_ns[PP_BOUND_PATH]
                                 ? b->part_ns[PP_BOUND_LOAD]
@@ -526,7 +530,7 @@ static size_t list_needy(const pp_search *search, double best_score, needy *list
         const double least = pp_candidate_score(c, setup->least_step_ns - b->ns + alone);
         if (c->legal && lacks_memory(c, b) && c->recompute == PP_RECOMPUTE_NONE && setup->legal &&
             !setup->unseen && least * (1 + 1.0 / PP_MEASURABLE_GAIN) < best_score &&
-            !is_hopeless(search, setup))
+            !is_hopeless(pool, setup))
             list[count++] = (needy){ least, i };
     }
     qsort(list, count, sizeof *list, compare_needy);
@@ -535,8 +539,8 @@ static size_t list_needy(const pp_search *search, double best_score, needy *list
 
 pp_status pp_search_recompute(pp_search *search, size_t *best, pp_err *err)
 {
-    const pp_plan_request *request = search->problem.request;
-    const pp_candidate *named = *best == SIZE_MAX ? NULL : &search->candidate[*best];
+    const pp_plan_request *request = search->problem->request;
+    const pp_candidate *named = *best == SIZE_MAX ? NULL : &search->pool.candidate[*best];
     double limit = request->score_limit > 0 ? request->score_limit : HUGE_VAL;
     double ops = 0;
     int fitted = 0;
@@ -546,29 +550,29 @@ pp_status pp_search_recompute(pp_search *search, size_t *best, pp_err *err)
         return PP_OK;
     if (named)
         limit = pp_candidate_score(named, named->step_ns) * (1 - 1.0 / PP_MEASURABLE_GAIN);
-    needy *list = pp_alloc_array(search->count + 1, sizeof *list);
+    needy *list = pp_alloc_array(search->pool.count + 1, sizeof *list);
     if (!list)
         return pp_err_nomem(err);
-    const size_t count = list_needy(search, limit, list);
+    const size_t count = list_needy(&search->pool, limit, list);
     pp_status status = PP_OK;
     for (size_t i = 0; i < count && fitted < CANDIDATES_MOST && !status; i++) {
-        const pp_candidate like = search->candidate[list[i].index];
+        const pp_candidate like = search->pool.candidate[list[i].index];
         const double more = 3 * (double)(like.parallel.pp * like.parallel.vpp) * like.microbatches;
         if (list[i].score >= limit || ops + more > OPS_MOST)
             break;
-        if (was_refused(search, &like))
+        if (was_refused(&search->pool, &like))
             continue;
         if (pp_search_is_over(search, *best != SIZE_MAX || found != SIZE_MAX)) {
-            search->stopped = true;
+            search->progress.stopped = true;
             break;
         }
-        const size_t before = search->count;
+        const size_t before = search->pool.count;
         status = recompute_fit_one(search, &like, &limit, &found, err);
-        if (was_refused(search, &like))
+        if (was_refused(&search->pool, &like))
             continue;
         ops += more;
-        fitted += search->count > before &&
-                  search->candidate[search->count - 1].status != PP_CANDIDATE_INFEASIBLE;
+        fitted += search->pool.count > before &&
+                  search->pool.candidate[search->pool.count - 1].status != PP_CANDIDATE_INFEASIBLE;
     }
     free(list);
     *best = found == SIZE_MAX ? *best : found;

@@ -3,7 +3,7 @@
 #ifndef PPSIM_PLANNER_REFINE_RECOMPUTE_H
 #define PPSIM_PLANNER_REFINE_RECOMPUTE_H
 
-#include "planner/candidate/pool.h"
+#include "planner/candidate/search_state.h"
 
 /* Adds setups and candidates that recompute no more than they must; best is changed to one that is
  * measurably faster. Fails: NOMEM. */

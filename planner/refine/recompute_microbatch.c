@@ -27,13 +27,13 @@ pp_recomputed pp_recompute_at(bool halves, const pp_stage *stage, int64_t level)
                             .selective = (int32_t)(halves ? level - 2 * beyond : 0) };
 }
 
-pp_status pp_recompute_halves(const pp_search *search, const pp_setup *setup, bool *halves_out,
-                              pp_err *err)
+pp_status pp_recompute_halves(const pp_cost_context *of, const pp_workload *workload,
+                              bool *halves_out, pp_err *err)
 {
     enum { NONE = PP_RECOMPUTE_NONE, CORE = PP_RECOMPUTE_SELECTIVE, ALL = PP_RECOMPUTE_FULL };
     pp_unit_cost cost[3];
-    const pp_microbatch *data = search->data[setup->data].workload.microbatch;
-    pp_cost_context context = setup->context;
+    const pp_microbatch *data = workload->microbatch;
+    pp_cost_context context = *of;
     for (int how = NONE; how <= ALL; how++) {
         context.switches.recompute = (pp_recompute)how;
         pp_status status = pp_cost_unit(&context, PP_UNIT_LAYER, context.model->layers - 1,
@@ -48,9 +48,8 @@ pp_status pp_recompute_halves(const pp_search *search, const pp_setup *setup, bo
     return PP_OK;
 }
 
-bool pp_recompute_may_differ(const pp_search *search, const pp_setup *setup)
+bool pp_recompute_may_differ(const pp_plan_request *request, const pp_setup *setup)
 {
-    const pp_plan_request *request = search->problem.request;
     return !request->recompute_alike && !request->recompute_uniform &&
            !request->recompute_constant && setup->context.placement != PP_PLACE_BIDIRECTIONAL &&
            !(request->switches.given.recompute &&
@@ -100,8 +99,7 @@ static pp_status costs_at(const replica *a, int64_t level, pp_costs **costs_out,
         a->stage[s].full = of.full;
         a->stage[s].selective = of.selective;
     }
-    return pp_cost_model_tables(&context, a->stage, a->stages,
-                                &a->r->search->data[setup->data].workload, a->index, costs_out,
+    return pp_cost_model_tables(&context, a->stage, a->stages, a->r->workload, a->index, costs_out,
                                 err);
 }
 
@@ -146,7 +144,7 @@ static pp_status replica_new(replica *a, pp_err *err)
     pp_status status = costs_at(a, 0, &a->bare, err);
     if (!status)
         status = pp_order_problem_from_costs(a->bare, a->stage_rank, setup->split,
-                                             a->r->search->problem.memory_limit_bytes, &a->x, err);
+                                             a->r->problem->memory_limit_bytes, &a->x, err);
     if (status)
         return status;
     const size_t cells = (size_t)a->bare->microbatches * a->stages;
@@ -229,9 +227,9 @@ static pp_status make_order(const pp_refining *r, const pp_recompute_table *tabl
         context.recomputed = table;
     }
     const uint32_t stages = (uint32_t)(context.parallel.pp * context.parallel.vpp);
-    pp_status status = pp_cost_model_tables(&context, setup->stages, stages,
-                                            &r->search->data[setup->data].workload, 0, &costs, err);
-    return status ? status : pp_candidate_order(r->search, &like, costs, order_out, err);
+    pp_status status =
+        pp_cost_model_tables(&context, setup->stages, stages, r->workload, 0, &costs, err);
+    return status ? status : pp_candidate_order(r->problem, &like, costs, order_out, err);
 }
 
 /* In the orders that the schedule makes of the first replica's costs; order_out: the last. */
@@ -254,7 +252,7 @@ static pp_status lower_first(replica *a, pp_recompute_table *table, int64_t *lef
 pp_status pp_recompute_refine(const pp_refining *r, pp_recompute_table **table_out,
                               int64_t *left_bytes, pp_err *err)
 {
-    const pp_workload *workload = &r->search->data[r->setup->data].workload;
+    const pp_workload *workload = r->workload;
     const pp_parallel *parallel = &r->setup->context.parallel;
     pp_order *made PP_CLEANUP(pp_order_free) = NULL;
     pp_recompute_table *table PP_CLEANUP(pp_free_recomputed) = pp_alloc_array(1, sizeof *table);
@@ -302,45 +300,47 @@ pp_status pp_recompute_add_setup(pp_search *search, const pp_setup *like,
 /* The candidate's orders in the set-up added last; it stays as it is where that is no gain. */
 static pp_status simulate_refined(pp_search *search, size_t index, pp_err *err)
 {
-    const pp_planned *planned = pp_search_planned(search, index);
-    const pp_setup *setup = &search->setup[search->setup_count - 1];
-    const pp_err refusal = search->refusal;
+    const pp_planned *planned = pp_pool_planned(&search->pool, index);
+    const pp_setup *setup = &search->pool.setup[search->pool.setup_count - 1];
+    const pp_err refusal = search->progress.refusal;
     pp_cost_set set PP_CLEANUP(pp_cost_set_free) = { 0 };
-    pp_candidate c = search->candidate[index];
+    pp_candidate c = search->pool.candidate[index];
     const double score = pp_candidate_score(&c, c.step_ns) * (1 - 1.0 / PP_MEASURABLE_GAIN);
     if (!setup->legal)
         return PP_OK;
-    c.setup = (uint32_t)search->setup_count - 1;
+    c.setup = (uint32_t)search->pool.setup_count - 1;
     c.recompute = PP_RECOMPUTE_MICROBATCHES;
     c.least_step_ns = setup->least_step_ns;
-    pp_status status = pp_search_costs(search, setup, &set, err);
+    pp_status status = pp_pool_costs(&search->pool, setup, &set, err);
     if (!status)
         status =
             pp_candidate_simulate_orders(search, &c, &set, planned->order, planned->count, err);
-    search->refusal = refusal;
+    search->progress.refusal = refusal;
     if (status || c.status != PP_CANDIDATE_OK || pp_candidate_score(&c, c.step_ns) >= score)
         return status;
     c.reason = (pp_reason){ .kind = PP_REASON_STEP_GAP,
                             .gap = (double)c.step_ns / (double)c.least_step_ns - 1 };
-    search->candidate[index] = c;
+    search->pool.candidate[index] = c;
     return PP_OK;
 }
 
 pp_status pp_recompute_refine_planned(pp_search *search, size_t index, pp_err *err)
 {
-    const pp_planned *planned = pp_search_planned(search, index);
-    const pp_candidate *c = &search->candidate[index];
-    const pp_setup setup = search->setup[c->setup];
+    const pp_planned *planned = pp_pool_planned(&search->pool, index);
+    const pp_candidate *c = &search->pool.candidate[index];
+    const pp_setup setup = search->pool.setup[c->setup];
     pp_recompute_table *table PP_CLEANUP(pp_free_recomputed) = NULL;
-    pp_refining how = { .search = search,
+    pp_refining how = { .problem = search->problem,
+                        .workload = &search->pool.data[setup.data].workload,
                         .setup = &setup,
                         .like = *c,
                         .order = planned->order,
                         .orders = planned->count };
     pp_err why = pp_err_like(err);
-    if (c->recompute != PP_RECOMPUTE_STAGES || !pp_recompute_may_differ(search, &setup))
+    if (c->recompute != PP_RECOMPUTE_STAGES ||
+        !pp_recompute_may_differ(search->problem->request, &setup))
         return PP_OK;
-    pp_status status = pp_recompute_halves(search, &setup, &how.halves, &why);
+    pp_status status = pp_recompute_halves(&setup.context, how.workload, &how.halves, &why);
     if (!status)
         status = pp_recompute_refine(&how, &table, NULL, &why);
     if (!status && table && !(status = pp_recompute_add_setup(search, &setup, &table, &why)))

@@ -3,7 +3,7 @@
 #ifndef PPSIM_PLANNER_REFINE_RECOMPUTE_MICROBATCH_H
 #define PPSIM_PLANNER_REFINE_RECOMPUTE_MICROBATCH_H
 
-#include "planner/candidate/pool.h"
+#include "planner/candidate/search_state.h"
 
 /* How much of a stage is recomputed, as one number: its level. halves: a level is the attention
  * core of one layer more, then the rest of one layer more; otherwise a whole layer. */
@@ -12,22 +12,24 @@ pp_recomputed pp_recompute_at(bool halves, const pp_stage *stage, int64_t level)
 
 /* Halves pay where the attention core gives back more memory per second than the rest of a layer.
  * Fails: as pp_cost_unit. */
-PP_MUST_CHECK pp_status pp_recompute_halves(const pp_search *search, const pp_setup *setup,
-                                            bool *halves_out, pp_err *err);
+PP_MUST_CHECK pp_status pp_recompute_halves(const pp_cost_context *context,
+                                            const pp_workload *workload, bool *halves_out,
+                                            pp_err *err);
 
 /* A set-up in which microbatches are to differ. */
 typedef struct pp_refining {
-    const pp_search *search;
-    const pp_setup *setup;  /* its stages say what is known to fit */
-    pp_candidate like;      /* its schedule makes the order, */
-    pp_order *const *order; /* but where this is not NULL: [orders], one or one per replica */
+    const pp_plan_problem *problem;
+    const pp_workload *workload; /* of the setup */
+    const pp_setup *setup;       /* its stages say what is known to fit */
+    pp_candidate like;           /* its schedule makes the order, */
+    pp_order *const *order;      /* but where this is not NULL: [orders], one or one per replica */
     uint32_t orders;
     bool halves;
     const int64_t *reserve_bytes; /* [ranks]: what is to be left free; NULL: nothing */
 } pp_refining;
 
 /* May they, in this set-up? */
-bool pp_recompute_may_differ(const pp_search *search, const pp_setup *setup);
+bool pp_recompute_may_differ(const pp_plan_request *request, const pp_setup *setup);
 /* A table with which the order fits, as far as instances know it; no microbatch recomputes more
  * than it is known to. table_out: NULL: there is none; the caller's to free. left_bytes: [ranks]:
  * what the fullest op then leaves beside the reserve; NULL: not asked for.

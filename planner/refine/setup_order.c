@@ -66,7 +66,7 @@ static pp_status make_instance(const pp_ordering *o, uint32_t replica, pp_order_
     for (uint32_t s = 0; s < stages; s++)
         stage_rank[s] = pp_placement_rank(context->placement, s, (uint32_t)context->parallel.pp);
     return pp_order_problem_from_costs(o->set.costs[replica], stage_rank, o->split,
-                                       o->search->problem.memory_limit_bytes, x_out, err);
+                                       o->search->problem->memory_limit_bytes, x_out, err);
 }
 
 /* The named order and its makespan. */
@@ -101,7 +101,7 @@ static uint32_t slowest_replica(const pp_ordering *o)
 static void rate(pp_ordering *o)
 {
     const pp_setup *setup = pp_ordering_setup(o);
-    const pp_candidate *like = &o->search->candidate[o->at.like];
+    const pp_candidate *like = &o->search->pool.candidate[o->at.like];
     const pp_candidate on = { .parallel = setup->context.parallel };
     const pp_ns boundary_ns = setup->least_step_ns - setup->bound.ns;
     const int64_t makespan = o->share[slowest_replica(o)].makespan;
@@ -180,11 +180,11 @@ static pp_status glance_at(pp_ordering *o, uint32_t replica, pp_err *err)
     if (part->makespan <= o->limits.ticks)
         return PP_OK;
     glance few = { clamp(GLANCE_WORK / ((int64_t)x->ops + 1), GLANCE_LEAST, GLANCE_MOST),
-                   o->search->problem.request };
+                   o->search->problem->request };
     const pp_order_search_options budget = { .iterations = INT32_MAX,
                                              .spent = glanced,
                                              .context = &few,
-                                             .seed = o->search->problem.request->seed };
+                                             .seed = o->search->problem->request->seed };
     status = pp_order_search(x, o->limits.ticks, &budget, &found, err);
     bool worse = !status && part->makespan < INT64_MAX &&
                  found->makespan >= part->makespan - part->makespan / PP_MEASURABLE_GAIN;
@@ -196,7 +196,7 @@ pp_status pp_ordering_open(pp_ordering *o, pp_search *search, const pp_setup_can
 {
     pp_err why = pp_err_like(err);
     *o = (pp_ordering){ .search = search, .at = *at };
-    pp_status status = pp_search_costs(search, pp_ordering_setup(o), &o->set, err);
+    pp_status status = pp_pool_costs(&search->pool, pp_ordering_setup(o), &o->set, err);
     if (status)
         return status;
     o->split = pp_ordering_setup(o)->split;
@@ -206,8 +206,8 @@ pp_status pp_ordering_open(pp_ordering *o, pp_search *search, const pp_setup_can
     for (uint32_t i = 0; i < o->set.count; i++)
         o->share[i].makespan = INT64_MAX;
     if (at->seeded)
-        status = pp_candidate_order(search, &search->candidate[at->like], o->set.costs[0], &o->seed,
-                                    err);
+        status = pp_candidate_order(search->problem, &search->pool.candidate[at->like],
+                                    o->set.costs[0], &o->seed, err);
     if (status)
         return status;
     for (uint32_t i = 0; i < o->set.count && o->seed && !status; i++)
@@ -230,11 +230,11 @@ pp_status pp_ordering_open(pp_ordering *o, pp_search *search, const pp_setup_can
 
 pp_status pp_ordering_search(pp_ordering *o, const pp_budget_share *budget_share, pp_err *err)
 {
-    const pp_plan_request *request = o->search->problem.request;
+    const pp_plan_request *request = o->search->problem->request;
     const uint32_t count = o->set.count;
     const bool timed = budget_share->to > budget_share->from;
     /* a replica's makespan is not the step, nor is one without the framework's communication */
-    const bool tells = request->found && count == 1 && !o->search->communicates;
+    const bool tells = request->found && count == 1 && !o->search->progress.communicates;
     const pp_candidate like = { .parallel = pp_ordering_setup(o)->context.parallel,
                                 .schedule = &pp_planned_schedule,
                                 .least_step_ns = pp_ordering_setup(o)->least_step_ns };

@@ -2,7 +2,7 @@
 #ifndef PPSIM_PLANNER_REFINE_SETUP_ORDER_H
 #define PPSIM_PLANNER_REFINE_SETUP_ORDER_H
 
-#include "planner/candidate/pool.h"
+#include "planner/candidate/search_state.h"
 #include "planner/order/problem_bound.h"
 #include "planner/refine/free_order_setups.h"
 
@@ -44,7 +44,7 @@ typedef struct pp_ordering {
 /* Set-ups move in memory when more come. */
 static inline const pp_setup *pp_ordering_setup(const pp_ordering *o)
 {
-    return &o->search->setup[o->at.setup];
+    return &o->search->pool.setup[o->at.setup];
 }
 
 /* Its costs, and orders to begin with. Nothing is left to do where instances do not go so far, or

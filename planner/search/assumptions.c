@@ -7,16 +7,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static pp_status note_split(const pp_search *search, const pp_candidate *chosen, pp_notes *notes,
-                            pp_err *err)
+static pp_status note_split(const pp_plan_problem *problem, const pp_candidate *chosen,
+                            pp_notes *notes, pp_err *err)
 {
-    const pp_parallel *requested = &search->problem.request->parallel;
+    const pp_parallel *requested = &problem->request->parallel;
     pp_status status = PP_OK;
-    if (search->problem.request->gpus)
+    if (problem->request->gpus)
         return pp_notes_add(notes, err, "split",
                             "of %" PRId64 " GPUs, where degrees are not given: chosen by the "
                             "search among all legal ones",
-                            search->problem.request->gpus);
+                            problem->request->gpus);
     if (!requested->tp)
         status = pp_notes_add(notes, err, "tensor parallel", "tp %" PRId64 ", chosen by the search",
                               chosen->parallel.tp);
@@ -26,13 +26,13 @@ static pp_status note_split(const pp_search *search, const pp_candidate *chosen,
         status = pp_notes_add(notes, err, "data parallel",
                               "dp 1: one replica, no gradient "
                               "reduction between replicas");
-    if (!status && !requested->ep && search->problem.request->model->experts)
+    if (!status && !requested->ep && problem->request->model->experts)
         status = pp_notes_add(notes, err, "expert parallel", "ep 1");
     return status;
 }
 
 /* What first fit made, and why there are more bins now. */
-static pp_status note_packing(const pp_search *search, const pp_candidate *chosen,
+static pp_status note_packing(const pp_plan_problem *problem, const pp_candidate *chosen,
                               const pp_workload *w, pp_notes *notes, pp_err *err)
 {
     const int64_t dp = chosen->parallel.dp;
@@ -40,16 +40,15 @@ static pp_status note_packing(const pp_search *search, const pp_candidate *chose
     char split[200] = "";
     char multiple[64] = "";
     char method[120] = "";
-    const pp_packing_method *grouped = search->problem.request->grouped;
+    const pp_packing_method *grouped = problem->request->grouped;
     if (grouped)
         pp_packing_method_print(grouped, method, sizeof method);
-    if (search->problem.request->group_count)
-        return pp_notes_add(notes, err, "packing", "%zu sequence%s in %zu microbatch%s, %s%s",
-                            search->problem.request->length_count,
-                            search->problem.request->length_count == 1 ? "" : "s",
-                            search->problem.request->group_count,
-                            search->problem.request->group_count == 1 ? "" : "es",
-                            grouped ? "found by the search: " : "as the file groups them", method);
+    if (problem->request->group_count)
+        return pp_notes_add(
+            notes, err, "packing", "%zu sequence%s in %zu microbatch%s, %s%s",
+            problem->request->length_count, problem->request->length_count == 1 ? "" : "s",
+            problem->request->group_count, problem->request->group_count == 1 ? "" : "es",
+            grouped ? "found by the search: " : "as the file groups them", method);
     if (chosen->schedule->grouped && pp > 1 && w->microbatches % pp == 0)
         snprintf(multiple, sizeof multiple, ", a multiple of pp %" PRId64, pp);
     if (w->bins > w->first_fit_bins)
@@ -61,32 +60,31 @@ static pp_status note_packing(const pp_search *search, const pp_candidate *chose
     return pp_notes_add(
         notes, err, "packing",
         "%zu sequence%s, first fit in the order given into bins of %" PRId64 " tokens: %zu bin%s%s",
-        search->problem.request->length_count,
-        search->problem.request->length_count == 1 ? "" : "s", search->problem.seq_length,
-        w->first_fit_bins, w->first_fit_bins == 1 ? "" : "s", split);
+        problem->request->length_count, problem->request->length_count == 1 ? "" : "s",
+        problem->seq_length, w->first_fit_bins, w->first_fit_bins == 1 ? "" : "s", split);
 }
 
-static pp_status note_data(const pp_search *search, const pp_candidate *chosen,
+static pp_status note_data(const pp_plan_problem *problem, const pp_candidate *chosen,
                            const pp_workload *workload, pp_notes *notes, pp_err *err)
 {
-    const pp_plan_request *request = search->problem.request;
+    const pp_plan_request *request = problem->request;
     pp_status status = PP_OK;
     if (!request->seq_length)
         status = pp_notes_add(notes, err, "sequence length",
                               "%" PRId64 " tokens, the model's "
                               "maximum",
-                              search->problem.seq_length);
+                              problem->seq_length);
     if (!status && request->lengths)
-        status = note_packing(search, chosen, workload, notes, err);
+        status = note_packing(problem, chosen, workload, notes, err);
     else if (!status && !request->global_batch_size && request->gpus)
         status = pp_notes_add(
             notes, err, "global batch size", "%" PRId64 " sequences: one, or one %s, per GPU",
-            search->problem.global_batch_size, pp_err_name(err, PP_FIELD_MICRO_BATCH_SIZE));
+            problem->global_batch_size, pp_err_name(err, PP_FIELD_MICRO_BATCH_SIZE));
     else if (!status && !request->global_batch_size)
         status = pp_notes_add(notes, err, "global batch size",
                               "%" PRId64 " sequences = 8 x pp x dp, rounded up to whole "
                               "micro-batches",
-                              search->problem.global_batch_size);
+                              problem->global_batch_size);
     if (!status && !request->micro_batch_size && !request->group_count)
         status = pp_notes_add(notes, err, "micro-batch size",
                               "%" PRId64 " %s%s, chosen by the "
@@ -101,11 +99,9 @@ static const char *on_off(bool value)
     return value ? "on" : "off";
 }
 
-static pp_status note_software(const pp_search *search, const pp_candidate *chosen, pp_notes *notes,
-                               pp_err *err)
+static pp_status note_software(const pp_plan_request *request, const pp_switches *s,
+                               pp_notes *notes, pp_err *err)
 {
-    const pp_plan_request *request = search->problem.request;
-    const pp_switches *s = &search->setup[chosen->setup].context.switches;
     static const char *const dtypes[] = { "bf16", "fp16", "fp32" };
     pp_status status = pp_notes_add(notes, err, "software",
                                     "stack %s: sequence parallel %s, %s attention, gradients %s, "
@@ -131,22 +127,20 @@ static pp_status note_software(const pp_search *search, const pp_candidate *chos
 }
 
 /* How tensors travel between stages, where that is not the default. */
-static pp_status note_transfers(const pp_search *search, const pp_candidate *chosen,
+static pp_status note_transfers(const pp_plan_request *request, const pp_switches *s,
                                 pp_notes *notes, pp_err *err)
 {
-    const pp_switch_request *request = &search->problem.request->switches;
-    const pp_switches *s = &search->setup[chosen->setup].context.switches;
     pp_status status = PP_OK;
     if (s->p2p != PP_P2P_SEND_RECV)
         status = pp_notes_add(
             notes, err, "pipeline transfers",
             "a two-rank %s each%s: bytes move both ways, both ranks must be there",
-            pp_p2p_names()[s->p2p], request->given.p2p ? "" : ", as the executor does");
+            pp_p2p_names()[s->p2p], request->switches.given.p2p ? "" : ", as the executor does");
     if (!status && s->communicators)
         status = pp_notes_add(notes, err, "communicators",
                               "%s; channels of a message by NCCL's rule for its size and peers",
                               pp_communicators_names()[s->communicators - 1]);
-    if (!status && request->given.scatter_gather)
+    if (!status && request->switches.given.scatter_gather)
         status = pp_notes_add(notes, err, "scatter-gather", "%s%s", on_off(s->scatter_gather),
                               s->sequence_parallel ? ": no effect beside sequence parallel" : "");
     return status;
@@ -206,10 +200,10 @@ static pp_status note_ranks(const pp_rank_overrides *overrides, const pp_cost_co
     return status;
 }
 
-static pp_status note_hardware(const pp_search *search, const pp_candidate *chosen, pp_notes *notes,
-                               pp_err *err)
+static pp_status note_hardware(const pp_plan_problem *problem, const pp_candidate *chosen,
+                               pp_notes *notes, pp_err *err)
 {
-    const pp_plan_request *request = search->problem.request;
+    const pp_plan_request *request = problem->request;
     const pp_hardware *hardware = request->hardware;
     char limit[32];
     char reserve[32];
@@ -222,7 +216,7 @@ static pp_status note_hardware(const pp_search *search, const pp_candidate *chos
             notes, err, "memory limit",
             "%s per GPU: %s are kept free (5 %%: CUDA context, "
             "fragmentation)",
-            pp_format_bytes(limit, sizeof limit, search->problem.memory_limit_bytes),
+            pp_format_bytes(limit, sizeof limit, problem->memory_limit_bytes),
             pp_format_bytes(reserve, sizeof reserve, pp_memory_reserve_bytes(hardware)));
     bool inside = pp_parallel_gpus(&chosen->parallel) <= hardware->gpus_per_node;
     const pp_p2p_curve *link = inside ? &hardware->node_p2p : &hardware->network_p2p;
@@ -240,11 +234,10 @@ static pp_status note_hardware(const pp_search *search, const pp_candidate *chos
 }
 
 /* Said only where it matters. */
-static pp_status note_shapes(const pp_search *search, const pp_candidate *chosen, pp_notes *notes,
-                             pp_err *err)
+static pp_status note_shapes(const pp_plan_problem *problem, const pp_candidate *chosen,
+                             const pp_data *data, pp_notes *notes, pp_err *err)
 {
-    const pp_exchange_options x = pp_candidate_exchange(search, chosen);
-    const pp_data *data = &search->data[search->setup[chosen->setup].data];
+    const pp_exchange_options x = pp_candidate_exchange(problem, chosen);
     char takes[32];
     char text[40];
     char host[3][32];
@@ -257,10 +250,10 @@ static pp_status note_shapes(const pp_search *search, const pp_candidate *chosen
                               pp_size_protocol_print(&x.shapes, text, sizeof text), data->shapes,
                               data->shapes == 1 ? "" : "s");
     else if (!pp_exchange_is_plain(&x))
-        status = pp_notes_add(
-            notes, err, "shapes", "%s; a message about a shape takes %s%s",
-            pp_size_protocol_print(&x.shapes, text, sizeof text), takes,
-            search->problem.request->shape_message_given ? "" : ", the latency of the link");
+        status =
+            pp_notes_add(notes, err, "shapes", "%s; a message about a shape takes %s%s",
+                         pp_size_protocol_print(&x.shapes, text, sizeof text), takes,
+                         problem->request->shape_message_given ? "" : ", the latency of the link");
     if (!status && !pp_exchange_is_plain(&x))
         status = pp_notes_add(notes, err, "hosts", "launch %s, sync %s, read %s",
                               pp_format_duration(host[0], sizeof host[0], x.host.launch_ns),
@@ -272,25 +265,28 @@ static pp_status note_shapes(const pp_search *search, const pp_candidate *chosen
 pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen,
                            const pp_workload *workload, pp_notes *notes, pp_err *err)
 {
+    const pp_plan_problem *problem = search->problem;
+    const pp_plan_request *request = problem->request;
+    const pp_setup *setup = &search->pool.setup[chosen->setup];
+    const pp_switches *switches = &setup->context.switches;
     pp_status status = PP_OK;
-    if (search->problem.request->assumptions)
-        status = pp_notes_copy(search->problem.request->assumptions, notes, err);
+    if (request->assumptions)
+        status = pp_notes_copy(request->assumptions, notes, err);
     if (!status)
-        status = note_split(search, chosen, notes, err);
+        status = note_split(problem, chosen, notes, err);
     if (!status)
-        status = note_data(search, chosen, workload, notes, err);
+        status = note_data(problem, chosen, workload, notes, err);
     if (!status)
-        status = note_software(search, chosen, notes, err);
+        status = note_software(request, switches, notes, err);
     if (!status)
-        status = note_transfers(search, chosen, notes, err);
+        status = note_transfers(request, switches, notes, err);
     if (!status)
-        status = note_hardware(search, chosen, notes, err);
+        status = note_hardware(problem, chosen, notes, err);
     if (!status)
-        status = note_ranks(search->problem.request->overrides,
-                            &search->setup[chosen->setup].context, notes, err);
+        status = note_ranks(request->overrides, &setup->context, notes, err);
     if (!status)
-        status = note_shapes(search, chosen, notes, err);
-    if (!status && chosen->group_size && !search->problem.request->group_size)
+        status = note_shapes(problem, chosen, &search->pool.data[setup->data], notes, err);
+    if (!status && chosen->group_size && !request->group_size)
         status = pp_notes_add(notes, err, "microbatch group size",
                               "%" PRIu32 ", the smallest "
                               "that is legal here",

@@ -2,7 +2,7 @@
 #ifndef PPSIM_PLANNER_SEARCH_ASSUMPTIONS_H
 #define PPSIM_PLANNER_SEARCH_ASSUMPTIONS_H
 
-#include "planner/candidate/pool.h"
+#include "planner/candidate/search_state.h"
 
 /* Adds the notes of the chosen candidate. workload: its microbatches. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen,

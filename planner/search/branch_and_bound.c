@@ -76,15 +76,15 @@ static pp_status simulate_best_first(pp_search *search, const entry *queue, size
 {
     entry incumbent = { 0 };
     for (size_t k = 0; k < count; k++) {
-        const double limit = search->problem.request->score_limit;
+        const double limit = search->problem->request->score_limit;
         if ((incumbent.candidate && compare_entries(&queue[k], &incumbent) > 0) ||
             (limit > 0 && queue[k].score > limit))
             break; /* the queue is sorted */
         if (pp_search_is_over(search, incumbent.candidate != NULL)) {
-            search->stopped = true;
+            search->progress.stopped = true;
             break;
         }
-        pp_candidate *c = &search->candidate[queue[k].index];
+        pp_candidate *c = &search->pool.candidate[queue[k].index];
         pp_status status = pp_candidate_simulate(search, c, err);
         if (status)
             return status;
@@ -92,8 +92,8 @@ static pp_status simulate_best_first(pp_search *search, const entry *queue, size
         if (c->status == PP_CANDIDATE_OK && better(&now, &incumbent)) {
             incumbent = now;
             *best = now.index;
-            if (search->problem.request->found)
-                search->problem.request->found(search->problem.request->context, c);
+            if (search->problem->request->found)
+                search->problem->request->found(search->problem->request->context, c);
         }
     }
     return PP_OK;
@@ -109,7 +109,7 @@ static pp_status try_others(pp_search *search, const entry *queue, size_t count,
             done = done || (queue[i].candidate->schedule == schedule &&
                             queue[i].candidate->status == PP_CANDIDATE_OK);
         for (size_t i = 0, tries = 0; i < count && !done && tries < RUNNER_UP_TRIES; i++) {
-            pp_candidate *c = &search->candidate[queue[i].index];
+            pp_candidate *c = &search->pool.candidate[queue[i].index];
             if (c->schedule != schedule || c->status != PP_CANDIDATE_PRUNED)
                 continue;
             if (pp_search_is_over(search, true))
@@ -126,19 +126,19 @@ static pp_status try_others(pp_search *search, const entry *queue, size_t count,
 
 pp_status pp_branch_and_bound(pp_search *search, size_t *best_out, pp_err *err)
 {
-    entry *queue = pp_alloc_array(search->count, sizeof *queue);
+    entry *queue = pp_alloc_array(search->pool.count, sizeof *queue);
     if (!queue)
         return pp_err_nomem(err);
     size_t count = 0;
-    for (size_t i = 0; i < search->count; i++) {
-        const pp_candidate *c = &search->candidate[i];
-        if (c->status == PP_CANDIDATE_PRUNED && !search->setup[c->setup].unseen)
+    for (size_t i = 0; i < search->pool.count; i++) {
+        const pp_candidate *c = &search->pool.candidate[i];
+        if (c->status == PP_CANDIDATE_PRUNED && !search->pool.setup[c->setup].unseen)
             queue[count++] = (entry){ pp_candidate_score(c, c->least_step_ns), c, i };
     }
     qsort(queue, count, sizeof *queue, compare_queued);
     size_t best = SIZE_MAX;
     pp_status status = simulate_best_first(search, queue, count, &best, err);
-    if (!status && best != SIZE_MAX && !(search->problem.request->score_limit > 0))
+    if (!status && best != SIZE_MAX && !(search->problem->request->score_limit > 0))
         status = try_others(search, queue, count, err);
     free(queue);
     *best_out = best;

@@ -2,7 +2,7 @@
 #ifndef PPSIM_PLANNER_SEARCH_BRANCH_AND_BOUND_H
 #define PPSIM_PLANNER_SEARCH_BRANCH_AND_BOUND_H
 
-#include "planner/candidate/pool.h"
+#include "planner/candidate/search_state.h"
 
 /* Simulates candidates of the search until no bound is at or below the best step, and then a few
  * others, so that every schedule has a result if it can have one. Candidates stay where they are.

@@ -42,13 +42,13 @@ static int compare_scores(const void *left, const void *right)
 /* All that ran, the fastest first. */
 static pp_status list_all(const pp_search *search, final *out, pp_err *err)
 {
-    out->row = pp_alloc_array(search->count, sizeof *out->row);
+    out->row = pp_alloc_array(search->pool.count, sizeof *out->row);
     if (!out->row)
         return pp_err_nomem(err);
-    for (size_t i = 0; i < search->count; i++) {
-        const pp_candidate *c = &search->candidate[i];
-        bool wanted =
-            search->problem.request->orders != PP_ORDERS_PLANNED || pp_search_planned(search, i);
+    for (size_t i = 0; i < search->pool.count; i++) {
+        const pp_candidate *c = &search->pool.candidate[i];
+        bool wanted = search->problem->request->orders != PP_ORDERS_PLANNED ||
+                      pp_pool_planned(&search->pool, i);
         if (c->status == PP_CANDIDATE_OK && wanted)
             out->row[out->count++] =
                 (finalist){ .score = pp_candidate_score(c, c->step_ns), .index = i };
@@ -57,14 +57,14 @@ static pp_status list_all(const pp_search *search, final *out, pp_err *err)
     return PP_OK;
 }
 
-static void keep_finalists(const pp_search *search, final *f)
+static void keep_finalists(const pp_pool *pool, final *f)
 {
     size_t kept = 0;
     for (size_t i = 0; i < f->count; i++) {
-        const pp_schedule *schedule = search->candidate[f->row[i].index].schedule;
+        const pp_schedule *schedule = pool->candidate[f->row[i].index].schedule;
         bool first = true;
         for (size_t k = 0; k < kept; k++)
-            first = first && search->candidate[f->row[k].index].schedule != schedule;
+            first = first && pool->candidate[f->row[k].index].schedule != schedule;
         if (i < FINALISTS || first)
             f->row[kept++] = f->row[i];
     }
@@ -85,16 +85,17 @@ static void replica_free(replica *r)
     pp_timeline_free(&r->timeline);
 }
 
-static pp_status slowest_replica(pp_search *search, const pp_candidate *c, const pp_cost_set *set,
-                                 pp_order *const *order, uint32_t orders, replica *slowest,
-                                 pp_err *err)
+static pp_status slowest_replica(const pp_search *search, const pp_candidate *c,
+                                 const pp_cost_set *set, pp_order *const *order, uint32_t orders,
+                                 replica *slowest, pp_err *err)
 {
     pp_status status = PP_OK;
     for (uint32_t i = 0; i < set->count && !status; i++) {
         replica one PP_CLEANUP(replica_free) = { .costs = set->costs[i] };
         pp_report *report PP_CLEANUP(pp_report_free) = NULL;
-        status = pp_candidate_run(search, c, order[orders > 1 ? i : 0], one.costs, &one.program,
-                                  &one.timeline, &report, err);
+        status = pp_candidate_run(search->problem, &search->pool.setup[c->setup], c,
+                                  order[orders > 1 ? i : 0], one.costs, &one.program, &one.timeline,
+                                  &report, err);
         one.step_ns = status ? 0 : report->step_ns;
         if (status || (slowest->program && one.step_ns <= slowest->step_ns))
             continue;
@@ -107,15 +108,15 @@ static pp_status slowest_replica(pp_search *search, const pp_candidate *c, const
 
 static pp_status study(pp_search *search, size_t index, pp_jitter_result *out, pp_err *err)
 {
-    const pp_plan_request *request = search->problem.request;
-    pp_candidate *c = &search->candidate[index];
-    pp_planned *planned = pp_search_planned(search, index);
+    const pp_plan_request *request = search->problem->request;
+    pp_candidate *c = &search->pool.candidate[index];
+    pp_planned *planned = pp_pool_planned(&search->pool, index);
     pp_cost_set set PP_CLEANUP(pp_cost_set_free) = { 0 };
     pp_order *named PP_CLEANUP(pp_order_free) = NULL;
     replica slowest PP_CLEANUP(replica_free) = { 0 };
-    pp_status status = pp_search_costs(search, &search->setup[c->setup], &set, err);
+    pp_status status = pp_pool_costs(&search->pool, &search->pool.setup[c->setup], &set, err);
     if (!status && !planned)
-        status = pp_candidate_order(search, c, set.costs[0], &named, err);
+        status = pp_candidate_order(search->problem, c, set.costs[0], &named, err);
     if (!status)
         status = slowest_replica(search, c, &set, planned ? planned->order : &named,
                                  planned ? planned->count : 1, &slowest, err);
@@ -126,7 +127,7 @@ static pp_status study(pp_search *search, size_t index, pp_jitter_result *out, p
         .timeline = slowest.timeline,
         .costs = slowest.costs,
         .step_sync = !request->no_step_sync,
-        .chained = request->no_step_sync && pp_step_tail_chained(search->problem.framework),
+        .chained = request->no_step_sync && pp_step_tail_chained(search->problem->framework),
     };
     return pp_jitter_study(&subject, request->jitter, request->seed, request->threads, out, err);
 }
@@ -137,17 +138,16 @@ static bool is_tie(const finalist *a, const finalist *best)
     return a->score - best->score <= fmax(least, hypot(a->error, best->error));
 }
 
-static pp_jitter_ranking ranking_of(const pp_search *search, const finalist *best,
+static pp_jitter_ranking ranking_of(const pp_candidate *c, int64_t scenarios, const finalist *best,
                                     const finalist *simple, const finalist *chosen, size_t ties)
 {
-    const pp_candidate *c = search->candidate;
     return (pp_jitter_ranking){
         .verdict = chosen != best ? PP_JITTER_SIMPLEST : PP_JITTER_BEST,
         .best = c[best->index].schedule,
         .simplest = simple ? c[simple->index].schedule : NULL,
         .simplest_longer = simple ? simple->score / best->score - 1 : 0,
         .ties = ties,
-        .scenarios = search->problem.request->jitter->scenarios,
+        .scenarios = scenarios,
         .chosen = chosen->result,
     };
 }
@@ -157,16 +157,16 @@ pp_status pp_search_rank(pp_search *search, size_t *best, pp_jitter_ranking *ran
 {
     *ranking_out = (pp_jitter_ranking){ .verdict = PP_JITTER_NOT_RANKED };
     final f PP_CLEANUP(final_free) = { 0 };
-    if (!search->problem.request->jitter || *best == SIZE_MAX)
+    if (!search->problem->request->jitter || *best == SIZE_MAX)
         return PP_OK;
     pp_status status = list_all(search, &f, err);
     if (status)
         return status;
-    keep_finalists(search, &f);
-    const bool late = search->problem.request->rank_by_p95;
+    keep_finalists(&search->pool, &f);
+    const bool late = search->problem->request->rank_by_p95;
     for (size_t i = 0; i < f.count; i++) {
         finalist *row = &f.row[i];
-        pp_candidate *c = &search->candidate[row->index];
+        pp_candidate *c = &search->pool.candidate[row->index];
         if ((status = study(search, row->index, &row->result, err)))
             return status;
         c->p50_ns = row->result.p50_ns;
@@ -181,7 +181,7 @@ pp_status pp_search_rank(pp_search *search, size_t *best, pp_jitter_ranking *ran
     const finalist *simple = NULL;
     size_t ties = 0;
     for (size_t i = 0; i < f.count; i++) {
-        pp_candidate *c = &search->candidate[f.row[i].index];
+        pp_candidate *c = &search->pool.candidate[f.row[i].index];
         c->tie = is_tie(&f.row[i], &f.row[0]);
         ties += i && c->tie;
         if (!simple && c->schedule == simplest)
@@ -189,7 +189,8 @@ pp_status pp_search_rank(pp_search *search, size_t *best, pp_jitter_ranking *ran
     }
     bool taken = simple && is_tie(simple, &f.row[0]);
     const finalist *chosen = taken ? simple : &f.row[0];
-    *ranking_out = ranking_of(search, &f.row[0], simple, chosen, ties);
+    *ranking_out = ranking_of(search->pool.candidate, search->problem->request->jitter->scenarios,
+                              &f.row[0], simple, chosen, ties);
     *best = chosen->index;
     return PP_OK;
 }

@@ -2,7 +2,7 @@
 #ifndef PPSIM_PLANNER_SEARCH_JITTER_CHOICE_H
 #define PPSIM_PLANNER_SEARCH_JITTER_CHOICE_H
 
-#include "planner/candidate/pool.h"
+#include "planner/candidate/search_state.h"
 #include "planner/robustness/jitter.h"
 
 /* The simplest schedule, 1f1b, is taken where the best one is not measurably faster. */

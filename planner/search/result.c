@@ -63,33 +63,34 @@ static int compare_listed(const void *left, const void *right)
 /* Names and numbers of the plan. */
 static void describe(const pp_search *search, const pp_candidate *c, pp_plan *plan)
 {
-    const pp_plan_request *request = search->problem.request;
-    const pp_switches *switches = &search->setup[c->setup].context.switches;
+    const pp_plan_request *request = search->problem->request;
+    const pp_switches *switches = &search->pool.setup[c->setup].context.switches;
     snprintf(plan->model, sizeof plan->model, "%s", request->model->name);
     snprintf(plan->hardware, sizeof plan->hardware, "%s", request->hardware->name);
     plan->parallel = c->parallel;
     plan->zero = switches->zero;
     plan->sequence_parallel = switches->sequence_parallel;
     plan->micro_batch_size = c->micro_batch_size;
-    plan->global_batch_size = search->problem.global_batch_size;
-    plan->seq_length = search->problem.seq_length;
+    plan->global_batch_size = search->problem->global_batch_size;
+    plan->seq_length = search->problem->seq_length;
     snprintf(plan->schedule, sizeof plan->schedule, "%s", c->schedule->name);
-    plan->framework = search->problem.framework;
-    const pp_exchange_options exchange = pp_candidate_exchange(search, c);
+    plan->framework = search->problem->framework;
+    const pp_exchange_options exchange = pp_candidate_exchange(search->problem, c);
     plan->sizes = exchange.shapes;
     plan->has_sizes = true;
     plan->host = exchange.host;
     plan->shape_message_ns = exchange.shape_message_ns;
     plan->tensors = exchange.tensors;
     plan->recompute = c->recompute;
-    plan->comm.has_lanes = search->communicates && switches->communicators;
+    plan->comm.has_lanes = search->progress.communicates && switches->communicators;
     if (plan->comm.has_lanes)
         plan->comm.lanes = pp_communicators_lanes(switches->communicators);
     plan->p2p = switches->p2p;
     plan->buffers = request->buffers;
     plan->step_sync = !request->no_step_sync;
-    plan->memory_limit_bytes =
-        search->problem.memory_limit_bytes < PP_BYTES_MAX ? search->problem.memory_limit_bytes : 0;
+    plan->memory_limit_bytes = search->problem->memory_limit_bytes < PP_BYTES_MAX
+                                   ? search->problem->memory_limit_bytes
+                                   : 0;
     plan->seed = request->seed;
 }
 
@@ -111,17 +112,17 @@ static pp_status simulate_planned(pp_search *search, pp_candidate *c, const pp_p
 /* Orders, costs, stages and data of the chosen candidate; data and stages move to the plan. */
 static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_err *err)
 {
-    pp_candidate *c = &search->candidate[best];
-    pp_planned *planned = pp_search_planned(search, best);
-    pp_setup *setup = &search->setup[c->setup];
+    pp_candidate *c = &search->pool.candidate[best];
+    pp_planned *planned = pp_pool_planned(&search->pool, best);
+    pp_setup *setup = &search->pool.setup[c->setup];
     pp_cost_set set = { 0 };
-    pp_data *data = &search->data[setup->data];
+    pp_data *data = &search->pool.data[setup->data];
     pp_workload *const workloads[] = { &data->real, &data->workload };
     pp_status status = PP_OK;
     if (planned)
         status = pp_renumber_microbatches(planned->order, planned->count, workloads, 2,
                                           setup->recomputed, err);
-    if (status || (status = pp_search_costs(search, setup, &set, err)))
+    if (status || (status = pp_pool_costs(&search->pool, setup, &set, err)))
         return status;
     /* the gradients' reduction hides under the backward of another microbatch now */
     if (planned)
@@ -139,7 +140,7 @@ static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_err *err
         if (!plan->order)
             return pp_err_nomem(err);
         plan->order_count = 1;
-        status = pp_candidate_order(search, c, plan->costs[0], &plan->order[0], err);
+        status = pp_candidate_order(search->problem, c, plan->costs[0], &plan->order[0], err);
     }
     plan->partition = setup->stages;
     setup->stages = NULL;
@@ -156,12 +157,12 @@ static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_err *err
 
 /* Where the step goes, with the collectives inside ops apart: those of the same costs without
  * them. */
-static pp_status explain(const pp_search *search, const pp_setup *setup, pp_plan *plan,
+static pp_status explain(const pp_pool *pool, const pp_setup *setup, pp_plan *plan,
                          const pp_program *program, const pp_timeline *timeline,
                          const pp_costs *costs, pp_err *err)
 {
     pp_costs *bare PP_CLEANUP(pp_costs_free) = NULL;
-    const pp_workload *computed = &search->data[setup->data].workload;
+    const pp_workload *computed = &pool->data[setup->data].workload;
     pp_cost_context context = setup->context;
     uint32_t replica = 0;
     while (plan->costs[replica] != costs)
@@ -185,15 +186,15 @@ static pp_status predict(const pp_search *search, const pp_setup *setup,
         status = pp_bound_report(costs, plan->order[0], plan->prediction, err);
     if (!status && ranking->verdict)
         status = pp_jitter_report(&ranking->chosen, plan->parallel.dp, plan->prediction, err);
-    if (status || !search->problem.request->why)
+    if (status || !search->problem->request->why)
         return status;
-    return explain(search, setup, plan, program, timeline, costs, err);
+    return explain(&search->pool, setup, plan, program, timeline, costs, err);
 }
 
 static pp_status make_plan(pp_search *search, const pp_search_outcome *outcome, pp_plan **plan_out,
                            pp_err *err)
 {
-    pp_candidate *c = &search->candidate[outcome->best];
+    pp_candidate *c = &search->pool.candidate[outcome->best];
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
     pp_status status = pp_plan_new(&plan, err);
     if (status)
@@ -201,7 +202,7 @@ static pp_status make_plan(pp_search *search, const pp_search_outcome *outcome, 
     describe(search, c, plan);
     if ((status = fill(search, outcome->best, plan, err)) ||
         (status = pp_search_assume(search, c, &plan->workload, &plan->assumptions, err)) ||
-        (status = predict(search, &search->setup[c->setup], &outcome->ranking, plan, err)))
+        (status = predict(search, &search->pool.setup[c->setup], &outcome->ranking, plan, err)))
         return status;
     assert(plan->prediction->step_ns == c->step_ns);
     *plan_out = plan;
@@ -211,21 +212,23 @@ static pp_status make_plan(pp_search *search, const pp_search_outcome *outcome, 
 
 static void list_candidates(pp_search *search, size_t best, pp_search_result *choice)
 {
-    pp_candidate first = search->candidate[best];
-    search->candidate[best] = search->candidate[0];
-    search->candidate[0] = first;
-    qsort(search->candidate + 1, search->count - 1, sizeof *search->candidate, compare_listed);
-    for (size_t i = 0; i < search->count; i++) {
-        choice->ok += search->candidate[i].status == PP_CANDIDATE_OK;
-        choice->pruned += search->candidate[i].status == PP_CANDIDATE_PRUNED;
-        choice->per_gpu = choice->per_gpu || pp_parallel_gpus(&search->candidate[i].parallel) !=
-                                                 pp_parallel_gpus(&first.parallel);
+    pp_candidate first = search->pool.candidate[best];
+    search->pool.candidate[best] = search->pool.candidate[0];
+    search->pool.candidate[0] = first;
+    qsort(search->pool.candidate + 1, search->pool.count - 1, sizeof *search->pool.candidate,
+          compare_listed);
+    for (size_t i = 0; i < search->pool.count; i++) {
+        choice->ok += search->pool.candidate[i].status == PP_CANDIDATE_OK;
+        choice->pruned += search->pool.candidate[i].status == PP_CANDIDATE_PRUNED;
+        choice->per_gpu =
+            choice->per_gpu || pp_parallel_gpus(&search->pool.candidate[i].parallel) !=
+                                   pp_parallel_gpus(&first.parallel);
     }
-    choice->simulated = search->simulated;
-    choice->stopped = search->stopped;
-    choice->candidate = search->candidate;
-    choice->count = search->count;
-    search->candidate = NULL;
+    choice->simulated = search->progress.simulated;
+    choice->stopped = search->progress.stopped;
+    choice->candidate = search->pool.candidate;
+    choice->count = search->pool.count;
+    search->pool.candidate = NULL;
 }
 
 pp_status pp_search_result_new(pp_search *search, const pp_search_outcome *outcome,
@@ -234,7 +237,7 @@ pp_status pp_search_result_new(pp_search *search, const pp_search_outcome *outco
     pp_search_result *result PP_CLEANUP(pp_search_result_free) = pp_alloc_array(1, sizeof *result);
     if (!result)
         return pp_err_nomem(err);
-    const pp_setup *setup = &search->setup[search->candidate[outcome->best].setup];
+    const pp_setup *setup = &search->pool.setup[search->pool.candidate[outcome->best].setup];
     result->bound = setup->bound;
     pp_status status = make_plan(search, outcome, &result->plan, err);
     if (status)

@@ -10,11 +10,11 @@
 #include "planner/search/branch_and_bound.h"
 #include "planner/search/space.h"
 
-static void note_pruned(pp_search *search, pp_candidate *c, const pp_candidate *best)
+static void note_pruned(const pp_search *search, pp_candidate *c, const pp_candidate *best)
 {
-    if (search->setup[c->setup].unseen)
+    if (search->pool.setup[c->setup].unseen)
         c->reason.kind = PP_REASON_UNSEEN;
-    else if (!best || search->stopped)
+    else if (!best || search->progress.stopped)
         c->reason.kind = PP_REASON_BUDGET;
     else
         c->reason = (pp_reason){
@@ -26,10 +26,10 @@ static void note_pruned(pp_search *search, pp_candidate *c, const pp_candidate *
 
 static void note_all_pruned(pp_search *search, size_t best)
 {
-    for (size_t i = 0; i < search->count; i++) {
-        pp_candidate *c = &search->candidate[i];
+    for (size_t i = 0; i < search->pool.count; i++) {
+        pp_candidate *c = &search->pool.candidate[i];
         if (c->status == PP_CANDIDATE_PRUNED)
-            note_pruned(search, c, best == SIZE_MAX ? NULL : &search->candidate[best]);
+            note_pruned(search, c, best == SIZE_MAX ? NULL : &search->pool.candidate[best]);
     }
 }
 
@@ -39,8 +39,7 @@ static pp_status solve(pp_search *search, const pp_plan_request *request, size_t
 {
     size_t best = SIZE_MAX;
     pp_status status = pp_search_open(search, request, err);
-    search->min_bounded = min_bounded;
-    if (status || (status = pp_search_enumerate(search, err)) ||
+    if (status || (status = pp_search_enumerate(search, min_bounded, err)) ||
         (status = pp_branch_and_bound(search, &best, err)) ||
         (status = pp_search_recompute(search, &best, err)))
         return status;
@@ -58,7 +57,7 @@ pp_status pp_search_solve(pp_search *search, const pp_plan_request *request, siz
 {
     for (size_t min_bounded = 1;; min_bounded *= 4) {
         pp_status status = solve(search, request, min_bounded, best_out, err);
-        if (status || *best_out != SIZE_MAX || !search->unseen)
+        if (status || *best_out != SIZE_MAX || !search->progress.unseen)
             return status;
         pp_search_close(search);
     }

@@ -3,7 +3,7 @@
 #ifndef PPSIM_PLANNER_SEARCH_SEARCH_H
 #define PPSIM_PLANNER_SEARCH_SEARCH_H
 
-#include "planner/candidate/pool.h"
+#include "planner/candidate/search_state.h"
 #include "planner/refine/free_orders.h"
 #include "planner/search/jitter_choice.h"
 

@@ -32,35 +32,34 @@ static int64_t or_one(int64_t value)
     return value ? value : 1;
 }
 
-static values tensor_degrees(const pp_search *search)
+static values tensor_degrees(const pp_plan_problem *problem)
 {
     values list = { .count = 0 };
-    if (search->problem.parallel.tp)
-        add_value(&list, search->problem.parallel.tp);
+    if (problem->parallel.tp)
+        add_value(&list, problem->parallel.tp);
     else
-        for (int64_t tp = 1; tp <= search->problem.request->hardware->gpus_per_node; tp *= 2)
+        for (int64_t tp = 1; tp <= problem->request->hardware->gpus_per_node; tp *= 2)
             add_value(&list, tp);
     return list;
 }
 
-static values micro_batch_sizes(const pp_search *search)
+static values micro_batch_sizes(const pp_plan_problem *problem)
 {
     values list = { .count = 0 };
-    int64_t each = search->problem.global_batch_size / search->problem.parallel.dp;
-    if (search->problem.request->micro_batch_size || search->problem.request->group_count)
-        add_value(&list, or_one(search->problem.request->micro_batch_size));
+    int64_t each = problem->global_batch_size / problem->parallel.dp;
+    if (problem->request->micro_batch_size || problem->request->group_count)
+        add_value(&list, or_one(problem->request->micro_batch_size));
     else
         for (int64_t size = 1;
-             size <= 16 && (size == 1 || search->problem.request->lengths || each % size == 0);
-             size *= 2)
+             size <= 16 && (size == 1 || problem->request->lengths || each % size == 0); size *= 2)
             add_value(&list, size);
     return list;
 }
 
-static values recomputes(const pp_search *search)
+static values recomputes(const pp_plan_problem *problem)
 {
     values list = { .count = 0 };
-    const pp_switch_request *request = &search->problem.request->switches;
+    const pp_switch_request *request = &problem->request->switches;
     if (request->given.recompute && request->value.recompute < PP_RECOMPUTE_AUTO) {
         add_value(&list, request->value.recompute);
         return list;
@@ -74,13 +73,13 @@ static values recomputes(const pp_search *search)
 }
 
 /* 1, then what divides the layers of a rank, then other small numbers; as many as fill stages. */
-static values chunk_counts(const pp_search *search)
+static values chunk_counts(const pp_plan_problem *problem)
 {
     values list = { .count = 0 };
-    int64_t pp = search->problem.parallel.pp;
-    int64_t layers = search->problem.request->model->layers;
-    if (search->problem.parallel.vpp) {
-        add_value(&list, search->problem.parallel.vpp);
+    int64_t pp = problem->parallel.pp;
+    int64_t layers = problem->request->model->layers;
+    if (problem->parallel.vpp) {
+        add_value(&list, problem->parallel.vpp);
         return list;
     }
     add_value(&list, 1);
@@ -101,36 +100,36 @@ static values chunk_counts(const pp_search *search)
 static pp_status find_data(pp_search *search, int64_t size, uint32_t multiple_of, size_t *index_out,
                            pp_err *err)
 {
-    const pp_plan_request *request = search->problem.request;
+    const pp_plan_request *request = search->problem->request;
     if (!request->lengths || request->group_count)
         multiple_of = 1;
-    for (size_t i = 0; i < search->data_count; i++) {
-        if (search->data[i].micro_batch_size == size &&
-            search->data[i].multiple_of == multiple_of) {
+    for (size_t i = 0; i < search->pool.data_count; i++) {
+        if (search->pool.data[i].micro_batch_size == size &&
+            search->pool.data[i].multiple_of == multiple_of) {
             *index_out = i;
             return PP_OK;
         }
     }
-    void *grown = search->data;
-    pp_status status =
-        pp_grow(&grown, &search->data_capacity, search->data_count + 1, sizeof *search->data, err);
+    void *grown = search->pool.data;
+    pp_status status = pp_grow(&grown, &search->pool.data_capacity, search->pool.data_count + 1,
+                               sizeof *search->pool.data, err);
     if (status)
         return status;
-    search->data = grown;
-    pp_data *data = &search->data[search->data_count];
+    search->pool.data = grown;
+    pp_data *data = &search->pool.data[search->pool.data_count];
     *data = (pp_data){ .micro_batch_size = size, .multiple_of = multiple_of };
     if (request->group_count)
         status = pp_workload_group(request->lengths, request->group_end, request->group_count,
-                                   search->problem.seq_length,
-                                   (uint32_t)search->problem.parallel.dp, &data->workload, err);
+                                   search->problem->seq_length,
+                                   (uint32_t)search->problem->parallel.dp, &data->workload, err);
     else if (request->lengths)
         status = pp_workload_pack(
-            request->lengths, request->length_count, search->problem.seq_length, size,
-            (uint32_t)search->problem.parallel.dp, multiple_of, &data->workload, err);
+            request->lengths, request->length_count, search->problem->seq_length, size,
+            (uint32_t)search->problem->parallel.dp, multiple_of, &data->workload, err);
     else
         status = pp_workload_fixed(
-            (uint32_t)(search->problem.global_batch_size / search->problem.parallel.dp / size),
-            size, search->problem.seq_length, &data->workload, err);
+            (uint32_t)(search->problem->global_batch_size / search->problem->parallel.dp / size),
+            size, search->problem->seq_length, &data->workload, err);
     if (!status && request->exchange.shapes.kind >= PP_SIZES_PADDED) {
         data->real = data->workload;
         data->workload = (pp_workload){ 0 };
@@ -141,7 +140,7 @@ static pp_status find_data(pp_search *search, int64_t size, uint32_t multiple_of
     }
     if (status)
         return status;
-    *index_out = search->data_count++;
+    *index_out = search->pool.data_count++;
     return PP_OK;
 }
 
@@ -150,45 +149,46 @@ typedef struct point {
     pp_cost_context context; /* vpp and placement are set inside */
     int64_t micro_batch_size;
     const pp_unit_weights *weights;
+    size_t min_bounded; /* setups that are bounded whatever the time */
 } point;
 
-static pp_status stages_of(const pp_search *search, const point *at, pp_partition_kind kind,
+static pp_status stages_of(const pp_plan_problem *problem, const point *at, pp_partition_kind kind,
                            pp_stage **stages_out, pp_err *err)
 {
     const pp_parallel *parallel = &at->context.parallel;
-    const pp_model *model = search->problem.request->model;
+    const pp_model *model = problem->request->model;
     uint32_t ranks = (uint32_t)parallel->pp;
     uint32_t chunks = (uint32_t)parallel->vpp;
     if (kind == PP_PARTITION_UNIFORM)
         return pp_partition_uniform(model->layers, model->mtp_layers, ranks, chunks, stages_out,
                                     err);
     if (kind != PP_PARTITION_LAYOUT) {
-        const double *speed = search->problem.rank_speed;
+        const double *speed = problem->rank_speed;
         pp_partition_params split = {
             .ranks = ranks,
             .chunks = chunks,
             .placement = at->context.placement,
-            .allow_empty_end_stages = search->problem.request->allow_empty_end_stages,
+            .allow_empty_end_stages = problem->request->allow_empty_end_stages,
             .rank_speed = speed && kind == PP_PARTITION_FITTED ? speed + ranks : speed
         };
         return pp_partition_balance(at->weights, &split, stages_out, err);
     }
     uint32_t count;
-    return pp_layout_parse(search->problem.request->layout, model->layers, model->mtp_layers,
-                           stages_out, &count, err);
+    return pp_layout_parse(problem->request->layout, model->layers, model->mtp_layers, stages_out,
+                           &count, err);
 }
 
 /* Setups of one point, one per partition. */
 static pp_status add_setups(pp_search *search, const point *at, size_t data, bool split,
                             pp_err *err)
 {
-    pp_partition_kind requested = search->problem.request->partition;
+    pp_partition_kind requested = search->problem->request->partition;
     static const pp_partition_kind kinds[] = { PP_PARTITION_UNIFORM, PP_PARTITION_BALANCED,
                                                PP_PARTITION_FITTED };
     bool automatic = requested == PP_PARTITION_AUTO;
-    size_t first = search->setup_count;
+    size_t first = search->pool.setup_count;
     size_t count = (size_t)(at->context.parallel.pp * at->context.parallel.vpp);
-    for (size_t i = 0; i < (automatic ? 2u + search->problem.fitted : 1u); i++) {
+    for (size_t i = 0; i < (automatic ? 2u + search->problem->fitted : 1u); i++) {
         pp_err why = pp_err_like(err);
         pp_setup setup = { .context = at->context,
                            .micro_batch_size = at->micro_batch_size,
@@ -196,19 +196,19 @@ static pp_status add_setups(pp_search *search, const point *at, size_t data, boo
                            .data = data,
                            .split = split };
         if (automatic && kinds[i] == PP_PARTITION_UNIFORM &&
-            search->problem.request->model->layers % (int64_t)count != 0)
+            search->problem->request->model->layers % (int64_t)count != 0)
             continue;
         pp_status status = PP_OK;
-        if (stages_of(search, at, setup.partition, &setup.stages, &why)) {
-            if ((status = pp_search_refuse(search, &why, err)))
+        if (stages_of(search->problem, at, setup.partition, &setup.stages, &why)) {
+            if ((status = pp_refuse(&search->progress, &why, err)))
                 return status;
             continue;
         }
         size_t like = first;
-        while (like < search->setup_count &&
-               !pp_same_stages(search->setup[like].stages, setup.stages, count))
+        while (like < search->pool.setup_count &&
+               !pp_same_stages(search->pool.setup[like].stages, setup.stages, count))
             like++;
-        if (like < search->setup_count) {
+        if (like < search->pool.setup_count) {
             free(setup.stages);
             continue;
         }
@@ -219,10 +219,10 @@ static pp_status add_setups(pp_search *search, const point *at, size_t data, boo
 }
 
 /* Does the schedule take v chunks per rank, and groups when they are asked for? */
-static bool takes_chunks(const pp_search *search, const pp_schedule *schedule, int64_t v)
+static bool takes_chunks(const pp_plan_problem *problem, const pp_schedule *schedule, int64_t v)
 {
     bool takes = schedule->chunks ? v == (int64_t)schedule->chunks : v >= 2;
-    return takes && (!search->problem.request->group_size || schedule->grouped);
+    return takes && (!problem->request->group_size || schedule->grouped);
 }
 
 static bool serves(const pp_setup *setup, const pp_schedule *schedule, size_t data)
@@ -250,12 +250,12 @@ static bool wanted(const pp_plan_request *request, const pp_schedule *schedule)
 }
 
 /* Time ends the bounding once there is something to simulate. */
-static bool out_of_time(pp_search *search)
+static bool out_of_time(pp_search *search, size_t min_bounded)
 {
-    const pp_plan_request *request = search->problem.request;
-    if (!search->stopped && search->usable >= search->min_bounded && request->stop)
-        search->stopped = search->unseen = request->stop(request->context);
-    return search->stopped;
+    const pp_plan_request *request = search->problem->request;
+    if (!search->progress.stopped && search->progress.usable >= min_bounded && request->stop)
+        search->progress.stopped = search->progress.unseen = request->stop(request->context);
+    return search->progress.stopped;
 }
 
 /* So that what was not looked at is listed. */
@@ -264,49 +264,51 @@ static pp_status add_unseen(pp_search *search, const point *at, const pp_schedul
 {
     const pp_setup setup = { .context = at->context,
                              .micro_batch_size = at->micro_batch_size,
-                             .partition = search->problem.request->partition,
+                             .partition = search->problem->request->partition,
                              .split = schedule->splits_backward,
                              .bound = { .fits = true },
                              .legal = true,
                              .unseen = true };
-    pp_status status = pp_search_append_setup(search, setup, err);
+    pp_status status = pp_pool_append_setup(&search->pool, setup, err);
     return status ? status
-                  : pp_search_add_candidate(search, schedule, search->setup_count - 1, err);
+                  : pp_pool_add_candidate(&search->pool, search->problem, schedule,
+                                          search->pool.setup_count - 1, err);
 }
 
 /* All schedules at one point with v chunks; schedules that can share setups do. */
 static pp_status add_chunks(pp_search *search, point at, int64_t v, pp_err *err)
 {
-    size_t first = search->setup_count;
+    size_t first = search->pool.setup_count;
     at.context.parallel.vpp = v;
     for (size_t k = 0; k < pp_schedule_count(); k++) {
         const pp_schedule *schedule = pp_schedule_at(k);
-        if (!wanted(search->problem.request, schedule) || !takes_chunks(search, schedule, v))
+        if (!wanted(search->problem->request, schedule) ||
+            !takes_chunks(search->problem, schedule, v))
             continue;
         pp_err why = pp_err_like(err);
         size_t data;
         at.context.placement = schedule->placement;
         pp_status status = PP_OK;
-        if (out_of_time(search)) {
+        if (out_of_time(search, at.min_bounded)) {
             if ((status = add_unseen(search, &at, schedule, err)))
                 return status;
             continue;
         }
         if (find_data(search, at.micro_batch_size,
                       schedule->grouped ? (uint32_t)at.context.parallel.pp : 1, &data, &why)) {
-            if ((status = pp_search_refuse(search, &why, err)))
+            if ((status = pp_refuse(&search->progress, &why, err)))
                 return status;
             continue;
         }
         size_t i = first;
-        while (i < search->setup_count && !serves(&search->setup[i], schedule, data))
+        while (i < search->pool.setup_count && !serves(&search->pool.setup[i], schedule, data))
             i++;
-        if (i == search->setup_count &&
+        if (i == search->pool.setup_count &&
             (status = add_setups(search, &at, data, schedule->splits_backward, err)))
             return status;
-        for (; i < search->setup_count; i++) {
-            if (serves(&search->setup[i], schedule, data) &&
-                (status = pp_search_add_candidate(search, schedule, i, err)))
+        for (; i < search->pool.setup_count; i++) {
+            if (serves(&search->pool.setup[i], schedule, data) &&
+                (status = pp_pool_add_candidate(&search->pool, search->problem, schedule, i, err)))
                 return status;
         }
     }
@@ -315,7 +317,7 @@ static pp_status add_chunks(pp_search *search, point at, int64_t v, pp_err *err)
 
 /* Megatron cuts a sequence into 2 cp parts, and with sequence parallelism each cp rank's share into
  * tp; it asserts both. */
-static pp_status check_seq_length(const pp_search *search, const pp_cost_context *context,
+static pp_status check_seq_length(const pp_plan_problem *problem, const pp_cost_context *context,
                                   pp_err *err)
 {
     const int64_t cp = context->parallel.cp;
@@ -331,22 +333,21 @@ static pp_status check_seq_length(const pp_search *search, const pp_cost_context
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         char below[32] = "";
         const int64_t multiple = rules[i].multiple;
-        const int64_t length = search->problem.seq_length;
+        const int64_t length = problem->seq_length;
         const bool sharded = rules[i].field == PP_FIELD_TP;
         if (length % multiple == 0)
             continue;
         if (length > multiple)
             snprintf(below, sizeof below, "%" PRId64 " and ", length / multiple * multiple);
-        return pp_err_set(err, PP_USAGE,
-                          pp_err_name(err, search->problem.request->seq_length ? PP_FIELD_SEQ_LENGTH
-                                                                               : rules[i].field),
-                          "sequences of %" PRId64 " tokens must be a multiple of %s = %" PRId64
-                          "; the nearest %s: %s%" PRId64 "%s%s%s",
-                          length, rules[i].what, multiple, pp_err_name(err, PP_FIELD_SEQ_LENGTH),
-                          below, (length / multiple + 1) * multiple,
-                          sharded ? ", with sequence parallelism; or use " : "",
-                          sharded ? pp_err_name(err, PP_FIELD_SEQUENCE_PARALLEL) : "",
-                          sharded ? " off" : "");
+        return pp_err_set(
+            err, PP_USAGE,
+            pp_err_name(err, problem->request->seq_length ? PP_FIELD_SEQ_LENGTH : rules[i].field),
+            "sequences of %" PRId64 " tokens must be a multiple of %s = %" PRId64
+            "; the nearest %s: %s%" PRId64 "%s%s%s",
+            length, rules[i].what, multiple, pp_err_name(err, PP_FIELD_SEQ_LENGTH), below,
+            (length / multiple + 1) * multiple,
+            sharded ? ", with sequence parallelism; or use " : "",
+            sharded ? pp_err_name(err, PP_FIELD_SEQUENCE_PARALLEL) : "", sharded ? " off" : "");
     }
     return PP_OK;
 }
@@ -358,44 +359,45 @@ static pp_status add_point(pp_search *search, point at, pp_err *err)
     size_t data = 0;
     pp_status status = pp_cost_context_check(&at.context, &why);
     if (!status)
-        status = check_seq_length(search, &at.context, &why);
-    if (!status && !out_of_time(search))
+        status = check_seq_length(search->problem, &at.context, &why);
+    if (!status && !out_of_time(search, at.min_bounded))
         status = find_data(search, at.micro_batch_size, 1, &data, &why);
-    if (!status && !search->stopped)
-        status = pp_unit_weights_of(&at.context, &search->data[data].workload, &w, &why);
+    if (!status && !search->progress.stopped)
+        status = pp_unit_weights_of(&at.context, &search->pool.data[data].workload, &w, &why);
     if (status)
-        return pp_search_refuse(search, &why, err);
+        return pp_refuse(&search->progress, &why, err);
     at.weights = &w;
-    if (!search->stopped) {
-        double least = search->problem.request->lengths
-                           ? 0
-                           : pp_unit_weights_least_score(&at.context, at.weights,
-                                                         search->data[data].workload.microbatches);
-        if (!search->points++ || least < search->least_score)
-            search->least_score = least;
-        if (search->problem.request->score_limit > 0 &&
-            least > search->problem.request->score_limit) {
-            search->cut++;
+    if (!search->progress.stopped) {
+        double least =
+            search->problem->request->lengths
+                ? 0
+                : pp_unit_weights_least_score(&at.context, at.weights,
+                                              search->pool.data[data].workload.microbatches);
+        if (!search->space.legal_points++ || least < search->space.least_score)
+            search->space.least_score = least;
+        if (search->problem->request->score_limit > 0 &&
+            least > search->problem->request->score_limit) {
+            search->space.over_score_limit++;
             return PP_OK;
         }
     }
-    values chunks = chunk_counts(search);
+    values chunks = chunk_counts(search->problem);
     for (size_t i = 0; i < chunks.count && !status; i++)
         status = add_chunks(search, at, chunks.value[i], err);
     return status;
 }
 
 /* Nothing is legal: the first refusal says why, or the schedule's own rule does. */
-static pp_status none_legal(const pp_search *search, pp_err *err)
+static pp_status none_legal(const pp_plan_problem *problem, const pp_err *refusal, pp_err *err)
 {
-    const pp_plan_request *request = search->problem.request;
-    if (search->refusal.status) {
-        *err = search->refusal;
+    const pp_plan_request *request = problem->request;
+    if (refusal->status) {
+        *err = *refusal;
         return err->status;
     }
     if (request->schedule) {
-        pp_schedule_params shape = { .ranks = (uint32_t)search->problem.parallel.pp,
-                                     .chunks = (uint32_t)or_one(search->problem.parallel.vpp),
+        pp_schedule_params shape = { .ranks = (uint32_t)problem->parallel.pp,
+                                     .chunks = (uint32_t)or_one(problem->parallel.vpp),
                                      .microbatches = 1,
                                      .group_size = request->group_size };
         pp_order *order = NULL;
@@ -409,26 +411,26 @@ static pp_status none_legal(const pp_search *search, pp_err *err)
         request->group_size ? pp_err_name(err, PP_FIELD_GROUP_SIZE)
                             : pp_err_name(err, PP_FIELD_CHUNKS),
         "no schedule of this build has %" PRId64 " stages per rank%s; %s shows what they take",
-        or_one(search->problem.parallel.vpp), request->group_size ? " and microbatch groups" : "",
+        or_one(problem->parallel.vpp), request->group_size ? " and microbatch groups" : "",
         pp_err_name(err, PP_FIELD_ASK_SCHEDULES));
 }
 
-pp_status pp_search_enumerate(pp_search *search, pp_err *err)
+pp_status pp_search_enumerate(pp_search *search, size_t min_bounded, pp_err *err)
 {
-    const pp_plan_request *request = search->problem.request;
-    values tp = tensor_degrees(search);
-    values size = micro_batch_sizes(search);
-    values recompute = recomputes(search);
+    const pp_plan_request *request = search->problem->request;
+    values tp = tensor_degrees(search->problem);
+    values size = micro_batch_sizes(search->problem);
+    values recompute = recomputes(search->problem);
     for (size_t i = 0; i < tp.count; i++) {
         pp_switches stack;
         pp_status status = pp_stack_find(request->switches.stack, tp.value[i], &stack, err);
-        stack.p2p = search->problem.framework->p2p;
+        stack.p2p = search->problem->framework->p2p;
         for (size_t j = 0; j < size.count && !status; j++) {
             for (size_t k = 0; k < recompute.count && !status; k++) {
-                point at = { .micro_batch_size = size.value[j] };
+                point at = { .micro_batch_size = size.value[j], .min_bounded = min_bounded };
                 at.context = (pp_cost_context){ .model = request->model,
                                                 .hardware = request->hardware,
-                                                .parallel = search->problem.parallel,
+                                                .parallel = search->problem->parallel,
                                                 .overrides = request->overrides,
                                                 .switches = pp_switches_requested(
                                                     &request->switches, stack) };
@@ -441,11 +443,11 @@ pp_status pp_search_enumerate(pp_search *search, pp_err *err)
         if (status)
             return status;
     }
-    for (size_t i = 0; i < search->count; i++) {
-        if (search->candidate[i].legal)
+    for (size_t i = 0; i < search->pool.count; i++) {
+        if (search->pool.candidate[i].legal)
             return PP_OK;
     }
-    if (search->problem.request->score_limit > 0 && search->points)
+    if (search->problem->request->score_limit > 0 && search->space.legal_points)
         return PP_OK; /* what is left is of no use */
-    return none_legal(search, err);
+    return none_legal(search->problem, &search->progress.refusal, err);
 }

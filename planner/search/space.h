@@ -2,9 +2,10 @@
 #ifndef PPSIM_PLANNER_SEARCH_SPACE_H
 #define PPSIM_PLANNER_SEARCH_SPACE_H
 
-#include "planner/candidate/pool.h"
+#include "planner/candidate/search_state.h"
 
-/* Fills an opened search. Fails: USAGE when no candidate is legal; INPUT, NOMEM. */
-PP_MUST_CHECK pp_status pp_search_enumerate(pp_search *search, pp_err *err);
+/* Fills an opened search. Time does not end it before `min_bounded` setups that may fit were
+ * bounded. Fails: USAGE when no candidate is legal; INPUT, NOMEM. */
+PP_MUST_CHECK pp_status pp_search_enumerate(pp_search *search, size_t min_bounded, pp_err *err);
 
 #endif

@@ -169,7 +169,7 @@ static pp_status describe(explaining *e, bool *misses_out, pp_err *err)
     if (miss) {
         e->out->short_bytes = miss->short_bytes;
         e->out->asked = *miss;
-        e->out->memory_limit_bytes = search.problem.memory_limit_bytes;
+        e->out->memory_limit_bytes = search.problem->memory_limit_bytes;
     }
     return PP_OK;
 }

@@ -160,15 +160,15 @@ static pp_status rate_by(pp_framework_choice *h, pp_framework_setting *a,
     one.found = NULL;
     one.missed = NULL;
     pp_status status = pp_search_solve(&search, &one, &best, &why);
-    h->simulated += search.simulated;
+    h->simulated += search.progress.simulated;
     if (status == PP_NOMEM) {
         *err = why;
         return status;
     }
     if (status)
         return PP_OK;
-    a->least = fmin(a->least, pp_search_least(&search));
-    const pp_candidate *c = best == SIZE_MAX ? NULL : &search.candidate[best];
+    a->least = fmin(a->least, pp_pool_least(&search.pool));
+    const pp_candidate *c = best == SIZE_MAX ? NULL : &search.pool.candidate[best];
     const double score = c ? pp_candidate_score(c, c->step_ns) : HUGE_VAL;
     if (score < a->rated) {
         a->rated = score;

@@ -67,14 +67,14 @@ static pp_status add(splits *list, pp_parallel parallel, pp_err *err)
     one.score_limit = DBL_MIN;
     one.stop = NULL;
     pp_status status = pp_search_open(&search, &one, &why);
-    if (status || (status = pp_search_enumerate(&search, &why)))
+    if (status || (status = pp_search_enumerate(&search, 0, &why)))
         return refuse(list, &why, err);
     void *grown = list->row;
     status = pp_grow(&grown, &list->capacity, list->count + 1, sizeof *list->row, err);
     if (status)
         return status;
     list->row = grown;
-    list->row[list->count++] = (split){ .parallel = parallel, .least = search.least_score };
+    list->row[list->count++] = (split){ .parallel = parallel, .least = search.space.least_score };
     return PP_OK;
 }
 
@@ -155,8 +155,8 @@ static int compare_bounds(const void *left, const void *right)
 static const pp_candidate *nearest(const pp_search *search)
 {
     const pp_candidate *best = NULL;
-    for (size_t i = 0; i < search->count && !search->cut; i++) {
-        const pp_candidate *c = &search->candidate[i];
+    for (size_t i = 0; i < search->pool.count && !search->space.over_score_limit; i++) {
+        const pp_candidate *c = &search->pool.candidate[i];
         if (c->status != PP_CANDIDATE_INFEASIBLE)
             return NULL;
         if (!best || (c->legal && (!best->legal || c->short_bytes < best->short_bytes)))
@@ -182,14 +182,14 @@ static pp_status look_at(const splits *list, split *row, double limit, size_t *s
         *err = why;
         return status;
     }
-    *simulated += search.simulated;
-    row->floor = pp_search_least(&search);
+    *simulated += search.progress.simulated;
+    row->floor = pp_pool_least(&search.pool);
     if (status) {
         row->best.status = PP_CANDIDATE_INFEASIBLE;
         row->best.reason = pp_reason_refused(&why);
         return PP_OK;
     }
-    const pp_candidate *c = found == SIZE_MAX ? nearest(&search) : &search.candidate[found];
+    const pp_candidate *c = found == SIZE_MAX ? nearest(&search) : &search.pool.candidate[found];
     if (c)
         row->best = *c;
     else if (limit < HUGE_VAL) /* all that may fit takes longer */

@@ -46,13 +46,13 @@ pp_plan_request pp_request_pipeline(const pp_plan_request *request, const pp_can
 }
 
 /* First fit does not fit, but smaller microbatches may. */
-static size_t nearest_miss(const pp_search *search)
+static size_t nearest_miss(const pp_pool *pool)
 {
     size_t nearest = SIZE_MAX;
-    for (size_t i = 0; i < search->count; i++) {
-        const pp_candidate *c = &search->candidate[i];
-        if (c->legal && !search->setup[c->setup].unseen &&
-            (nearest == SIZE_MAX || c->short_bytes < search->candidate[nearest].short_bytes))
+    for (size_t i = 0; i < pool->count; i++) {
+        const pp_candidate *c = &pool->candidate[i];
+        if (c->legal && !pool->setup[c->setup].unseen &&
+            (nearest == SIZE_MAX || c->short_bytes < pool->candidate[nearest].short_bytes))
             nearest = i;
     }
     return nearest;
@@ -60,7 +60,7 @@ static size_t nearest_miss(const pp_search *search)
 
 pp_status pp_packer_open(const pp_plan_request *request, pp_packer **packer_out, pp_err *err)
 {
-    pp_search search PP_CLEANUP(pp_search_close) = { .simulated = 0 };
+    pp_search search PP_CLEANUP(pp_search_close) = { 0 };
     pp_plan_request one = *request;
     size_t best = SIZE_MAX;
     one.recompute_constant = true; /* other microbatches will be made */
@@ -68,7 +68,7 @@ pp_status pp_packer_open(const pp_plan_request *request, pp_packer **packer_out,
     if (status)
         return status;
     const bool tight = best == SIZE_MAX;
-    if (tight && (best = nearest_miss(&search)) == SIZE_MAX)
+    if (tight && (best = nearest_miss(&search.pool)) == SIZE_MAX)
         return pp_search_repair(&search, err);
     return pp_packer_new(&search, &one, best, tight, packer_out, err);
 }
@@ -122,12 +122,11 @@ static bool comes_before(const pp_candidate *a, const pp_candidate *b)
 }
 
 /* The next best named one after `last`; NULL: none that is close enough to the first. */
-static const pp_candidate *next_best(const pp_search *search, const pp_candidate *last,
-                                     double first)
+static const pp_candidate *next_best(const pp_pool *pool, const pp_candidate *last, double first)
 {
     const pp_candidate *next = NULL;
-    for (size_t i = 0; i < search->count; i++) {
-        const pp_candidate *c = &search->candidate[i];
+    for (size_t i = 0; i < pool->count; i++) {
+        const pp_candidate *c = &pool->candidate[i];
         if (c->status == PP_CANDIDATE_OK && pp_candidate_is_named(c) &&
             (!last || comes_before(last, c)) && (!next || comes_before(c, next)))
             next = c;
@@ -156,7 +155,7 @@ pp_status pp_packer_open_for(const pp_plan_request *request, const pp_pack_batch
     for (int k = 0; k < PIPELINES_MOST && batches->count > 1 && !all->tight; k++) {
         pp_packer *one PP_CLEANUP(pp_packer_close) = NULL;
         double total;
-        if (!(c = next_best(&all->search, c, first)))
+        if (!(c = next_best(&all->search.pool, c, first)))
             break;
         const pp_plan_request pipeline = pp_request_pipeline(request, c);
         if ((status = pp_packer_open(&pipeline, &one, err)) ||

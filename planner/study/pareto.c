@@ -52,8 +52,8 @@ static pp_status add_point(pp_pareto *out, const pp_candidate *candidate, pp_err
  * ends it once something fits. */
 static pp_status simulate_all(pp_search *search, pp_pareto *out, pp_err *err)
 {
-    for (size_t i = 0; i < search->count; i++) {
-        pp_candidate *c = &search->candidate[i];
+    for (size_t i = 0; i < search->pool.count; i++) {
+        pp_candidate *c = &search->pool.candidate[i];
         if (c->status != PP_CANDIDATE_PRUNED)
             continue;
         out->stopped |= pp_search_is_over(search, out->count > 0);
@@ -65,7 +65,7 @@ static pp_status simulate_all(pp_search *search, pp_pareto *out, pp_err *err)
         if (status)
             return status;
     }
-    out->simulated = search->simulated;
+    out->simulated = search->progress.simulated;
     return PP_OK;
 }
 
@@ -86,10 +86,9 @@ static bool gains_nothing(const pp_pareto *out, size_t at)
 
 /* Each keeps its place only where it needs less than all that are faster; an order that was found,
  * where it is measurably faster than all that need less. */
-static void keep_front(const pp_search *search, pp_pareto *out)
+static void keep_front(int64_t limit_bytes, pp_pareto *out)
 {
     size_t kept = 0;
-    int64_t limit_bytes = search->problem.memory_limit_bytes;
     qsort(out->point, out->count, sizeof *out->point, compare_points);
     for (size_t i = 0; i < out->count; i++) {
         pp_pareto_point now = out->point[i];
@@ -105,25 +104,26 @@ static void keep_front(const pp_search *search, pp_pareto *out)
     out->count = kept;
 }
 
-static pp_status bound_again(pp_search *search, pp_setup *setup, pp_err *err)
+static pp_status bound_again(const pp_plan_problem *problem, const pp_pool *pool, pp_setup *setup,
+                             pp_err *err)
 {
     setup->bound = (pp_bound){ 0 };
     setup->least_step_ns = 0;
-    return pp_setup_find_bound(setup, &search->problem, &search->data[setup->data], err);
+    return pp_setup_find_bound(setup, problem, &pool->data[setup->data], err);
 }
 
 /* The least bound of all setups, made for the point's limit. */
-static pp_status bound_point(pp_search *search, pp_pareto_point *point, pp_err *err)
+static pp_status bound_point(const pp_search *search, pp_pareto_point *point, pp_err *err)
 {
     const double gpus = (double)pp_parallel_gpus(&point->candidate.parallel);
+    const pp_plan_problem limited = pp_plan_problem_limited(search->problem, point->limit_bytes);
     double least = pp_candidate_score(&point->candidate, point->candidate.step_ns);
-    search->problem.memory_limit_bytes = point->limit_bytes;
-    for (size_t i = 0; i < search->setup_count; i++) {
-        pp_setup setup = search->setup[i];
+    for (size_t i = 0; i < search->pool.setup_count; i++) {
+        pp_setup setup = search->pool.setup[i];
         const pp_candidate on = { .parallel = setup.context.parallel };
         if (!setup.legal || pp_candidate_score(&on, setup.least_step_ns) >= least)
             continue; /* a smaller limit only raises it */
-        pp_status status = bound_again(search, &setup, err);
+        pp_status status = bound_again(&limited, &search->pool, &setup, err);
         if (status)
             return status;
         if (setup.bound.fits)
@@ -141,36 +141,37 @@ static int64_t limit_below(int64_t limit_bytes)
     return limit_bytes - limit_bytes / LIMIT_PARTS;
 }
 
-/* An equal part of what the budget leaves for each limit down to `lowest`; false: nothing is left.
- */
-static bool give_budget(pp_budget_slice *part, size_t simulated, int64_t limit_bytes,
-                        int64_t lowest, pp_plan_request *request)
+/* The request at this limit, with an equal part of what the budget leaves for each limit down to
+ * `lowest`; false: nothing is left. slice: must outlive it. */
+static bool request_at(const pp_plan_request *asked, int64_t limit_bytes, int64_t lowest,
+                       size_t simulated, pp_budget_slice *slice, pp_plan_request *at)
 {
-    const pp_plan_request *asked = part->request;
     int64_t limits = 1;
+    *at = *asked;
+    at->memory_limit_bytes = limit_bytes;
     while ((limit_bytes = limit_below(limit_bytes)) >= lowest && limit_bytes > LIMIT_PARTS)
         limits++;
-    if (!pp_budget_slice_take(part, asked, (size_t)limits, request))
+    if (!pp_budget_slice_take(slice, asked, (size_t)limits, at))
         return false;
     if (!asked->max_simulations)
         return true;
     if (simulated >= asked->max_simulations)
         return false;
     uint64_t left = asked->max_simulations - simulated;
-    request->max_simulations = simulated + (left + (uint64_t)limits - 1) / (uint64_t)limits;
+    at->max_simulations = simulated + (left + (uint64_t)limits - 1) / (uint64_t)limits;
     return true;
 }
 
 /* From a larger limit to this one: what fits, and its bounds where they matter. best_out: the best
  * candidate that fits, or SIZE_MAX. */
-static pp_status lower_limit(pp_search *search, int64_t limit_bytes, size_t *best_out, pp_err *err)
+static pp_status lower_limit(pp_search *search, size_t *best_out, pp_err *err)
 {
+    const int64_t limit_bytes = search->problem->memory_limit_bytes;
     double least = HUGE_VAL;
     *best_out = SIZE_MAX;
-    search->problem.memory_limit_bytes = limit_bytes;
-    search->stopped = false;
-    for (size_t i = 0; i < search->count; i++) {
-        pp_candidate *c = &search->candidate[i];
+    search->progress.stopped = false;
+    for (size_t i = 0; i < search->pool.count; i++) {
+        pp_candidate *c = &search->pool.candidate[i];
         double score = pp_candidate_score(c, c->step_ns);
         if (c->status != PP_CANDIDATE_OK)
             continue;
@@ -182,103 +183,123 @@ static pp_status lower_limit(pp_search *search, int64_t limit_bytes, size_t *bes
         }
         least = c->status == PP_CANDIDATE_OK ? fmin(least, score) : least;
     }
-    for (size_t i = 0; i < search->setup_count; i++) {
-        pp_setup *setup = &search->setup[i];
+    for (size_t i = 0; i < search->pool.setup_count; i++) {
+        pp_setup *setup = &search->pool.setup[i];
         const pp_candidate on = { .parallel = setup->context.parallel };
         if (!setup->legal || pp_candidate_score(&on, setup->least_step_ns) >= least)
             continue; /* a smaller limit only raises it */
-        pp_status status = bound_again(search, setup, err);
+        pp_status status = bound_again(search->problem, &search->pool, setup, err);
         if (status)
             return status;
     }
     return PP_OK;
 }
 
-/* Recomputation per stage and free orders at limits from the request's down, as long as a named
- * schedule fits: with less, microbatches go one by one. Where none does, until nothing is found. */
-static pp_status sweep(pp_search *search, const pp_plan_request *asked, pp_budget_slice *part,
-                       pp_plan_request *request, pp_pareto *out, pp_err *err)
+/* The pool within the limit of one request: recomputation per stage, then free orders; what fits
+ * becomes points. best_out: the best candidate; SIZE_MAX: none fits. */
+static pp_status search_limit(pp_search *search, const pp_plan_request *at, size_t *best_out,
+                              pp_pareto *out, pp_err *err)
 {
-    int64_t limit_bytes = search->problem.memory_limit_bytes;
+    pp_free_orders_outcome orders;
+    const size_t before = search->pool.count;
+    pp_status status = pp_search_continue(search, at, err);
+    if (status || (status = lower_limit(search, best_out, err)) ||
+        (status = pp_search_recompute(search, best_out, err)) ||
+        (status = pp_search_plan_orders(search, best_out, &orders, err)))
+        return status;
+    for (size_t i = before; i < search->pool.count && !status; i++) {
+        if (search->pool.candidate[i].status == PP_CANDIDATE_OK)
+            status = add_point(out, &search->pool.candidate[i], err);
+    }
+    return status;
+}
+
+/* A request for each limit, from the one asked for down, as long as a named schedule fits: with
+ * less, microbatches go one by one. Where none does, until nothing is found. watched:
+ * the request whose `found` is called. The requests end with this function: continue the search. */
+static pp_status sweep(pp_search *search, const pp_plan_request *asked,
+                       const pp_plan_request *watched, pp_pareto *out, pp_err *err)
+{
+    int64_t limit_bytes = search->problem->memory_limit_bytes;
     int64_t lowest = INT64_MAX;
     for (size_t i = 0; i < out->count; i++)
         lowest = out->point[i].candidate.peak_bytes < lowest ? out->point[i].candidate.peak_bytes
                                                              : lowest;
     for (size_t best = 0; best != SIZE_MAX && (limit_bytes >= lowest || lowest == INT64_MAX);) {
-        pp_free_orders_outcome orders;
-        size_t before = search->count;
-        if (!give_budget(part, search->simulated, limit_bytes, lowest, request)) {
+        pp_budget_slice slice;
+        pp_plan_request at;
+        if (!request_at(asked, limit_bytes, lowest, search->progress.simulated, &slice, &at)) {
             out->stopped = true;
             return PP_OK;
         }
-        pp_status status = lower_limit(search, limit_bytes, &best, err);
-        if (status || (status = pp_search_recompute(search, &best, err)) ||
-            (status = pp_search_plan_orders(search, &best, &orders, err)))
-            return status;
-        for (size_t i = before; i < search->count && !status; i++) {
-            if (search->candidate[i].status == PP_CANDIDATE_OK)
-                status = add_point(out, &search->candidate[i], err);
-        }
+        pp_status status = search_limit(search, &at, &best, out, err);
         if (status)
             return status;
         if (best == SIZE_MAX)
             continue;
-        const pp_candidate *c = &search->candidate[best];
-        if (asked->found)
-            asked->found(asked->context, c);
+        const pp_candidate *c = &search->pool.candidate[best];
+        if (watched->found)
+            watched->found(watched->context, c);
         limit_bytes = limit_below(limit_bytes);
         limit_bytes = c->peak_bytes <= limit_bytes ? c->peak_bytes - 1 : limit_bytes;
     }
     return PP_OK;
 }
 
-/* When it is done the limit and the bounds are as before; those of set-ups that came with it are
- * not known. */
+/* When it is done the search is that of `asked` again, and so are the bounds; those of setups that
+ * came with it are not known. */
 static pp_status search_limits(pp_search *search, const pp_plan_request *asked,
-                               pp_budget_slice *part, pp_plan_request *request, pp_pareto *out,
-                               pp_err *err)
+                               const pp_plan_request *watched, pp_pareto *out, pp_err *err)
 {
-    const int64_t limit_bytes = search->problem.memory_limit_bytes;
-    const size_t count = search->setup_count;
+    const size_t count = search->pool.setup_count;
     pp_setup *before = pp_alloc_array(count, sizeof *before);
     if (!before)
         return pp_err_nomem(err);
-    memcpy(before, search->setup, count * sizeof *before);
-    pp_status status = sweep(search, asked, part, request, out, err);
-    memcpy(search->setup, before, count * sizeof *before);
+    memcpy(before, search->pool.setup, count * sizeof *before);
+    pp_status status = sweep(search, asked, watched, out, err);
+    memcpy(search->pool.setup, before, count * sizeof *before);
     free(before);
-    for (size_t i = count; i < search->setup_count; i++)
-        search->setup[i].least_step_ns = 0;
-    search->problem.memory_limit_bytes = limit_bytes;
-    out->simulated = search->simulated;
-    return status;
+    for (size_t i = count; i < search->pool.setup_count; i++)
+        search->pool.setup[i].least_step_ns = 0;
+    out->simulated = search->progress.simulated;
+    return status ? status : pp_search_continue(search, asked, err);
+}
+
+/* All candidates with named schedules, with half of the budget where orders follow. */
+static pp_status search_named(pp_search *search, const pp_plan_request *asked, pp_pareto *out,
+                              pp_err *err)
+{
+    pp_plan_request whole = *asked;
+    pp_plan_request half = *asked;
+    pp_budget_slice slice;
+    whole.stop = NULL; /* the space is enumerated to its end */
+    pp_status status = pp_search_open(search, &whole, err);
+    if (status || (status = pp_search_enumerate(search, 0, err)))
+        return status;
+    (void)pp_budget_slice_take(&slice, asked, 2, &half);
+    if ((status = pp_search_continue(search, &half, err)) ||
+        (status = simulate_all(search, out, err)))
+        return status;
+    return pp_search_continue(search, asked, err);
 }
 
 pp_status pp_pareto_find(const pp_plan_request *request, pp_pareto **pareto_out, pp_err *err)
 {
     pp_search search PP_CLEANUP(pp_search_close) = { 0 };
     pp_pareto *pareto PP_CLEANUP(pp_pareto_free) = pp_alloc_array(1, sizeof *pareto);
-    pp_plan_request quiet = *request;
-    pp_budget_slice part;
-    pp_plan_request all = *request;
+    pp_plan_request asked = *request;
     if (!pareto)
         return pp_err_nomem(err);
-    all.stop = NULL;
-    all.found = quiet.found = NULL;
-    pp_status status = pp_search_open(&search, &all, err);
-    if (status || (status = pp_search_enumerate(&search, err)))
+    asked.found = NULL;
+    pp_status status = search_named(&search, &asked, pareto, err);
+    if (!status && (request->orders != PP_ORDERS_NAMED || request->schedule))
+        status = search_limits(&search, &asked, request, pareto, err);
+    if (status)
         return status;
-    all.stop = request->stop;
-    (void)pp_budget_slice_take(&part, &quiet, 2, &all); /* named schedules get half of it at most */
-    if ((status = simulate_all(&search, pareto, err)))
-        return status;
-    if ((request->orders != PP_ORDERS_NAMED || request->schedule) &&
-        (status = search_limits(&search, request, &part, &all, pareto, err)))
-        return status;
-    search.stopped = pareto->stopped;
+    search.progress.stopped = pareto->stopped;
     if (!pareto->count)
         return pp_search_repair(&search, err);
-    keep_front(&search, pareto);
+    keep_front(search.problem->memory_limit_bytes, pareto);
     for (size_t i = 0; i < pareto->count && !status; i++)
         status = bound_point(&search, &pareto->point[i], err);
     if (status)

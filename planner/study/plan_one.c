@@ -6,7 +6,7 @@
 
 pp_status pp_plan_one(const pp_plan_request *request, pp_search_result **result_out, pp_err *err)
 {
-    pp_search search PP_CLEANUP(pp_search_close) = { .simulated = 0 };
+    pp_search search PP_CLEANUP(pp_search_close) = { 0 };
     pp_search_outcome outcome;
     pp_status status = pp_search_find(&search, request, &outcome, err);
     if (status)

@@ -145,7 +145,7 @@ pp_status pp_repair_attempt(const pp_plan_request *request, pp_fitting *best, pp
     }
     if (status || found == SIZE_MAX)
         return PP_OK;
-    const pp_candidate *c = &search.candidate[found];
+    const pp_candidate *c = &search.pool.candidate[found];
     double gpus = (double)pp_parallel_gpus(&c->parallel);
     double before = (double)pp_parallel_gpus(&best->candidate.parallel);
     if (!best->found || gpus < before || (gpus == before && c->step_ns < best->candidate.step_ns))
@@ -251,11 +251,11 @@ const char *pp_field_values_print(const pp_field_values *list, const pp_err *err
     return buffer;
 }
 
-static pp_candidate *least_short(const pp_search *search)
+static pp_candidate *least_short(const pp_pool *pool)
 {
     pp_candidate *nearest = NULL;
-    for (size_t i = 0; i < search->count; i++) {
-        pp_candidate *c = &search->candidate[i];
+    for (size_t i = 0; i < pool->count; i++) {
+        pp_candidate *c = &pool->candidate[i];
         if (c->status == PP_CANDIDATE_INFEASIBLE && c->legal && c->short_bytes > 0 &&
             (!nearest || c->short_bytes < nearest->short_bytes))
             nearest = c;
@@ -266,7 +266,7 @@ static pp_candidate *least_short(const pp_search *search)
 pp_status pp_repair_nearest(pp_search *search, const pp_candidate **nearest_out, pp_err *err)
 {
     pp_candidate *nearest;
-    while ((nearest = least_short(search)) && !nearest->step_ns) {
+    while ((nearest = least_short(&search->pool)) && !nearest->step_ns) {
         pp_status status = pp_candidate_simulate(search, nearest, err);
         if (status)
             return status;
@@ -290,28 +290,28 @@ const char *pp_repair_describe(int64_t memory_limit_bytes, const pp_candidate *m
 }
 
 /* The replica that misses by most. */
-static pp_status tell_miss(pp_search *search, const pp_candidate *miss, pp_err *err)
+static pp_status report_miss(const pp_search *search, const pp_candidate *miss, pp_err *err)
 {
     pp_candidate again = *miss;
     pp_cost_set set PP_CLEANUP(pp_cost_set_free) = { 0 };
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
-    pp_status status = pp_search_costs(search, &search->setup[miss->setup], &set, err);
+    pp_status status = pp_pool_costs(&search->pool, &search->pool.setup[miss->setup], &set, err);
     if (!status)
-        status = pp_candidate_order(search, &again, set.costs[0], &order, err);
+        status = pp_candidate_order(search->problem, &again, set.costs[0], &order, err);
     for (uint32_t i = 0; i < set.count && !status; i++) {
         pp_program *program PP_CLEANUP(pp_program_free) = NULL;
         pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
         pp_report *report PP_CLEANUP(pp_report_free) = NULL;
         uint32_t rank = 0;
-        status =
-            pp_candidate_run(search, miss, order, set.costs[i], &program, &timeline, &report, err);
+        status = pp_candidate_run(search->problem, &search->pool.setup[miss->setup], miss, order,
+                                  set.costs[i], &program, &timeline, &report, err);
         if (status ||
-            pp_report_short(report, search->problem.memory_limit_bytes, &rank) < miss->short_bytes)
+            pp_report_short(report, search->problem->memory_limit_bytes, &rank) < miss->short_bytes)
             continue;
         status = pp_report_set_limit(report, program, timeline, set.costs[i],
-                                     search->problem.memory_limit_bytes, err);
+                                     search->problem->memory_limit_bytes, err);
         if (!status)
-            search->problem.request->missed(search->problem.request->context, report);
+            search->problem->request->missed(search->problem->request->context, report);
         break;
     }
     return status;
@@ -319,23 +319,23 @@ static pp_status tell_miss(pp_search *search, const pp_candidate *miss, pp_err *
 
 pp_status pp_search_repair(pp_search *search, pp_err *err)
 {
-    const pp_plan_request *request = search->problem.request;
+    const pp_plan_request *request = search->problem->request;
     const pp_candidate *miss;
     char what[PP_REPAIR_MISS_BYTES];
-    if (search->stopped)
+    if (search->progress.stopped)
         return pp_err_set(err, PP_INFEASIBLE, pp_err_name(err, PP_FIELD_BUDGET),
                           "the budget ended after %zu simulations, "
                           "before a candidate that fits was found; give more",
-                          search->simulated);
+                          search->progress.simulated);
     pp_status status = pp_repair_nearest(search, &miss, err);
     if (status)
         return status;
     if (!miss) { /* every schedule refused its shape */
-        *err = search->refusal;
+        *err = search->progress.refusal;
         return err->status;
     }
-    pp_repair_describe(search->problem.memory_limit_bytes, miss, what, sizeof what);
-    if (request->missed && (status = tell_miss(search, miss, err)))
+    pp_repair_describe(search->problem->memory_limit_bytes, miss, what, sizeof what);
+    if (request->missed && (status = report_miss(search, miss, err)))
         return status;
     if (request->no_advice)
         return pp_err_set(err, PP_INFEASIBLE, NULL, "%s", what);

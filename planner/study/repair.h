@@ -2,7 +2,7 @@
 #ifndef PPSIM_PLANNER_STUDY_REPAIR_H
 #define PPSIM_PLANNER_STUDY_REPAIR_H
 
-#include "planner/candidate/pool.h"
+#include "planner/candidate/search_state.h"
 #include "sim/base/field.h"
 
 #define PP_GROWTH_MAX 64 /* growth beyond this factor is not tried */

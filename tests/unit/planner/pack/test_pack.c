@@ -333,7 +333,8 @@ START_TEST(the_memory_limit_holds)
     pp_packed_free(&packed);
     pp_err err = { 0 };
     for (int64_t less = 1; less < peak / 4; less *= 32) {
-        s.packer->search.problem.memory_limit_bytes = peak - less;
+        s.packer->request.memory_limit_bytes = peak - less;
+        STEP_OK(pp_search_continue(&s.packer->search, &s.packer->request, &err), err);
         pp_status status = pp_pack(s.packer, &task, &packed, &err);
         ck_assert(status == PP_OK || status == PP_INFEASIBLE);
         if (status)

@@ -1,0 +1,61 @@
+/* Opens, continues and closes the state of one search, and says when its budget is used up. */
+#include "planner/candidate/search_state.h"
+
+pp_status pp_search_open(pp_search *search, const pp_plan_request *request, pp_err *err)
+{
+    *search = (pp_search){ 0 };
+    return pp_plan_problem_new(request, &search->problem, err);
+}
+
+pp_status pp_search_continue(pp_search *search, const pp_plan_request *request, pp_err *err)
+{
+    const pp_plan_problem *problem;
+    pp_status status = pp_plan_problem_new(request, &problem, err);
+    if (status)
+        return status;
+    pp_plan_problem_free(&search->problem);
+    search->problem = problem;
+    return PP_OK;
+}
+
+void pp_search_close(pp_search *search)
+{
+    pp_pool_free(&search->pool);
+    pp_plan_problem_free(&search->problem);
+    *search = (pp_search){ 0 };
+}
+
+bool pp_search_is_over(const pp_search *search, bool found)
+{
+    const pp_plan_request *request = search->problem->request;
+    bool time_is_up = request->stop && request->stop(request->context);
+    return (request->max_simulations && search->progress.simulated >= request->max_simulations) ||
+           (time_is_up && found);
+}
+
+pp_status pp_refuse(pp_progress *progress, const pp_err *why, pp_err *err)
+{
+    if (why->status != PP_USAGE && why->status != PP_INPUT) {
+        *err = *why;
+        return why->status;
+    }
+    if (!progress->refusal.status)
+        progress->refusal = *why;
+    return PP_OK;
+}
+
+pp_status pp_search_add_setup(pp_search *search, pp_setup setup, pp_err *err)
+{
+    pp_status status = pp_pool_append_setup(&search->pool, setup, err);
+    if (status)
+        return status;
+    pp_setup *added = &search->pool.setup[search->pool.setup_count - 1];
+    pp_err why = pp_err_like(err);
+    added->legal =
+        pp_setup_find_bound(added, search->problem, &search->pool.data[added->data], &why) == PP_OK;
+    search->progress.usable += added->legal && added->bound.fits;
+    if (added->legal)
+        return PP_OK;
+    added->reason = pp_reason_refused(&why);
+    return pp_refuse(&search->progress, &why, err);
+}
