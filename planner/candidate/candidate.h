@@ -42,13 +42,13 @@ struct pp_candidate {
 
 /* The schedule "planned": an order that was found, not generated. */
 extern const pp_schedule pp_planned_schedule;
-/* Has it a schedule of the table, and not a free order? */
+/* True if its schedule is one of the table and not a free order. */
 bool pp_candidate_is_named(const pp_candidate *candidate);
 
 /* Step time x GPUs: what is compared, since all candidates train the same tokens. */
 double pp_candidate_score(const pp_candidate *candidate, pp_ns step_ns);
-/* Can what takes at least `least` gain, and is its score behind the best one by no more than 2.5
- * times of what `floor` lets it gain? */
+/* True if further work on something can pay: its bound `least` is measurably below the best score,
+ * and its own score is behind the best one by at most 2.5 times of what `floor` lets it gain. */
 bool pp_is_worth(double least, double floor, double score, double best_score);
 
 #endif

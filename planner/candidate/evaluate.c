@@ -56,7 +56,7 @@ pp_exchange_options pp_candidate_exchange(const pp_plan_problem *problem,
     return exchange;
 }
 
-/* As the plan says it: pp_plan_simulate. */
+/* Settings of the request that a plan file keeps and pp_plan_simulate applies in the same way. */
 static void connect(const pp_plan_request *request, const pp_switches *s, pp_program *program)
 {
     if (!program->comm)
@@ -122,7 +122,7 @@ static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, co
     return PP_OK;
 }
 
-/* From how the simulation ended to what the candidate is. */
+/* Sets the status of the candidate by how its simulation ended. */
 static pp_status judge(pp_progress *progress, pp_candidate *candidate, pp_status status,
                        const pp_err *why, pp_err *err)
 {

@@ -1,4 +1,4 @@
-/* Defaults and names of what `ppsim plan` is asked. */
+/* Defaults of a request, and the names of partitions and packings. */
 #include "planner/candidate/request.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What `ppsim plan` is asked: a model, hardware, data, and the values that are given; the search
+/* What the planner is asked: a model, hardware, data, and the values that are given; the search
  * chooses the others. A request is data and never changes while it is searched; a study that wants
  * another answer makes another request. */
 #ifndef PPSIM_PLANNER_CANDIDATE_REQUEST_H
@@ -74,7 +74,7 @@ const char *pp_sorting_name(pp_sorting sorting);
 /* "equal, ascending, then moves and swaps". Returns buffer. */
 const char *pp_packing_method_print(const pp_packing_method *method, char *buffer, size_t size);
 
-/* Habits of the runtime that the search chooses, whatever the request says of them. */
+/* Settings of the framework that the search chooses, whatever values the request has for them. */
 typedef struct pp_free_settings {
     bool framework, shapes, communicators;
     const pp_framework *const *frameworks; /* with framework: of these, NULL at the end; NULL: of
@@ -106,7 +106,7 @@ typedef struct pp_plan_request {
     const char *const *only;          /* names, NULL at the end: what the target runs; NULL: all */
     bool no_split;                    /* nothing with I and W */
     const char *target;               /* the rules of the runtime that is to run it; NULL: none */
-    pp_orders orders;        /* with `schedule` or `only`: PP_ORDERS_NAMED, whatever it says */
+    pp_orders orders;        /* ignored with `schedule` or `only`, which imply PP_ORDERS_NAMED */
     bool one_order;          /* replicas may not have orders of their own */
     bool recompute_alike;    /* stages may not differ in how many layers they recompute, */
     bool recompute_uniform;  /* nor layers in what they keep, */
@@ -140,12 +140,13 @@ typedef struct pp_plan_request {
                                        orders uses the rest. NULL: as without stop */
     void (*found)(void *context, const pp_candidate *better); /* than those before it, for people
                                        to watch: step_ns, least_step_ns and schedule are set; one
-                                       at a time. NULL: not told */
-    void (*missed)(void *context, const pp_report *nearest);  /* nothing fits: the simulation of the
-                                        candidate that misses by least, for people. NULL: not told */
-    void *context;                                            /* of stop, spent, found and missed */
-    double score_limit;          /* only step_ns x GPUs up to this is of use; 0: any */
-    const pp_notes *assumptions; /* what the caller has assumed already; may be NULL */
+                                       at a time. NULL: no callback */
+    void (*missed)(void *context,
+                   const pp_report *nearest); /* nothing fits: the simulation of the
+                        candidate that misses by least, for people. NULL: no callback */
+    void *context;                            /* of stop, spent, found and missed */
+    double score_limit;                       /* only step_ns x GPUs up to this is of use; 0: any */
+    const pp_notes *assumptions;              /* what the caller has assumed already; may be NULL */
 } pp_plan_request;
 
 /* What is kept free of the hardware's memory when no limit is given: 5 % for the CUDA context,

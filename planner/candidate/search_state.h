@@ -39,7 +39,7 @@ PP_MUST_CHECK pp_status pp_search_continue(pp_search *search, const pp_plan_requ
                                            pp_err *err);
 void pp_search_close(pp_search *search); /* for PP_CLEANUP; all zero is fine */
 
-/* Is the budget used up? Time ends a search only when it has found something. */
+/* True if the budget is used up. Time ends a search only when it has found something. */
 bool pp_search_is_over(const pp_search *search, bool found);
 /* Remembers the first reason why something is not legal. Fails: as `why` where that is neither
  * USAGE nor INPUT. */

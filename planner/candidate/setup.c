@@ -61,7 +61,8 @@ void pp_cost_set_free(pp_cost_set *set)
     *set = (pp_cost_set){ 0 };
 }
 
-/* No order fits: says by how much at least, on the rank where one microbatch alone needs most. */
+/* For a setup in which no order fits: finds the least shortfall, that of the rank on which one
+ * microbatch alone exceeds the limit by most. */
 static void explain_floor(const pp_plan_problem *problem, const pp_costs *costs,
                           const uint32_t *stage_rank, pp_setup *setup)
 {

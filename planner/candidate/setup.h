@@ -12,8 +12,8 @@ typedef struct pp_data {
     int64_t micro_batch_size;
     uint32_t multiple_of;
     pp_workload real;     /* as packed */
-    pp_workload workload; /* as computed: padded where --shapes says so */
-    uint32_t shapes;      /* distinct token counts of it */
+    pp_workload workload; /* as computed: padded where the size protocol pads */
+    uint32_t shapes;      /* number of distinct token counts in it; 0 unless padded */
 } pp_data;
 
 /* All that costs depend on: a candidate but its schedule. */
@@ -22,7 +22,7 @@ typedef struct pp_setup {
     int64_t micro_batch_size;
     pp_partition_kind partition;
     bool split;                     /* the bound is for orders that split the backward */
-    size_t data;                    /* into pp_search.data */
+    size_t data;                    /* into pp_pool.data */
     pp_stage *stages;               /* [pp * vpp] */
     pp_recompute_table *recomputed; /* NULL, or that of the context: owned */
     pp_bound bound;
@@ -37,7 +37,7 @@ typedef struct pp_setup {
 /* Frees what it owns. */
 void pp_setup_free(pp_setup *setup);
 void pp_free_recomputed(pp_recompute_table **table); /* for PP_CLEANUP; *table NULL is fine */
-/* Are these `count` stages the same, recomputation included? */
+/* True if these `count` stages are the same, recomputation included. */
 bool pp_same_stages(const pp_stage *a, const pp_stage *b, size_t count);
 
 /* Tables of one setup, one per replica of its workload. */

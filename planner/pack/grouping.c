@@ -1,4 +1,5 @@
-/* Which microbatch holds which sequence, as one array of indices that is cut into microbatches. */
+/* A grouping says which microbatch holds which sequence: one array of sequence indices, cut into
+ * microbatches, replica by replica. */
 #include "planner/pack/grouping.h"
 
 #include "sim/base/alloc.h"

@@ -1,4 +1,7 @@
-/* Tries packings, numbers of microbatches and orders; then moves and swaps from the best. */
+/* Packs one batch: tries packings, numbers of microbatches and orders of the microbatches, each
+ * judged by the simulated step, and then moves and swaps sequences from the best of them. The cost
+ * is that of the simulations, at most a few hundred before the moves. Method: docs/planning.md,
+ * section 10. */
 #include "planner/pack/pack.h"
 
 #include "planner/pack/pack_improve.h"
@@ -21,7 +24,8 @@ void pp_packed_free(pp_packed **packed)
     *packed = NULL;
 }
 
-/* First fit says what is wrong with the lengths; it may also merely not exist. */
+/* The failure of first fit reports what is wrong with the lengths, but for USAGE: then there is
+ * only no first-fit packing. */
 static pp_status open_case(pp_pack_case *c, pp_packer *packer, const pp_pack_task *task,
                            pp_err *why, pp_err *err)
 {

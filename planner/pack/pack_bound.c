@@ -1,5 +1,6 @@
-/* What no packing of a batch and no order can beat, on this split, partition and placement. Proof:
- * docs/planning.md, section 10. */
+/* A lower bound on the step of any packing of a batch and any order of its ops, on one split,
+ * partition and placement: the load of each rank at the lowest rate that any packing can reach, and
+ * the path of the longest sequence. O(sequences * stages). Proof: docs/planning.md, section 10. */
 #include "planner/pack/pack_bound.h"
 
 #include "sim/base/alloc.h"

@@ -1,4 +1,5 @@
-/* The modelled weight of each sequence of a batch, and the sequences by weight: one sort. */
+/* Prepares one batch for packing: the modelled weight of each sequence, and the sequences sorted by
+ * weight. O(n log n). */
 #include "planner/pack/pack_case.h"
 
 #include "sim/base/alloc.h"

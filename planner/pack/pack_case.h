@@ -37,7 +37,7 @@ typedef struct pp_pack_case {
 PP_MUST_CHECK pp_status pp_pack_case_open(pp_pack_case *c, pp_packer *packer,
                                           const pp_pack_task *task, pp_err *err);
 void pp_pack_case_free(pp_pack_case *c);
-/* Have moves and swaps, or packings where `part` is 2, used up what they may? */
+/* True if moves and swaps, or packings where `part` is 2, have used up their budget. */
 bool pp_pack_is_over(const pp_pack_case *c, int part);
 
 #endif

@@ -1,4 +1,8 @@
-/* Packings: who shares a microbatch, before anything is simulated. */
+/* The packings. Each decides which sequences share a microbatch from their modelled weights, before
+ * anything is simulated. Given: consecutive sequences. First fit: the first microbatch with room.
+ * Equal: the heaviest sequence first, to the microbatch that is furthest below its share (the
+ * longest-processing-time rule of Graham, 1969). Ramped: the same with smaller shares at both ends.
+ * About O(n log n) for n sequences. */
 #include "planner/pack/pack_group.h"
 
 #include "sim/base/alloc.h"

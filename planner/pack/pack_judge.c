@@ -1,4 +1,5 @@
-/* The pipeline that a packing is judged by. */
+/* Judges packings by simulating the pipeline that a search has chosen, with the replicas that the
+ * packing makes. The cost is one simulation per replica. */
 #include "planner/pack/pack_judge.h"
 
 #include "planner/candidate/evaluate.h"
@@ -152,7 +153,8 @@ static int64_t longest_of(const pp_grouping *grouping, const int64_t *lengths)
     return longest;
 }
 
-/* One replica as data of its own. Throughput of the candidate means nothing then. */
+/* Replaces the data of the pipeline by one replica of the grouping. The throughput of the candidate
+ * is meaningless then. */
 static pp_status set_data(pp_packer *packer, const int64_t *lengths, const pp_grouping *grouping,
                           uint32_t replica, pp_err *err)
 {

@@ -18,7 +18,7 @@ static inline double pp_pack_weight(pp_pack_weights w, double tokens, double squ
 /* Split, partition, schedule and framework are those that a search chose for the first-fit packing,
  * or those with the least shortfall where that does not fit. */
 typedef struct pp_packer {
-    pp_plan_request request; /* what the search was asked */
+    pp_plan_request request; /* of the search */
     pp_search search;
     pp_candidate candidate; /* the chosen one; its results are those of the last simulation */
     size_t data;            /* into search.pool.data: what it is simulated with */

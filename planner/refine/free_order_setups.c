@@ -1,4 +1,6 @@
-/* Set-ups in which a search for free orders is worth its time. */
+/* Chooses the setups in which a search for free orders may pay: those whose bound leaves room below
+ * the best step and that have the best named order, or the best bound where no named order fits.
+ * O(candidates * setups). */
 #include "planner/refine/free_order_setups.h"
 
 #include <math.h>
@@ -6,7 +8,7 @@
 /* Where no named order fits there is none to begin with, and making one takes long beyond these. */
 #define DISPATCHED_FORWARDS_MAX 3000
 
-/* Both are one set-up but for whether backwards are split. */
+/* Both are one setup but for whether backwards are split. */
 static bool are_twins(const pp_setup *a, const pp_setup *b)
 {
     const pp_cost_context *x = &a->context;
@@ -70,7 +72,7 @@ static double setup_forwards(const pp_pool *pool, const pp_setup *setup)
            (double)pool->data[setup->data].workload.microbatches;
 }
 
-/* Adds up to `most` set-ups to those already listed: whose layers were shifted, or the others; in
+/* Adds up to `most` setups to those already listed: whose layers were shifted, or the others; in
  * which a named order fits (seeded), or one does not. */
 static void list_setup_candidates(const pp_search *search, double best_score, bool shifted,
                                   bool seeded, size_t most, pp_setup_candidates *listed)

@@ -4,11 +4,11 @@
 
 #include "planner/candidate/search_state.h"
 
-/* Set-ups that are looked at: so many in which a named order fits, so many in which one does not,
+/* Setups that are looked at: so many in which a named order fits, so many in which one does not,
  * and one where layers were shifted (layer_shift.c). */
 enum { PP_SETUP_CANDIDATES_MOST = 3, PP_SETUP_CANDIDATES_ALL = 2 * PP_SETUP_CANDIDATES_MOST + 1 };
 
-/* A set-up worth a search. */
+/* A setup worth a search. */
 typedef struct pp_setup_candidate {
     size_t setup;
     size_t like;  /* a candidate of it, or of its fused twin: the best one that fits */
@@ -21,7 +21,7 @@ typedef struct pp_setup_candidates {
     size_t count;
 } pp_setup_candidates;
 
-/* Set-ups whose bound leaves room below the best step: those with a named order, best first; those
+/* Setups whose bound leaves room below the best step: those with a named order, best first; those
  * without, by their bounds; the shifted one. */
 pp_setup_candidates pp_search_setup_candidates(const pp_search *search, double best_score);
 

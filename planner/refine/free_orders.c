@@ -1,5 +1,6 @@
-/* Free orders for the set-ups in which the named schedules did best: the last part of the search.
- * Method: docs/planning.md, section 9. */
+/* Searches free orders in the setups in which the named schedules did best. Each setup gets an
+ * equal share of the budget that is left, the most promising one first; orders that fit when they
+ * are simulated become candidates. The cost is the budget. Method: docs/planning.md, section 9. */
 #include "planner/refine/free_orders.h"
 
 #include "planner/candidate/evaluate.h"
@@ -95,7 +96,7 @@ static bool fill_share(const pp_search *search, size_t parts, int64_t iterations
     return share_out->iterations > 0;
 }
 
-/* The set-up to search next. */
+/* The setup to search next. */
 static pp_ordering *next_ordering(pp_ordering *list, size_t count, double best_score,
                                   size_t *worth_out)
 {
@@ -112,13 +113,13 @@ static pp_ordering *next_ordering(pp_ordering *list, size_t count, double best_s
     return next;
 }
 
-/* The estimate is of framework ideal: no step of an framework that communicates. */
+/* The estimate is of framework ideal: not the step of a framework that communicates. */
 static double with_estimate(const pp_ordering *o, double best_score)
 {
     return o->search->progress.communicates ? best_score : fmin(best_score, o->score);
 }
 
-/* With all of its part of the budget, and all that is left when no other set-up is worth any.
+/* With all of its part of the budget, and all that is left when no other setup is worth any.
  * searched_out: there was something left. */
 static pp_status search_one(pp_ordering *o, pp_ordering *list, size_t count, double best_score,
                             size_t parts, int64_t *used, bool *searched_out, pp_err *err)
@@ -138,7 +139,7 @@ static pp_status search_one(pp_ordering *o, pp_ordering *list, size_t count, dou
     return status;
 }
 
-/* The search over the opened set-ups. found: SIZE_MAX, or the best candidate that came of it. */
+/* The search over the opened setups. found: SIZE_MAX, or the best candidate that came of it. */
 static pp_status search_all(pp_search *search, pp_ordering *list, size_t count, double best_score,
                             bool *ended_out, size_t *found, pp_free_orders_outcome *outcome,
                             pp_err *err)
@@ -169,7 +170,7 @@ static pp_status search_all(pp_search *search, pp_ordering *list, size_t count, 
     return PP_OK;
 }
 
-/* The set-ups that may win, with orders to begin with. Once there is a good one, those that are far
+/* The setups that may win, with orders to begin with. Once there is a good one, those that are far
  * behind are left alone. */
 static pp_status open_all(pp_search *search, const pp_setup_candidates *setup_candidates,
                           double best_score, pp_ordering *list, size_t *count, pp_err *err)

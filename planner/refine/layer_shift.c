@@ -1,6 +1,7 @@
-/* Partitions by the simulated step: layers move from stage to stage while it gets shorter. What
- * weighs alone cannot say: how long a stage waits for a slow link. Method: docs/planning.md,
- * section 3. */
+/* Partitions by the simulated step: single layers move from one stage to another as long as the
+ * step gets shorter (hill climbing, the first move that helps). It finds what a partition by weight
+ * cannot see: how long a stage waits for a slow link. The simulated ops are limited. Method:
+ * docs/planning.md, section 3. */
 #include "planner/refine/layer_shift.h"
 
 #include "planner/candidate/evaluate.h"

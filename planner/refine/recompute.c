@@ -1,5 +1,7 @@
-/* Recomputation stage by stage: where a schedule does not fit, each rank recomputes as few layers
- * as it must; then microbatch by microbatch (recompute_microbatch.c). Method: docs/planning.md,
+/* Recomputation stage by stage: where a schedule does not fit, a binary search on all ranks at once
+ * finds the fewest layers that each must recompute, against the memory of its own order; then the
+ * partition is balanced for the slower ranks, and microbatches are refined one by one
+ * (recompute_microbatch.c). O(log layers) orders per candidate. Method: docs/planning.md,
  * section 2. */
 #include "planner/refine/recompute.h"
 
@@ -347,9 +349,10 @@ static pp_status balance(recompute_fit *t, pp_err *err)
     return PP_OK;
 }
 
-/* As often as what the framework holds beside turns out not to fit, with room for that: on the
- * fullest rank first, which may be the only one (it keeps the outputs), then on all.
- * added_out: the least that fits was found, and is not the one added before. */
+/* Repeats the fit while the simulation still lacks memory, because the framework holds more than
+ * the problem of ordering knows of: with a reserve for it, first on the fullest rank, which may be
+ * the only one (it keeps the outputs), then on all. added_out: the least that fits was found, and
+ * is not the one added before. */
 static pp_status fit_and_add(recompute_fit *t, bool again, double *best_score, size_t *found,
                              bool *added_out, pp_err *err)
 {
@@ -374,9 +377,9 @@ static pp_status fit_and_add(recompute_fit *t, bool again, double *best_score, s
     return PP_OK;
 }
 
-/* All there is, where the least was not found and nobody tries one switch for all stages: what an
- * framework holds beside may leave room for nothing less. Not where free orders are asked for: they
- * would be searched in what does not fit so, instead of better set-ups. */
+/* Recomputes everything, where the least amount was not found and the request does not try one
+ * value for all stages: the framework may hold so much that nothing less fits. Not where the
+ * request wants a free order, which would be searched in this setup instead of better ones. */
 static pp_status add_all(recompute_fit *t, double *best_score, size_t *found, bool *added_out,
                          pp_err *err)
 {
@@ -390,8 +393,8 @@ static pp_status add_all(recompute_fit *t, double *best_score, size_t *found, bo
     return add(t, NULL, best_score, found, err);
 }
 
-/* Of what the stages recompute, each microbatch does what it needs. As often as the framework turns
- * out to hold more beside, on one rank after the other. */
+/* Of what the stages recompute, each microbatch recomputes only what it needs. Repeats with a
+ * larger reserve on the rank that lacks memory while the framework turns out to hold more. */
 static pp_status refine(recompute_fit *t, double *best_score, size_t *found, pp_err *err)
 {
     const pp_search *search = t->search;
@@ -464,7 +467,7 @@ static pp_status recompute_fit_one(pp_search *search, const pp_candidate *like, 
     return status;
 }
 
-/* With everything recomputed, can it fit? Not known where that was not asked for. */
+/* True if it is known not to fit even with everything recomputed; the space may lack that setup. */
 static bool is_hopeless(const pp_pool *pool, const pp_setup *setup)
 {
     const pp_cost_context *x = &setup->context;
@@ -480,7 +483,7 @@ static bool is_hopeless(const pp_pool *pool, const pp_setup *setup)
     return false;
 }
 
-/* Did the framework, or the schedule itself, refuse such an order in a set-up like that? */
+/* True if the framework or the schedule has refused such an order in a setup like that. */
 static bool was_refused(const pp_pool *pool, const pp_candidate *like)
 {
     for (size_t i = 0; i < pool->count; i++) {
@@ -506,7 +509,7 @@ static int compare_needy(const void *left, const void *right)
     return (a->index > b->index) - (a->index < b->index);
 }
 
-/* Would recomputation help it? It does not fit, or only its memory makes it too slow. */
+/* True if recomputation may help: it does not fit, or only its memory makes it too slow. */
 static bool lacks_memory(const pp_candidate *c, const pp_bound *bound)
 {
     if (c->status == PP_CANDIDATE_INFEASIBLE)

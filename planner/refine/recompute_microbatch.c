@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Orders that a schedule makes anew for what recomputation costs then. */
+/* Orders that a schedule is asked for, each with the costs that follow from the one before. */
 enum { ORDERS_MOST = 4 };
 
 int64_t pp_recompute_levels(bool halves, const pp_stage *stage)
@@ -60,7 +60,7 @@ bool pp_recompute_may_differ(const pp_plan_request *request, const pp_setup *set
 typedef struct replica {
     const pp_refining *r;
     uint32_t index, stages;
-    uint32_t levels;            /* up to the highest of the set-up */
+    uint32_t levels;            /* up to the highest of the setup */
     uint32_t *stage_rank;       /* [stages] */
     pp_stage *stage;            /* [stages]: room to change them */
     pp_costs *bare;             /* without recomputation */
@@ -214,7 +214,7 @@ static void lower_replica(replica *a, const pp_order *order, pp_recompute_table 
     }
 }
 
-/* As the schedule makes it for what the table says; before there is one: the set-up. */
+/* The order that the schedule makes for the costs of the table, or of the setup without a table. */
 static pp_status make_order(const pp_refining *r, const pp_recompute_table *table,
                             pp_order **order_out, pp_err *err)
 {
@@ -297,7 +297,7 @@ pp_status pp_recompute_add_setup(pp_search *search, const pp_setup *like,
     return pp_search_add_setup(search, setup, err);
 }
 
-/* The candidate's orders in the set-up added last; it stays as it is where that is no gain. */
+/* The candidate's orders in the setup added last; it stays as it is where that is no gain. */
 static pp_status simulate_refined(pp_search *search, size_t index, pp_err *err)
 {
     const pp_planned *planned = pp_pool_planned(&search->pool, index);

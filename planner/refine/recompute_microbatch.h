@@ -16,7 +16,7 @@ PP_MUST_CHECK pp_status pp_recompute_halves(const pp_cost_context *context,
                                             const pp_workload *workload, bool *halves_out,
                                             pp_err *err);
 
-/* A set-up in which microbatches are to differ. */
+/* A setup in which microbatches are to differ. */
 typedef struct pp_refining {
     const pp_plan_problem *problem;
     const pp_workload *workload; /* of the setup */
@@ -28,16 +28,16 @@ typedef struct pp_refining {
     const int64_t *reserve_bytes; /* [ranks]: what is to be left free; NULL: nothing */
 } pp_refining;
 
-/* May they, in this set-up? */
+/* True if microbatches may differ in a setup like this, by the rules of the request. */
 bool pp_recompute_may_differ(const pp_plan_request *request, const pp_setup *setup);
 /* A table with which the order fits, as far as instances know it; no microbatch recomputes more
  * than it is known to. table_out: NULL: there is none; the caller's to free. left_bytes: [ranks]:
- * what the fullest op then leaves beside the reserve; NULL: not asked for.
+ * what the fullest op then leaves in addition to the reserve; may be NULL.
  * Fails: as pp_cost_model_tables, pp_candidate_order, pp_order_problem_from_costs. */
 PP_MUST_CHECK pp_status pp_recompute_refine(const pp_refining *refining,
                                             pp_recompute_table **table_out, int64_t *left_bytes,
                                             pp_err *err);
-/* Adds a set-up like that one, but with this table, which it takes over; also on failure.
+/* Adds a setup like that one, but with this table, which it takes over; also on failure.
  * Fails: as pp_search_add_setup. */
 PP_MUST_CHECK pp_status pp_recompute_add_setup(pp_search *search, const pp_setup *like,
                                                pp_recompute_table **table, pp_err *err);

@@ -1,4 +1,6 @@
-/* Free orders in one set-up: a glance at it, and the search. */
+/* The search for free orders in one setup. A short probe of a few policies rates the setup; the
+ * full search (planner/order/search.h) then works on the slowest replica until another one is
+ * slower. The cost is the budget that is given to it. */
 #include "planner/refine/setup_order.h"
 
 #include "planner/candidate/evaluate.h"
@@ -15,9 +17,9 @@
 #define DEFAULT_WORK 3000000
 enum { AMPLE_ROOM = 200, ITERATIONS_LEAST = 30, ITERATIONS_MOST = 6000 };
 
-/* A glance at a set-up: so many policies times ops, at least and at most so many. */
-#define GLANCE_WORK 300000
-enum { GLANCE_LEAST = 4, GLANCE_MOST = 64 };
+/* The probe of a setup: so many policies times ops; and at least and at most so many policies. */
+#define PROBE_WORK 300000
+enum { PROBE_LEAST = 4, PROBE_MOST = 64 };
 
 static int64_t clamp(int64_t value, int64_t least, int64_t most)
 {
@@ -33,7 +35,7 @@ static double spent(void *context)
     return p->to > p->from ? (gone - p->from) / (p->to - p->from) : 1;
 }
 
-static void tell(void *context, int64_t makespan)
+static void report_better(void *context, int64_t makespan)
 {
     const pp_budget_share *p = context;
     pp_candidate now = *p->like;
@@ -155,20 +157,20 @@ static pp_status search_replica(pp_ordering *o, const pp_order_search_options *g
     return status ? status : adopt(o, x, found, part, err);
 }
 
-typedef struct glance {
+typedef struct probe {
     int64_t left; /* policies */
     const pp_plan_request *request;
-} glance;
+} probe;
 
-static double glanced(void *context)
+static double probed(void *context)
 {
-    glance *g = context;
+    probe *g = context;
     const pp_plan_request *request = g->request;
     return g->left-- > 0 ? request->spent ? request->spent(request->context) : 0 : 1;
 }
 
 /* The best of a few policies: the beginning of a search, by one thread so that it repeats. */
-static pp_status glance_at(pp_ordering *o, uint32_t replica, pp_err *err)
+static pp_status probe_replica(pp_ordering *o, uint32_t replica, pp_err *err)
 {
     pp_replica_order *part = &o->share[replica];
     pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
@@ -179,10 +181,10 @@ static pp_status glance_at(pp_ordering *o, uint32_t replica, pp_err *err)
     o->makespan = part->makespan;
     if (part->makespan <= o->limits.ticks)
         return PP_OK;
-    glance few = { clamp(GLANCE_WORK / ((int64_t)x->ops + 1), GLANCE_LEAST, GLANCE_MOST),
-                   o->search->problem->request };
+    probe few = { clamp(PROBE_WORK / ((int64_t)x->ops + 1), PROBE_LEAST, PROBE_MOST),
+                  o->search->problem->request };
     const pp_order_search_options budget = { .iterations = INT32_MAX,
-                                             .spent = glanced,
+                                             .spent = probed,
                                              .context = &few,
                                              .seed = o->search->problem->request->seed };
     status = pp_order_search(x, o->limits.ticks, &budget, &found, err);
@@ -218,7 +220,7 @@ pp_status pp_ordering_open(pp_ordering *o, pp_search *search, const pp_setup_can
         uint32_t slowest = slowest_replica(o);
         if (i && o->share[slowest].makespan < INT64_MAX)
             break;
-        status = glance_at(o, slowest, &why);
+        status = probe_replica(o, slowest, &why);
     }
     rate(o);
     o->done = status != PP_OK;
@@ -234,7 +236,7 @@ pp_status pp_ordering_search(pp_ordering *o, const pp_budget_share *budget_share
     const uint32_t count = o->set.count;
     const bool timed = budget_share->to > budget_share->from;
     /* a replica's makespan is not the step, nor is one without the framework's communication */
-    const bool tells = request->found && count == 1 && !o->search->progress.communicates;
+    const bool reports = request->found && count == 1 && !o->search->progress.communicates;
     const pp_candidate like = { .parallel = pp_ordering_setup(o)->context.parallel,
                                 .schedule = &pp_planned_schedule,
                                 .least_step_ns = pp_ordering_setup(o)->least_step_ns };
@@ -253,7 +255,7 @@ pp_status pp_ordering_search(pp_ordering *o, const pp_budget_share *budget_share
         one.to = one.from + (budget_share->to - budget_share->from) / count;
         const pp_order_search_options budget = { .iterations = one.iterations,
                                                  .spent = timed ? spent : NULL,
-                                                 .found = tells ? tell : NULL,
+                                                 .found = reports ? report_better : NULL,
                                                  .context = &one,
                                                  .seed = request->seed,
                                                  .threads = request->threads };

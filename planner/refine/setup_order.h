@@ -6,12 +6,12 @@
 #include "planner/order/problem_bound.h"
 #include "planner/refine/free_order_setups.h"
 
-/* What may be spent on one set-up: iterations, or from one part of the time to another. */
+/* What may be spent on one setup: iterations, or from one part of the time to another. */
 typedef struct pp_budget_share {
     const pp_plan_request *request;
     int64_t iterations; /* 0: time */
     double from, to;
-    const pp_candidate *like; /* what is told of a better order; NULL: nothing is */
+    const pp_candidate *like; /* a better order is reported as a candidate like this; NULL: not */
     pp_ns end_ns;             /* of its step, behind the makespan */
 } pp_budget_share;
 
@@ -22,7 +22,7 @@ typedef struct pp_replica_order {
     bool searched;
 } pp_replica_order;
 
-/* The search in one set-up. */
+/* The search in one setup. */
 typedef struct pp_ordering {
     pp_search *search;
     pp_setup_candidate at;
@@ -41,7 +41,7 @@ typedef struct pp_ordering {
     double floor;            /* of an order that meets the bound, about */
 } pp_ordering;
 
-/* Set-ups move in memory when more come. */
+/* Setups move in memory when more come. */
 static inline const pp_setup *pp_ordering_setup(const pp_ordering *o)
 {
     return &o->search->pool.setup[o->at.setup];

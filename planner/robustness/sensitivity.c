@@ -3,8 +3,8 @@
  * Without communication the step is the longest path of a graph. Its right-hand derivative with
  * respect to the durations of a stage is the largest number of the stage's ops on any critical
  * path, which one pass in topological order counts for all stages and links at once: O(instructions
- * * (stages + links)). With communication the path does not tell, so every stage and link is made 1
- * ns longer and the engine runs the program again: O((stages + links) * run). */
+ * * (stages + links)). With communication the path does not show this, so every stage and link is
+ * made 1 ns longer and the engine runs the program again: O((stages + links) * run). */
 #include "planner/robustness/sensitivity.h"
 
 #include "planner/robustness/jitter_tape.h"

@@ -1,4 +1,5 @@
-/* What nobody said and the search filled in, in words. */
+/* Writes the assumptions of a plan: every value that the request left open, how the search filled
+ * it in, and what the cost model takes for granted. */
 #include "planner/search/assumptions.h"
 
 #include "planner/candidate/evaluate.h"
@@ -171,7 +172,7 @@ static bool link_is_used(const pp_rank_override *link, const pp_cost_context *co
     return false;
 }
 
-/* What was said of single ranks: the plan's costs have it, so the plan says why. */
+/* The overrides of single ranks, which the costs of the plan contain. */
 static pp_status note_ranks(const pp_rank_overrides *overrides, const pp_cost_context *context,
                             pp_notes *notes, pp_err *err)
 {
@@ -233,7 +234,7 @@ static pp_status note_hardware(const pp_plan_problem *problem, const pp_candidat
     return status;
 }
 
-/* Said only where it matters. */
+/* Noted only where sizes cost something. */
 static pp_status note_shapes(const pp_plan_problem *problem, const pp_candidate *chosen,
                              const pp_data *data, pp_notes *notes, pp_err *err)
 {

@@ -1,4 +1,5 @@
-/* What the search filled in because nobody gave it, in words: the notes of a plan file. */
+/* The assumptions of a plan: what the request left open and how the search filled it in, as the
+ * notes of a plan file. */
 #ifndef PPSIM_PLANNER_SEARCH_ASSUMPTIONS_H
 #define PPSIM_PLANNER_SEARCH_ASSUMPTIONS_H
 

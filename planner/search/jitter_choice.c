@@ -1,4 +1,6 @@
-/* Which candidate is best when durations vary: the last part of the search, where it is asked for.
+/* Ranks the fastest candidates by their step under jitter. It is the last stage of a single search,
+ * over the candidates that this search has simulated, and begins no other search; so it stands here
+ * and not in planner/study/. The cost is one Monte Carlo study for each of a few candidates.
  * Method: docs/planning.md, section 2. */
 #include "planner/search/jitter_choice.h"
 

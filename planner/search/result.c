@@ -1,4 +1,7 @@
-/* From a finished search to a plan and a list of candidates. */
+/* Makes the result of a finished search: the chosen candidate becomes a plan, which is simulated
+ * once more from its own data, and the candidates are sorted for the list. O(candidates log
+ * candidates).
+ */
 #include "planner/search/result.h"
 
 #include "planner/candidate/evaluate.h"
@@ -33,7 +36,7 @@ static int group(const pp_candidate *c)
     return (int)c->status * 2 + !c->legal;
 }
 
-/* Those of which nothing is known come last. */
+/* Candidates without a known time come last. */
 static double listed_score(const pp_candidate *c)
 {
     pp_ns ns = c->step_ns ? c->step_ns : c->least_step_ns;

@@ -1,8 +1,8 @@
-/* One search, as a line: the request becomes a problem, the problem a space of candidates with
- * their bounds, those that can still win are simulated, and the best are refined: recomputation per
- * stage and per microbatch, partitions by the simulated step, free orders, and, where it is asked
- * for, the ranking under jitter. No clock, no randomness: equal requests give equal answers unless
- * `stop` says otherwise. Method: docs/planning.md, section 2. */
+/* One search in a straight line: the request becomes a problem, the problem a space of candidates
+ * with their bounds; those that can still win are simulated, and the best are refined by
+ * recomputation per stage and microbatch, by partitions that the simulated step decides, by free
+ * orders, and by the ranking under jitter. It uses neither clock nor random numbers of its own, so
+ * equal requests give equal answers unless `stop` ends it. Method: docs/planning.md, section 2. */
 #include "planner/search/search.h"
 
 #include "planner/refine/layer_shift.h"

@@ -1,4 +1,7 @@
-/* Which candidates there are. */
+/* Enumerates the search space. For each legal tensor-parallel degree, micro-batch size and
+ * recomputation it makes every setup (chunks, placement, partition) with its bound, and in each
+ * setup one candidate per schedule. The cost is one bound per setup, typically some hundred; time
+ * may end the bounding. */
 #include "planner/search/space.h"
 
 #include "planner/bound/partition.h"
@@ -218,7 +221,7 @@ static pp_status add_setups(pp_search *search, const point *at, size_t data, boo
     return PP_OK;
 }
 
-/* Does the schedule take v chunks per rank, and groups when they are asked for? */
+/* True if the schedule takes v chunks per rank, and groups where the request has a group size. */
 static bool takes_chunks(const pp_plan_problem *problem, const pp_schedule *schedule, int64_t v)
 {
     bool takes = schedule->chunks ? v == (int64_t)schedule->chunks : v >= 2;
@@ -231,7 +234,7 @@ static bool serves(const pp_setup *setup, const pp_schedule *schedule, size_t da
            setup->context.placement == schedule->placement;
 }
 
-/* Is the schedule one of those asked for? Megatron's layout places stage i on rank i mod p. */
+/* True if the request admits the schedule. Megatron's layout places stage i on rank i mod p. */
 static bool wanted(const pp_plan_request *request, const pp_schedule *schedule)
 {
     if (schedule->simulate_only)
@@ -387,7 +390,8 @@ static pp_status add_point(pp_search *search, point at, pp_err *err)
     return status;
 }
 
-/* Nothing is legal: the first refusal says why, or the schedule's own rule does. */
+/* The failure of a space in which nothing is legal: the first refusal, or the rule of the schedule.
+ */
 static pp_status none_legal(const pp_plan_problem *problem, const pp_err *refusal, pp_err *err)
 {
     const pp_plan_request *request = problem->request;

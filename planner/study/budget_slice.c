@@ -1,4 +1,5 @@
-/* A part of the time of a search that is made of several. */
+/* Divides the time of a request among the searches that answer it: the callbacks of the part
+ * convert between the time of the part and that of the whole. */
 #include "planner/study/budget_slice.h"
 
 static double spent(void *context)

@@ -1,5 +1,6 @@
-/* Reads the machines of a cluster file, and turns them into speeds and memory limits of ranks. A
- * class of machines is as fast as the time that it takes for all layers of the model says. */
+/* Reads a cluster file and turns it into overrides of ranks: speeds, memory limits and links. The
+ * speed of a class of machines is the time that all layers of the model take on it, relative to
+ * that on the first class. */
 #include "planner/study/cluster.h"
 
 #include "sim/base/field.h"

@@ -1,6 +1,7 @@
-/* Which sets of up to three changes make a request fit. Sets are tried by size, each by a search of
- * its own, and a set is skipped when a part of it fits already, so that only minimal ones remain.
- */
+/* Finds the sets of up to three changes that make a request fit. Sets are tried by size, each by a
+ * search, and a set is skipped when a subset of it fits already, so that only minimal sets remain.
+ * With the 12 changes of repair.h
+ * there are at most 240 sets, and a few larger growths. */
 #include "planner/study/explain.h"
 
 #include "planner/search/search.h"

@@ -1,6 +1,7 @@
-/* A search in which framework, shape protocol or communicators are free: each alternative is rated
- * by the pipelines that do best without any such habit, the best few are searched. Method:
- * docs/planning.md, section 2. */
+/* Chooses the framework, the size protocol or the layout of communicators where they are free. The
+ * best pipelines under framework ideal rate every alternative; the best-rated few are searched in
+ * full, and the plainest one within 0.1 % of the fastest is taken. At most three whole searches.
+ * Method: docs/planning.md, section 2. */
 #include "planner/study/framework_choice.h"
 
 #include "planner/search/search.h"
@@ -32,7 +33,7 @@ static void free_settings(pp_framework_choice *h)
     free(h->row);
 }
 
-/* Is this part of the budget used up? */
+/* True if this part of the budget is used up. */
 static bool is_over(const pp_framework_choice *h, double part)
 {
     const pp_plan_request *w = h->request;
@@ -54,7 +55,7 @@ static void give_budget(const pp_framework_choice *h, double end, size_t parts,
         one->max_simulations = left > 0 ? 1 + (uint64_t)(left / (double)parts) : 1;
 }
 
-/* The request without any habit that is free: what every alternative takes at least. */
+/* The request without the settings that are free: what every alternative takes at least. */
 static pp_plan_request bare(const pp_plan_request *request)
 {
     pp_plan_request one = *request;
@@ -77,7 +78,8 @@ static pp_plan_request bare(const pp_plan_request *request)
     return one;
 }
 
-/* The best pipelines without habits, of named schedules; of a free order where none of these fits.
+/* The best pipelines under framework ideal, of named schedules; of a free order where none of these
+ * fits.
  * Fails: as pp_plan_search. */
 static pp_status find_base(pp_framework_choice *h, pp_err *err)
 {
@@ -177,8 +179,8 @@ static pp_status rate_by(pp_framework_choice *h, pp_framework_setting *a,
     return PP_OK;
 }
 
-/* By the `at`-th pipeline, where that is faster without habits than the rating; behind the last
- * one by all schedules, where the rating is far behind the first. */
+/* By the `at`-th pipeline, where that is faster under framework ideal than the rating; behind the
+ * last one by all schedules, where the rating is far behind the first. */
 static pp_status rate(pp_framework_choice *h, pp_framework_setting *a,
                       const pp_candidate *const *pipeline, size_t count, size_t at, pp_err *err)
 {
@@ -333,7 +335,7 @@ static size_t take(const pp_framework_choice *h)
     return taken;
 }
 
-/* Nothing of what was searched fits: the best rated says why, and what would. */
+/* Nothing of what was searched fits: fails as the search of the best-rated alternative does. */
 static pp_status refuse(const pp_framework_choice *h, pp_search_result **choice_out, pp_err *err)
 {
     const pp_framework_setting *a = &h->row[0];

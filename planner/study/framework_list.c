@@ -37,7 +37,7 @@ static size_t protocols_of(const pp_framework *framework, pp_size_protocol list[
     return count;
 }
 
-static void add_executor(pp_framework_choice *h, const pp_framework *named)
+static void add_framework(pp_framework_choice *h, const pp_framework *named)
 {
     static const pp_communicators layouts[] = { PP_COMMUNICATORS_PP, PP_COMMUNICATORS_PER_EDGE,
                                                 PP_COMMUNICATORS_WORLD };
@@ -81,12 +81,12 @@ pp_status pp_framework_choice_list(pp_framework_choice *h, pp_err *err)
         return pp_err_nomem(err);
     h->alike = !request->lengths || are_alike(h->base->plan);
     if (!request->free.framework)
-        add_executor(h, request->framework);
+        add_framework(h, request->framework);
     for (size_t i = 0; request->free.framework && named && named[i]; i++)
-        add_executor(h, named[i]);
+        add_framework(h, named[i]);
     for (size_t i = 0; request->free.framework && !named && i < pp_framework_count(); i++) {
-        if (pp_framework_at(i)->size_protocols) /* ideal has no habits */
-            add_executor(h, pp_framework_at(i));
+        if (pp_framework_at(i)->size_protocols) /* not framework ideal */
+            add_framework(h, pp_framework_at(i));
     }
     return PP_OK;
 }
@@ -159,7 +159,7 @@ static pp_setting_value value_of(const pp_framework_setting *a, const pp_framewo
     return value;
 }
 
-/* Is it the first of its value, and not the taken one's? */
+/* True if it is the first of its value, and that is not the chosen value. */
 static bool is_other(const pp_framework_choice *h, pp_setting_kind kind,
                      const pp_framework_setting *a, const pp_framework_setting *taken)
 {

@@ -1,4 +1,4 @@
-/* What the files of free habits share; for planner/ only. */
+/* The alternatives for the settings of a framework that a request leaves free. */
 #ifndef PPSIM_PLANNER_STUDY_FRAMEWORK_LIST_H
 #define PPSIM_PLANNER_STUDY_FRAMEWORK_LIST_H
 
@@ -13,7 +13,7 @@ typedef struct pp_framework_setting {
     pp_size_protocol shapes;
     pp_communicators communicators;
     double rated; /* score of the best pipeline it was rated by; HUGE_VAL: none runs and fits */
-    double least; /* bound of the set-ups it was rated by; HUGE_VAL: there are none */
+    double least; /* bound of the setups it was rated by; HUGE_VAL: there are none */
     double score; /* of what the search found; HUGE_VAL: nothing, or it was not searched */
     pp_candidate best; /* what has the score, or else the rating */
     bool seen;         /* all that could rate it was looked at */
@@ -22,7 +22,7 @@ typedef struct pp_framework_setting {
 
 typedef struct pp_framework_choice {
     const pp_plan_request *request;
-    pp_search_result *base;    /* without habits: what all take at least */
+    pp_search_result *base;    /* under framework ideal: what all take at least */
     pp_framework_setting *row; /* [count], the plainest first */
     size_t count;
     pp_search_result *choice[PP_FRAMEWORK_SETTINGS_SEARCHED]; /* [choices] */

@@ -1,5 +1,6 @@
-/* A given number of GPUs, split over pp, tp, cp, dp and ep: a search over the searches of single
- * splits, best bound first. Method: docs/planning.md, section 2. */
+/* Splits a given number of GPUs over pp, tp, cp, dp and ep: best-first branch and bound over the
+ * splits, each of which is searched as far as it can beat the best one so far; then the best few
+ * are searched for free orders. Method: docs/planning.md, section 2. */
 #include "planner/study/gpu_splits.h"
 
 #include "planner/search/search.h"
@@ -17,8 +18,7 @@
 typedef struct split {
     pp_parallel parallel;
     double least; /* score that it has at least */
-    double
-        floor; /* the same, of its set-ups that were bounded; of no use before it was looked at */
+    double floor; /* the same, of its setups that were bounded; of no use before it was looked at */
     bool searched; /* for free orders */
     pp_candidate best;
 } split;
@@ -38,7 +38,7 @@ static void splits_free(splits *list)
     free(list->row);
 }
 
-/* What is asked of one split. */
+/* The request for one split. */
 static pp_plan_request request_for(const pp_plan_request *request, const pp_parallel *parallel)
 {
     pp_plan_request one = *request;

@@ -1,4 +1,6 @@
-/* Which pipeline many batches are packed for. */
+/* Chooses the pipeline that batches are packed for: that of one search for the first batch, or, of
+ * several pipelines that are nearly as good, the one that takes least for all batches, each packed
+ * coarsely. */
 #include "planner/study/pack_pipeline.h"
 
 #include "planner/search/search.h"

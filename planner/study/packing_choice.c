@@ -1,5 +1,6 @@
-/* A search with lengths: as they are packed, then with packings that suit the pipelines which did
- * best. Method: docs/planning.md, section 10. */
+/* Chooses a packing: searches with the lengths as they are packed, packs for the best pipelines of
+ * that search, and searches again with the best packing found. Two whole searches; each has a part
+ * of the budget. Method: docs/planning.md, section 10. */
 #include "planner/study/packing_choice.h"
 
 #include "planner/study/budget_slice.h"
@@ -81,9 +82,8 @@ static pp_status take(packed_lengths *p, const pp_pack_task *task, const pp_pack
     return PP_OK;
 }
 
-/* Packs for what the request says; kept where it is the best so far. Nothing that fits is no
- * failure.
- */
+/* Packs for one pipeline; the packing is kept where it is the best so far. That nothing fits is no
+ * failure. */
 static pp_status pack_for(const pp_plan_request *request, const pp_plan_request *pipeline,
                           const pp_plan_request *part, size_t parts, packed_lengths *best,
                           pp_err *err)
@@ -239,7 +239,7 @@ static pp_status choose_packed(const pp_plan_request *request, const packed_leng
     return status == PP_NOMEM ? status : PP_OK;
 }
 
-/* Must the answer have one of the request's packings? */
+/* True if the answer must have one of the request's packings. */
 static bool is_forced(const pp_plan_request *request)
 {
     return !request->packings[PP_PACKING_FIRST_FIT];

@@ -1,6 +1,6 @@
-/* The front of step time against memory: all candidates that may fit are simulated once, then free
- * orders are searched at limits 5 % apart, from the request's limit down, and the points that no
- * other one beats in both are kept. */
+/* The front of step time against memory. All candidates that may fit are simulated once; then a
+ * loop of requests, with memory limits 5 % apart, adds recomputation per stage and free orders to
+ * the same pool; the points that no other one beats in both are kept. */
 #include "planner/study/pareto.h"
 
 #include "planner/candidate/evaluate.h"
@@ -69,7 +69,7 @@ static pp_status simulate_all(pp_search *search, pp_pareto *out, pp_err *err)
     return PP_OK;
 }
 
-/* Is there one of less memory that is as fast? Points are sorted. */
+/* True if another point needs less memory and is as fast. Points are sorted. */
 static bool gains_nothing(const pp_pareto *out, size_t at)
 {
     const pp_candidate *c = &out->point[at].candidate;

@@ -24,7 +24,7 @@ typedef struct pp_pareto {
 } pp_pareto;
 
 /* Named schedules, and, unless the request says PP_ORDERS_NAMED, free orders at limits 5 % apart.
- * Its jitter, why and gpus are not looked at; `found` is told the fastest at each of these limits.
+ * Its jitter, why and gpus are ignored; `found` is called with the fastest at each of these limits.
  * Fails: USAGE, INPUT, INFEASIBLE when nothing fits the limit (as pp_plan_search), NOMEM. */
 PP_MUST_CHECK pp_status pp_pareto_find(const pp_plan_request *request, pp_pareto **pareto_out,
                                        pp_err *err);

@@ -1,4 +1,4 @@
-/* One search for one request; where nothing fits, the search for a change that would. */
+/* Answers one request with one search, and, where nothing fits, looks for a change that would. */
 #include "planner/study/plan_one.h"
 
 #include "planner/search/search.h"

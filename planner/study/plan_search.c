@@ -1,5 +1,5 @@
-/* The public entry of the planner. What is free decides which loop runs the searches: frameworks
- * around splits of GPUs, around packings, around one search. */
+/* The entry of the planner. What the request leaves open decides which loop runs the searches: over
+ * frameworks, in it over splits of GPUs, in it over packings, in it one search. */
 #include "planner/study/plan_search.h"
 
 #include "planner/study/framework_choice.h"

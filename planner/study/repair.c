@@ -1,4 +1,6 @@
-/* When nothing fits: what is missing, and the cheapest change that makes it fit, simulated. */
+/* Says what is missing where nothing fits, and finds the cheapest change of the request that makes
+ * it fit: each change alone, all together, then more and more GPUs; every change is verified by a
+ * search. */
 #include "planner/study/repair.h"
 
 #include "planner/candidate/evaluate.h"
@@ -72,7 +74,7 @@ static bool free_partition(pp_plan_request *request)
     return fixed;
 }
 
-/* What a runtime keeps although nobody asked for it. */
+/* Drops the outputs of the last stage, where the framework keeps them by default. */
 static bool drop_outputs(pp_plan_request *request)
 {
     if (request->buffers.has_return_outputs || !request->framework ||

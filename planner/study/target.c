@@ -1,5 +1,5 @@
-/* What the rules of a runtime leave of a request, and what they cost: the same request is searched
- * without them. */
+/* Applies the rules of a training runtime to a request, and finds what they cost by searching the
+ * same request without them: two whole searches. */
 #include "planner/study/target.h"
 
 #include "planner/study/plan_search.h"
@@ -28,7 +28,7 @@ static bool communicates_as(const pp_target_limits *target, const pp_framework *
     return target->frameworks[i] != NULL;
 }
 
-/* What its training does whatever the schedule, unless said. */
+/* Settings of its training that hold for every schedule, unless the request gives them. */
 static void train_as(const pp_target_limits *target, pp_plan_request *request)
 {
     pp_switch_request *switches = &request->switches;
@@ -75,7 +75,7 @@ static pp_plan_request limited(const pp_target_limits *target, bool shapes_given
     return own;
 }
 
-/* Does the target run the request's schedule? If not, writes why to `why`. */
+/* True if the target runs the request's schedule. If not, writes why to `why`. */
 static bool runs(const pp_target_limits *target, const pp_plan_request *request,
                  const char *schedule, const pp_err *err, char *why, size_t size)
 {
