@@ -36,16 +36,6 @@ typedef struct units {
     bool *ends;               /* scratch memory where ranks differ: [(stages + 1) * (n + 1)] */
 } units;
 
-static void free_ns(pp_ns **ns)
-{
-    free(*ns);
-}
-
-static void free_index(size_t **index)
-{
-    free(*index);
-}
-
 /* How long stage s takes for `ns` of work at the speed of its rank. */
 static pp_ns at_speed(const units *u, uint32_t s, pp_ns ns)
 {
@@ -205,15 +195,15 @@ static int64_t square(pp_ns ns, pp_ns cap)
 static pp_status spread(const units *u, pp_ns cap, const size_t *first, const size_t *last,
                         size_t *begin, pp_err *err)
 {
-    size_t *offset PP_CLEANUP(free_index) = pp_alloc_array(u->stages + 2, sizeof *offset);
+    size_t *offset PP_CLEANUP(pp_free_array) = pp_alloc_array(u->stages + 2, sizeof *offset);
     if (!offset)
         return pp_err_nomem(err);
     for (uint32_t s = 0; s <= u->stages; s++)
         offset[s + 1] = offset[s] + (last[s] - first[s] + 1);
     if (offset[u->stages + 1] > TABLE_MAX)
         return PP_OK; /* begin stays as it was */
-    pp_ns *table PP_CLEANUP(free_ns) = pp_alloc_array(offset[u->stages + 1], sizeof *table);
-    size_t *next PP_CLEANUP(free_index) = pp_alloc_array(offset[u->stages + 1], sizeof *next);
+    pp_ns *table PP_CLEANUP(pp_free_array) = pp_alloc_array(offset[u->stages + 1], sizeof *table);
+    size_t *next PP_CLEANUP(pp_free_array) = pp_alloc_array(offset[u->stages + 1], sizeof *next);
     if (!table || !next)
         return pp_err_nomem(err);
     for (uint32_t s = u->stages; s-- > 0;) {
@@ -242,8 +232,8 @@ static pp_status spread(const units *u, pp_ns cap, const size_t *first, const si
  * first one. */
 static pp_status balance_stages(const units *u, pp_ns cap, size_t *begin, pp_err *err)
 {
-    size_t *first PP_CLEANUP(free_index) = pp_alloc_array(u->stages + 1, sizeof *first);
-    size_t *last PP_CLEANUP(free_index) = pp_alloc_array(u->stages + 1, sizeof *last);
+    size_t *first PP_CLEANUP(pp_free_array) = pp_alloc_array(u->stages + 1, sizeof *first);
+    size_t *last PP_CLEANUP(pp_free_array) = pp_alloc_array(u->stages + 1, sizeof *last);
     if (!first || !last)
         return pp_err_nomem(err);
     (void)pack(u, cap, begin);
@@ -316,8 +306,8 @@ static bool move_unit(const units *u, pp_ns cap, uint32_t from, uint32_t to, siz
 static pp_status balance_ranks(const units *u, pp_ns cap, size_t *begin, pp_err *err)
 {
     size_t bytes = ((size_t)u->stages + 1) * sizeof *begin;
-    size_t *trial PP_CLEANUP(free_index) = pp_alloc_array(1, bytes);
-    pp_ns *rank_ns PP_CLEANUP(free_ns) = pp_alloc_array(u->ranks, sizeof *rank_ns);
+    size_t *trial PP_CLEANUP(pp_free_array) = pp_alloc_array(1, bytes);
+    pp_ns *rank_ns PP_CLEANUP(pp_free_array) = pp_alloc_array(u->ranks, sizeof *rank_ns);
     if (!trial || !rank_ns)
         return pp_err_nomem(err);
     rank_weights(u, begin, rank_ns);
@@ -379,7 +369,7 @@ pp_status pp_partition_balance(const pp_unit_weights *weights, const pp_partitio
     pp_status status = units_new(weights, split, &u, err);
     if (status)
         return status;
-    size_t *begin PP_CLEANUP(free_index) = pp_alloc_array((size_t)u.stages + 1, sizeof *begin);
+    size_t *begin PP_CLEANUP(pp_free_array) = pp_alloc_array((size_t)u.stages + 1, sizeof *begin);
     if (!begin)
         return pp_err_nomem(err);
     pp_ns cap = least_cap(&u);
@@ -434,7 +424,7 @@ pp_status pp_partition_uniform(int64_t layers, int64_t mtp, uint32_t ranks, uint
     return PP_OK;
 }
 
-pp_ns pp_partition_stage_ns(const pp_unit_weights *weights, const pp_stage *stage)
+static pp_ns time_of(const pp_unit_weights *weights, const pp_stage *stage)
 {
     pp_ns sum = weights->stage_ns + weights->mtp_ns * stage->mtp;
     for (int64_t k = 0; k < stage->layers; k++)
@@ -447,7 +437,7 @@ pp_status pp_partition_heaviest(const pp_unit_weights *weights, const pp_partiti
                                 const pp_stage *stages, pp_ns *stage_ns_out, pp_ns *rank_ns_out,
                                 pp_err *err)
 {
-    pp_ns *rank_ns PP_CLEANUP(free_ns) = pp_alloc_array(split->ranks, sizeof *rank_ns);
+    pp_ns *rank_ns PP_CLEANUP(pp_free_array) = pp_alloc_array(split->ranks, sizeof *rank_ns);
     if (!rank_ns)
         return pp_err_nomem(err);
     pp_ns stage_ns = 0;
@@ -457,7 +447,7 @@ pp_status pp_partition_heaviest(const pp_unit_weights *weights, const pp_partiti
         const units u = { .ranks = split->ranks,
                           .placement = split->placement,
                           .rank_speed = split->rank_speed };
-        pp_ns ns = at_speed(&u, s, pp_partition_stage_ns(weights, &stages[s]));
+        pp_ns ns = at_speed(&u, s, time_of(weights, &stages[s]));
         rank_ns[rank] += ns;
         stage_ns = ns > stage_ns ? ns : stage_ns;
         heaviest = rank_ns[rank] > heaviest ? rank_ns[rank] : heaviest;

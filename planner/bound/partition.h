@@ -29,8 +29,6 @@ PP_MUST_CHECK pp_status pp_partition_balance(const pp_unit_weights *weights,
 PP_MUST_CHECK pp_status pp_partition_uniform(int64_t layers, int64_t mtp, uint32_t ranks,
                                              uint32_t chunks, pp_stage **stages_out, pp_err *err);
 
-/* The time of one stage. */
-pp_ns pp_partition_stage_ns(const pp_unit_weights *weights, const pp_stage *stage);
 /* The times of the heaviest stage and of the heaviest rank. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_partition_heaviest(const pp_unit_weights *weights,
                                               const pp_partition_params *split,

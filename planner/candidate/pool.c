@@ -6,6 +6,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+static void planned_free(pp_planned *planned)
+{
+    for (uint32_t i = 0; i < planned->count; i++)
+        pp_order_free(&planned->order[i]);
+    free(planned->order);
+    *planned = (pp_planned){ 0 };
+}
+
 void pp_pool_free(pp_pool *pool)
 {
     for (size_t i = 0; i < pool->data_count; i++) {
@@ -15,7 +23,7 @@ void pp_pool_free(pp_pool *pool)
     for (size_t i = 0; i < pool->setup_count; i++)
         pp_setup_free(&pool->setup[i]);
     for (size_t i = 0; i < pool->planned_count; i++)
-        pp_planned_free(&pool->planned[i]);
+        planned_free(&pool->planned[i]);
     free(pool->data);
     free(pool->setup);
     free(pool->candidate);
@@ -89,14 +97,6 @@ pp_status pp_pool_add_candidate(pp_pool *pool, const pp_plan_problem *problem,
     if (c->short_bytes)
         c->peak_bytes = problem->memory_limit_bytes + c->short_bytes;
     return PP_OK;
-}
-
-void pp_planned_free(pp_planned *planned)
-{
-    for (uint32_t i = 0; i < planned->count; i++)
-        pp_order_free(&planned->order[i]);
-    free(planned->order);
-    *planned = (pp_planned){ 0 };
 }
 
 pp_planned *pp_pool_planned(const pp_pool *pool, size_t index)

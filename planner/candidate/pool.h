@@ -39,6 +39,5 @@ PP_MUST_CHECK pp_status pp_pool_costs(const pp_pool *pool, const pp_setup *setup
                                       pp_cost_set *set_out, pp_err *err);
 /* The orders found for the candidate at `index`; NULL: it has a named schedule. */
 pp_planned *pp_pool_planned(const pp_pool *pool, size_t index);
-void pp_planned_free(pp_planned *planned);
 
 #endif

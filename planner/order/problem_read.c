@@ -32,11 +32,6 @@ typedef struct reading {
     int64_t latency, per_token; /* of a link, in 1/2^20 */
 } reading;
 
-static void free_numbers(int64_t **numbers)
-{
-    free(*numbers);
-}
-
 static void reading_free(reading *r)
 {
     free(r->stage_rank);
@@ -96,7 +91,7 @@ static pp_status read_stages(const pp_json_at *root, reading *r, pp_err *err)
 
 static pp_status read_ranks(const pp_json_at *root, reading *r, pp_err *err)
 {
-    int64_t *rank PP_CLEANUP(free_numbers) = pp_alloc_array((size_t)r->stages, sizeof *rank);
+    int64_t *rank PP_CLEANUP(pp_free_array) = pp_alloc_array((size_t)r->stages, sizeof *rank);
     if (!rank)
         return pp_err_nomem(err);
     pp_status status = read_ints(root, "rank_of", (size_t)r->stages, r->ranks - 1, rank, err);

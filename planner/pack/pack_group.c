@@ -15,16 +15,6 @@
 /* So many take as long as the simulation of an op. */
 #define LOOKS_PER_OP 8
 
-static void free_indices(uint32_t **indices)
-{
-    free(*indices);
-}
-
-static void free_ends(size_t **ends)
-{
-    free(*ends);
-}
-
 /* ---- given ---------------------------------------------------------------------------------- */
 
 /* Cuts the consecutive group with most tokens, of those with two sequences or more, where its parts
@@ -82,7 +72,7 @@ static pp_status deal_in_turn(const pp_pack_case *c, const size_t *end, size_t g
 {
     const uint32_t dp = c->packer->replicas;
     const uint32_t m = (uint32_t)(groups / dp);
-    uint32_t *bin_of PP_CLEANUP(free_indices) = pp_alloc_array(c->task->count, sizeof *bin_of);
+    uint32_t *bin_of PP_CLEANUP(pp_free_array) = pp_alloc_array(c->task->count, sizeof *bin_of);
     if (!bin_of)
         return pp_err_nomem(err);
     for (size_t k = 0, i = 0; k < groups; k++) {
@@ -104,7 +94,7 @@ pp_status pp_group_given(const pp_pack_case *c, uint32_t microbatches, pp_groupi
                           task->group_count, dp);
     if (task->group_count)
         return deal_in_turn(c, task->group_end, task->group_count, out, err);
-    size_t *end PP_CLEANUP(free_ends) = pp_alloc_array(task->count, sizeof *end);
+    size_t *end PP_CLEANUP(pp_free_array) = pp_alloc_array(task->count, sizeof *end);
     if (!end)
         return pp_err_nomem(err);
     size_t groups = cut_at_capacity(c, end);
@@ -148,18 +138,13 @@ static size_t lower_bound(const sized *list, size_t count, int64_t length)
     return low;
 }
 
-static void free_sized(sized **list)
-{
-    free(*list);
-}
-
 /* The workload tells lengths, not which sequence; equal lengths are interchangeable. */
 pp_status pp_group_first_fit(const pp_pack_case *c, pp_grouping *out, pp_err *err)
 {
     const pp_pack_task *task = c->task;
     pp_workload work PP_CLEANUP(pp_workload_free) = { 0 };
-    sized *list PP_CLEANUP(free_sized) = pp_alloc_array(task->count, sizeof *list);
-    size_t *used PP_CLEANUP(free_ends) = pp_alloc_array(task->count, sizeof *used);
+    sized *list PP_CLEANUP(pp_free_array) = pp_alloc_array(task->count, sizeof *list);
+    size_t *used PP_CLEANUP(pp_free_array) = pp_alloc_array(task->count, sizeof *used);
     if (!list || !used)
         return pp_err_nomem(err);
     const int64_t seq_length = c->packer->search.problem->seq_length;
@@ -272,7 +257,7 @@ static pp_status deal_to(const pp_pack_case *c, uint32_t m, const double *target
         .aside = pp_alloc_array(bins, sizeof *d.aside),
         .bins = (uint32_t)bins,
     };
-    uint32_t *bin_of PP_CLEANUP(free_indices) = pp_alloc_array(c->task->count, sizeof *bin_of);
+    uint32_t *bin_of PP_CLEANUP(pp_free_array) = pp_alloc_array(c->task->count, sizeof *bin_of);
     if (!d.missing || !d.tokens || !d.heap.id || !d.aside || !bin_of)
         return pp_err_nomem(err);
     d.heap.context = d.missing;
@@ -292,15 +277,10 @@ static pp_status deal_to(const pp_pack_case *c, uint32_t m, const double *target
     return pp_grouping_from_bins(bin_of, c->task->count, dp, m, out, err);
 }
 
-static void free_doubles(double **list)
-{
-    free(*list);
-}
-
 pp_status pp_group_equal(const pp_pack_case *c, uint32_t microbatches, pp_grouping *out,
                          pp_err *err)
 {
-    double *target PP_CLEANUP(free_doubles) = pp_alloc_array(microbatches, sizeof *target);
+    double *target PP_CLEANUP(pp_free_array) = pp_alloc_array(microbatches, sizeof *target);
     if (!target)
         return pp_err_nomem(err);
     for (uint32_t j = 0; j < microbatches; j++)
@@ -315,7 +295,7 @@ pp_status pp_group_ramped(const pp_pack_case *c, uint32_t microbatches, double f
 {
     const int64_t p = c->packer->candidate.parallel.pp;
     const double growth = 1 + 2.0 / (double)(p > 1 ? p - 1 : 1);
-    double *target PP_CLEANUP(free_doubles) = pp_alloc_array(microbatches, sizeof *target);
+    double *target PP_CLEANUP(pp_free_array) = pp_alloc_array(microbatches, sizeof *target);
     if (!target)
         return pp_err_nomem(err);
     double share = first;
@@ -352,19 +332,14 @@ static uint32_t place_of(pp_sorting sorting, uint32_t k, uint32_t m)
     return k;
 }
 
-static void free_weighed(weighed **list)
-{
-    free(*list);
-}
-
 pp_status pp_grouping_sort(const pp_pack_case *c, pp_sorting sorting, pp_grouping *grouping,
                            pp_err *err)
 {
     const uint32_t m = grouping->microbatches;
     if (sorting == PP_SORTING_GIVEN)
         return PP_OK;
-    weighed *list PP_CLEANUP(free_weighed) = pp_alloc_array(m, sizeof *list);
-    uint32_t *bin_of PP_CLEANUP(free_indices) = pp_alloc_array(grouping->count, sizeof *bin_of);
+    weighed *list PP_CLEANUP(pp_free_array) = pp_alloc_array(m, sizeof *list);
+    uint32_t *bin_of PP_CLEANUP(pp_free_array) = pp_alloc_array(grouping->count, sizeof *bin_of);
     pp_grouping sorted = { 0 };
     if (!list || !bin_of)
         return pp_err_nomem(err);

@@ -146,11 +146,6 @@ static void check_ranks(recompute_fit *t, const pp_order_problem *x, const pp_or
     }
 }
 
-static void free_ops(uint32_t **ops)
-{
-    free(*ops);
-}
-
 /* Sets fits for the levels, with the order that the schedule makes for such costs. */
 static pp_status try_levels(recompute_fit *t, pp_err *err)
 {
@@ -165,7 +160,7 @@ static pp_status try_levels(recompute_fit *t, pp_err *err)
         status = pp_candidate_order(t->search->problem, &t->like, set.costs[0], &order, err);
     for (uint32_t i = 0; i < set.count && !status; i++) {
         pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
-        uint32_t *ops PP_CLEANUP(free_ops) = NULL;
+        uint32_t *ops PP_CLEANUP(pp_free_array) = NULL;
         status = pp_order_problem_from_costs(set.costs[i], t->rank, t->setup.split,
                                              t->search->problem->memory_limit_bytes, &x, err);
         if (status)
@@ -317,17 +312,12 @@ static pp_status slowed(const recompute_fit *t, double *speed, pp_err *err)
     return PP_OK;
 }
 
-static void free_speeds(double **speed)
-{
-    free(*speed);
-}
-
 /* Ranks that recompute are slower: the partition that gives them less. */
 static pp_status balance(recompute_fit *t, pp_err *err)
 {
     pp_unit_weights w PP_CLEANUP(pp_unit_weights_free) = { 0 };
     pp_stage *stages = NULL;
-    double *speed PP_CLEANUP(free_speeds) = pp_alloc_array(t->ranks, sizeof *speed);
+    double *speed PP_CLEANUP(pp_free_array) = pp_alloc_array(t->ranks, sizeof *speed);
     pp_cost_context bare = t->setup.context;
     bare.switches.recompute = PP_RECOMPUTE_NONE;
     pp_status status = speed ? slowed(t, speed, err) : pp_err_nomem(err);

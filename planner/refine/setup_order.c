@@ -52,17 +52,12 @@ void pp_ordering_free(pp_ordering *o)
     pp_cost_set_free(&o->set);
 }
 
-static void free_ops(uint32_t **ops)
-{
-    free(*ops);
-}
-
 static pp_status make_instance(const pp_ordering *o, uint32_t replica, pp_order_problem **x_out,
                                pp_err *err)
 {
     const pp_cost_context *context = &pp_ordering_setup(o)->context;
     uint32_t stages = o->set.costs[replica]->stages;
-    uint32_t *stage_rank PP_CLEANUP(free_ops) = pp_alloc_array(stages, sizeof *stage_rank);
+    uint32_t *stage_rank PP_CLEANUP(pp_free_array) = pp_alloc_array(stages, sizeof *stage_rank);
     if (!stage_rank)
         return pp_err_nomem(err);
     for (uint32_t s = 0; s < stages; s++)
@@ -76,7 +71,7 @@ static pp_status begin_replica(pp_ordering *o, uint32_t replica, pp_err *err)
 {
     pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
     pp_movable_order *walk PP_CLEANUP(pp_movable_order_free) = NULL;
-    uint32_t *ops PP_CLEANUP(free_ops) = NULL;
+    uint32_t *ops PP_CLEANUP(pp_free_array) = NULL;
     pp_status status = make_instance(o, replica, &x, err);
     if (status || (status = pp_movable_order_new(x, &walk, err)))
         return status;
@@ -137,7 +132,7 @@ static pp_status search_replica(pp_ordering *o, const pp_order_search_options *g
     pp_order_search_options budget = *given;
     pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
-    uint32_t *ops PP_CLEANUP(free_ops) = NULL;
+    uint32_t *ops PP_CLEANUP(pp_free_array) = NULL;
     pp_status status = make_instance(o, replica, &x, err);
     if (status || (status = pp_order_bounds_find(x, &o->limits, err)))
         return status;

@@ -13,11 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void free_doubles(double **array)
-{
-    free(*array);
-}
-
 /* The medians of PP_JITTER_DRAWS equally likely slices of the standard normal distribution, in an
  * order that the seed decides. NULL: no memory. */
 static double *new_normals(uint64_t seed)
@@ -65,7 +60,7 @@ pp_status pp_jitter_pool_new(const pp_jitter_spec *spec, uint64_t seed, pp_jitte
     double sigma[PP_JITTER_CLASSES];
     memcpy(sigma, spec->sigma, sizeof spec->sigma);
     sigma[PP_JITTER_COMM] = spec->comm_sigma;
-    double *z PP_CLEANUP(free_doubles) = new_normals(seed);
+    double *z PP_CLEANUP(pp_free_array) = new_normals(seed);
     if (!z)
         return pp_err_nomem(err);
     for (uint32_t c = 0; c < PP_JITTER_CLASSES; c++) {

@@ -8,7 +8,6 @@
 #include "sim/framework/registry.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static bool is_in(const char *const *names, const char *name)
@@ -227,11 +226,6 @@ static pp_status compare(const pp_plan_request *request, const pp_candidate *c,
     return PP_OK;
 }
 
-static void free_ends(size_t **ends)
-{
-    free(*ends);
-}
-
 /* The request with the plan's microbatches, so that the comparison is not one of packings. They are
  * dealt to replicas in turn. lengths, end: the caller's to free. */
 static pp_status packed_alike(const pp_plan *plan, const pp_plan_request *request,
@@ -261,17 +255,12 @@ static pp_status packed_alike(const pp_plan *plan, const pp_plan_request *reques
     return PP_OK;
 }
 
-static void free_lengths(int64_t **lengths)
-{
-    free(*lengths);
-}
-
 pp_status pp_target_compare(const pp_target_limits *target, const pp_plan_request *free_request,
                             pp_search_result *choice, pp_err *err)
 {
     const pp_candidate *c = &choice->candidate[0];
-    int64_t *lengths PP_CLEANUP(free_lengths) = NULL;
-    size_t *end PP_CLEANUP(free_ends) = NULL;
+    int64_t *lengths PP_CLEANUP(pp_free_array) = NULL;
+    size_t *end PP_CLEANUP(pp_free_array) = NULL;
     pp_plan_request free_alike;
     pp_status status = packed_alike(choice->plan, free_request, &lengths, &end, &free_alike, err);
     if (status)

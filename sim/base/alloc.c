@@ -66,3 +66,10 @@ void pp_free_text(char **text)
 {
     free(*text);
 }
+
+void pp_free_array(void *at)
+{
+    void *array;
+    memcpy(&array, at, sizeof array);
+    free(array);
+}

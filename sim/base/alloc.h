@@ -27,5 +27,8 @@ void pp_alloc_keep_freed(void);
 char *pp_copy_text(const char *text);
 
 void pp_free_text(char **text); /* for PP_CLEANUP */
+/* For PP_CLEANUP of an array of any type. at: the address of the pointer to it, which may be NULL.
+ */
+void pp_free_array(void *at);
 
 #endif
