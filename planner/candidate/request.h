@@ -103,7 +103,7 @@ typedef struct pp_plan_request {
                              lengths as they are packed above. NULL: none */
     const pp_packing_method *grouped; /* how the groups were made; NULL: by the file */
     const pp_schedule *schedule;      /* NULL: every entry of the table, or those of `only` */
-    const char *const *only;          /* names, NULL at the end: what the target runs; NULL: all */
+    const pp_schedule *const *only;   /* NULL at the end: what the target runs; NULL: all */
     bool no_split;                    /* nothing with I and W */
     const char *target;               /* the rules of the runtime that is to run it; NULL: none */
     pp_orders orders;        /* ignored with `schedule` or `only`, which imply PP_ORDERS_NAMED */

@@ -179,14 +179,13 @@ pp_status pp_search_rank(pp_search *search, size_t *best, pp_jitter_ranking *ran
             pp_candidate_score(c, late ? row->result.p95_error_ns : row->result.p50_error_ns);
     }
     qsort(f.row, f.count, sizeof *f.row, compare_scores);
-    const pp_schedule *const simplest = pp_schedule_find("1f1b");
     const finalist *simple = NULL;
     size_t ties = 0;
     for (size_t i = 0; i < f.count; i++) {
         pp_candidate *c = &search->pool.candidate[f.row[i].index];
         c->tie = is_tie(&f.row[i], &f.row[0]);
         ties += i && c->tie;
-        if (!simple && c->schedule == simplest)
+        if (!simple && c->schedule == &pp_schedule_one_f_one_b)
             simple = &f.row[i];
     }
     bool taken = simple && is_tie(simple, &f.row[0]);

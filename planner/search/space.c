@@ -14,7 +14,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define VALUES_MAX 8
 
@@ -246,7 +245,7 @@ static bool wanted(const pp_plan_request *request, const pp_schedule *schedule)
     if (request->no_split && schedule->splits_backward)
         return false;
     for (size_t i = 0; request->only && request->only[i]; i++) {
-        if (strcmp(request->only[i], schedule->name) == 0)
+        if (request->only[i] == schedule)
             return true;
     }
     return !request->only;

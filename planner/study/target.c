@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_in(const char *const *names, const char *name)
+static bool is_in(const pp_schedule *const *list, const pp_schedule *schedule)
 {
-    for (size_t i = 0; names && names[i]; i++) {
-        if (strcmp(names[i], name) == 0)
+    for (size_t i = 0; list && list[i]; i++) {
+        if (list[i] == schedule)
             return true;
     }
     return false;
@@ -76,7 +76,7 @@ static pp_plan_request limited(const pp_target_limits *target, bool shapes_given
 
 /* True if the target runs the request's schedule. If not, writes why to `why`. */
 static bool runs(const pp_target_limits *target, const pp_plan_request *request,
-                 const char *schedule, const pp_err *err, char *why, size_t size)
+                 const pp_schedule *schedule, const pp_err *err, char *why, size_t size)
 {
     const bool named = !target->only || is_in(target->only, schedule);
     const bool split = request->no_split && request->schedule && request->schedule->splits_backward;
@@ -162,9 +162,9 @@ pp_status pp_target_check_recompute(const pp_target_limits *target, const pp_pla
 pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given,
                           pp_plan_request *request, pp_err *err)
 {
-    const char *schedule = request->schedule                      ? request->schedule->name
-                           : request->orders == PP_ORDERS_PLANNED ? "planned"
-                                                                  : NULL;
+    const pp_schedule *schedule = request->orders == PP_ORDERS_PLANNED && !request->schedule
+                                      ? &pp_planned_schedule
+                                      : request->schedule;
     char why[120];
     if (request->framework && !communicates_as(target, request->framework))
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FRAMEWORK),
@@ -195,7 +195,7 @@ pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given,
         return status ? status
                       : pp_err_set(err, PP_INFEASIBLE, pp_err_name(err, PP_FIELD_SCHEDULE),
                                    "target %s %s %s%s; leave out the option, or the target",
-                                   target->name, why, schedule, nearest);
+                                   target->name, why, schedule->name, nearest);
     }
     *request = limited(target, shapes_given, request);
     return PP_OK;

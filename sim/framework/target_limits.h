@@ -4,6 +4,7 @@
 #define PPSIM_SIM_FRAMEWORK_TARGET_LIMITS_H
 
 #include "sim/framework/framework.h"
+#include "sim/schedule/schedule.h"
 
 #include <stdbool.h>
 
@@ -12,11 +13,11 @@ typedef struct pp_target_limits {
     const char *rules; /* the limits in words, for the plan's assumptions */
     /* Frameworks whose communication it may use, ends with NULL; the first is its own. */
     const pp_framework *const *frameworks;
-    const char *const *only; /* schedules, ends with NULL; NULL: all that can be planned */
-    bool orders;             /* it takes an order from a file */
-    bool one_order;          /* all replicas run the same order */
-    bool recompute_alike;    /* all stages recompute equally many layers */
-    bool recompute_uniform;  /* all stages recompute either all layers or none */
+    const pp_schedule *const *only; /* schedules, ends with NULL; NULL: all that can be planned */
+    bool orders;                    /* it takes an order from a file */
+    bool one_order;                 /* all replicas run the same order */
+    bool recompute_alike;           /* all stages recompute equally many layers */
+    bool recompute_uniform;         /* all stages recompute either all layers or none */
     bool fsdp;   /* data parallelism shards the optimizer; tensor parallelism does not overlap */
     bool no_mtp; /* it has no multi-token prediction modules */
     bool constant_shapes;          /* all microbatches of a step have one size, by padding */

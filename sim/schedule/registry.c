@@ -7,10 +7,6 @@
 
 #include <inttypes.h>
 
-#define PP_SCHEDULE(id) extern const pp_schedule pp_schedule_##id;
-#include "sim/schedules.def"
-#undef PP_SCHEDULE
-
 static const pp_schedule *const schedules[] = {
 #define PP_SCHEDULE(id) &pp_schedule_##id,
 #include "sim/schedules.def"

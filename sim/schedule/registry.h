@@ -4,6 +4,11 @@
 
 #include "sim/schedule/schedule.h"
 
+/* &pp_schedule_one_f_one_b and the others of sim/schedules.def. */
+#define PP_SCHEDULE(id) extern const pp_schedule pp_schedule_##id;
+#include "sim/schedules.def"
+#undef PP_SCHEDULE
+
 size_t pp_schedule_count(void);
 const pp_schedule *pp_schedule_at(size_t index);
 /* The schedule of this name, or NULL. */

@@ -11,7 +11,8 @@
 static const pp_framework *const frameworks[] = { &pp_framework_megatron,
                                                   &pp_framework_megatron_overlap,
                                                   &pp_framework_megatron_overlap_flush, NULL };
-static const char *const schedules[] = { "1f1b", "interleaved", NULL };
+static const pp_schedule *const schedules[] = { &pp_schedule_one_f_one_b, &pp_schedule_interleaved,
+                                                NULL };
 
 /* Returns Megatron-LM's microbatch group size: the number of forwards of its first chunk that rank
  * 0 runs in a row. */

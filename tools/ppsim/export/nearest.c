@@ -20,8 +20,8 @@ static const pp_target *target_of(const pp_format *format)
 
 static bool may_run(const pp_target *target, const pp_schedule *schedule)
 {
-    const char *const *only = target->limits.only;
-    while (only && *only && strcmp(*only, schedule->name) != 0)
+    const pp_schedule *const *only = target->limits.only;
+    while (only && *only && *only != schedule)
         only++;
     return !schedule->simulate_only && (!only || *only);
 }
