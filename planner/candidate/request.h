@@ -22,7 +22,8 @@ typedef enum pp_partition_kind {
 
 const char *pp_partition_name(pp_partition_kind kind);
 
-/* Switches of the software: the stack's, changed where `given` says so. recompute AUTO is free. */
+/* Switches of the software: those of the stack, changed where `given` is set. With recompute AUTO
+ * recomputation is free. */
 typedef struct pp_switch_request {
     const char *stack; /* pp_stack_find */
     pp_switches value;
@@ -34,12 +35,12 @@ typedef struct pp_switch_request {
 
 /* Orders beyond the named schedules: planner/order/search.h looks for them. */
 typedef enum pp_orders {
-    PP_ORDERS_NAMED,   /* none */
-    PP_ORDERS_BETTER,  /* one is taken where it beats the best named schedule measurably */
-    PP_ORDERS_PLANNED, /* the best one found is the answer */
+    PP_ORDERS_NAMED,  /* only named schedules */
+    PP_ORDERS_BETTER, /* a free order, where it is measurably faster than the best named schedule */
+    PP_ORDERS_PLANNED, /* the best free order found */
 } pp_orders;
 
-/* A found order is taken when its step is shorter by more than 1 / this. */
+/* A difference is measurable when it is more than 1 / this of a step. */
 #define PP_MEASURABLE_GAIN 1000
 
 /* Which sequences share a microbatch: planner/pack/pack.h. */
@@ -77,85 +78,98 @@ const char *pp_packing_method_print(const pp_packing_method *method, char *buffe
 /* Settings of the framework that the search chooses, whatever values the request has for them. */
 typedef struct pp_free_settings {
     bool framework, shapes, communicators;
-    const pp_framework *const *frameworks; /* with framework: of these, NULL at the end; NULL: of
-                                              all but ideal */
+    const pp_framework *const *frameworks; /* with framework: one of these, ends with NULL;
+                                              NULL: any but ideal */
 } pp_free_settings;
 
 typedef struct pp_candidate pp_candidate; /* planner/candidate/candidate.h */
 
-/* What is asked. Pointers are borrowed. */
+/* A request. All pointers are borrowed. */
 typedef struct pp_plan_request {
     const pp_model *model;
     const pp_hardware *hardware;
-    pp_parallel parallel;      /* pp must be given; 0: tp and vpp are free, cp dp ep are 1 */
-    int64_t gpus;              /* pp x tp x cp x dp; those and ep are free where 0. 0: not given */
-    int64_t seq_length;        /* 0: the model's own maximum */
+    /* Degrees. pp must be given unless gpus is. Where 0: tp and vpp are free; cp, dp and ep are 1,
+     * or free with gpus. */
+    pp_parallel parallel;
+    int64_t gpus;              /* pp x tp x cp x dp; 0: not given */
+    int64_t seq_length;        /* tokens; 0: the model's maximum */
     int64_t micro_batch_size;  /* sequences; 0: free */
-    int64_t global_batch_size; /* sequences; 0: 8 x pp x dp, with gpus that
-                                  number, in whole micro-batches */
-    const int64_t *lengths;    /* [length_count], packed to seq_length; NULL: full sequences */
+    int64_t global_batch_size; /* sequences; 0: pp_default_batch_size */
+
+    /* Sequence lengths in tokens, instead of a global batch of full sequences. */
+    const int64_t *lengths; /* [length_count]; NULL: full sequences */
     size_t length_count;
-    const size_t *group_end; /* [group_count]: the lengths are microbatches as they are
-                                (pp_workload_group); NULL: they are packed */
+    const size_t *group_end; /* [group_count]: the lengths are grouped into microbatches that end
+                                here (pp_workload_group); NULL: they are packed to seq_length */
     size_t group_count;
-    const bool *packings; /* [PP_PACKING_COUNT]: searched for the lengths, and the best one taken:
-                             with first fit among them where it is measurably faster than the
-                             lengths as they are packed above. NULL: none */
+    const bool *packings; /* [PP_PACKING_COUNT]: packings to search. With first fit among them the
+                             best one is taken only where it is measurably faster than the lengths
+                             as they are packed above. NULL: none */
     const pp_packing_method *grouped; /* how the groups were made; NULL: by the file */
-    const pp_schedule *schedule;      /* NULL: every entry of the table, or those of `only` */
-    const pp_schedule *const *only;   /* NULL at the end: what the target runs; NULL: all */
-    bool no_split;                    /* nothing with I and W */
-    const char *target;               /* the rules of the runtime that is to run it; NULL: none */
+
+    /* Schedules and orders. */
+    const pp_schedule *schedule;    /* NULL: all of the table, or those of `only` */
+    const pp_schedule *const *only; /* ends with NULL; NULL: all */
+    bool no_split;                  /* excludes schedules that split the backward into I and W */
+    const char *target;             /* rules of the runtime that will run the plan; NULL: none */
     pp_orders orders;        /* ignored with `schedule` or `only`, which imply PP_ORDERS_NAMED */
-    bool one_order;          /* replicas may not have orders of their own */
-    bool recompute_alike;    /* stages may not differ in how many layers they recompute, */
-    bool recompute_uniform;  /* nor layers in what they keep, */
-    bool recompute_constant; /* nor microbatches in either */
-    uint32_t threads;        /* of the search for orders; the result does not depend on it */
-    uint32_t group_size;     /* 0: the schedule's own rule */
+    bool one_order;          /* all replicas must run the same order */
+    bool recompute_alike;    /* all stages must recompute equally many layers */
+    bool recompute_uniform;  /* all layers must keep the same */
+    bool recompute_constant; /* all microbatches must recompute the same */
+    uint32_t threads;        /* for the search for orders, whose result does not depend on them */
+    uint32_t group_size;     /* microbatches per group; 0: the schedule's own rule */
+
+    /* Software. */
     const pp_framework *framework; /* NULL: ideal */
-    pp_exchange_options exchange;  /* shapes, hosts, tensors */
+    pp_exchange_options exchange;
     pp_free_settings free;
-    bool shape_message_given;   /* otherwise the fixed part of the link's time */
-    pp_buffer_settings buffers; /* not with ideal */
+    bool shape_message_given;   /* otherwise a size message takes the latency of the link */
+    pp_buffer_settings buffers; /* ignored by framework ideal */
     pp_switch_request switches;
     pp_partition_kind partition;
-    const char *layout;          /* of PP_PARTITION_LAYOUT */
+    const char *layout;          /* with PP_PARTITION_LAYOUT */
     bool allow_empty_end_stages; /* a balanced partition may give embedding or head a stage of its
                                     own */
     bool no_step_sync;
-    const pp_rank_overrides *overrides; /* of single pipeline ranks; NULL: all are alike */
-    int64_t memory_limit_bytes;         /* 0: the hardware's, less pp_memory_reserve_bytes */
-    const pp_jitter_spec *jitter; /* the best candidates are ranked under it; NULL: by step_ns */
+
+    /* Limits, and how candidates are compared. */
+    const pp_rank_overrides *overrides; /* for single pipeline ranks; NULL: all are alike */
+    int64_t memory_limit_bytes;   /* per GPU; 0: the hardware's less pp_memory_reserve_bytes */
+    const pp_jitter_spec *jitter; /* ranks the best candidates; NULL: they are ranked by step_ns */
     bool rank_by_p95;             /* with jitter; otherwise by p50 */
-    bool why;                     /* the prediction says where the step goes */
-    bool no_advice;               /* when nothing fits: without the cheapest change that would */
+    double score_limit;           /* only step_ns x GPUs up to this are of use; 0: any */
+    bool why;                     /* the prediction has a breakdown of the step */
+    bool no_advice;               /* a failure names no change of the request that would fit */
     uint64_t seed;
-    uint64_t max_simulations;    /* 0: no limit; what is left of it goes to the search for orders:
-                                    an iteration of that counts as one */
-    bool (*stop)(void *context); /* NULL: never; asked before every bound, obeyed once there is
-                                    something to simulate, and before every simulation, obeyed once
-                                    a candidate has been found that fits */
-    double (*spent)(void *context); /* with stop: the part of the time that is gone; the search for
-                                       orders uses the rest. NULL: as without stop */
-    void (*found)(void *context, const pp_candidate *better); /* than those before it, for people
-                                       to watch: step_ns, least_step_ns and schedule are set; one
-                                       at a time. NULL: no callback */
-    void (*missed)(void *context,
-                   const pp_report *nearest); /* nothing fits: the simulation of the
-                        candidate that misses by least, for people. NULL: no callback */
-    void *context;                            /* of stop, spent, found and missed */
-    double score_limit;                       /* only step_ns x GPUs up to this is of use; 0: any */
-    const pp_notes *assumptions;              /* what the caller has assumed already; may be NULL */
+
+    /* Budget and callbacks; each callback may be NULL. */
+    uint64_t max_simulations; /* 0: no limit. The search for orders gets what is left, one
+                                 simulation per iteration */
+    /* Returns true when the time is up. Obeyed before a bound once there is something to simulate,
+     * and before a simulation once a candidate that fits has been found. */
+    bool (*stop)(void *context);
+    /* With stop: the part of the time that has passed. The search for orders uses the rest. */
+    double (*spent)(void *context);
+    /* Reports a candidate that is better than those before it, of which step_ns, least_step_ns and
+     * schedule are set. Calls do not overlap. */
+    void (*found)(void *context, const pp_candidate *better);
+    /* Where nothing fits: reports the simulation of the candidate that misses the limit by least.
+     */
+    void (*missed)(void *context, const pp_report *nearest);
+    void *context; /* passed to all four */
+
+    const pp_notes *assumptions; /* of the caller, copied to the plan; may be NULL */
 } pp_plan_request;
 
-/* What is kept free of the hardware's memory when no limit is given: 5 % for the CUDA context,
- * the allocator's fragmentation and what no model of ours counts. */
+/* The part of the hardware's memory that is left free when no limit is given: 5 %, for the CUDA
+ * context, fragmentation in the allocator and whatever the memory model does not count. */
 int64_t pp_memory_reserve_bytes(const pp_hardware *hardware);
 
-/* Sequences per step when not given: 8 x pp x dp, rounded up to whole micro-batches. */
+/* Sequences per step when they are not given: 8 x pp x dp, rounded up to whole micro-batches; with
+ * gpus one micro-batch per GPU. */
 int64_t pp_default_batch_size(const pp_plan_request *request);
-/* The stack's, changed where they are given; recompute is left alone. */
+/* The switches of the stack, changed where the request gives them. recompute stays the stack's. */
 pp_switches pp_switches_requested(const pp_switch_request *request, pp_switches stack);
 
 #endif

@@ -5,9 +5,11 @@
 
 #include "planner/candidate/search_state.h"
 
-/* How much of a stage is recomputed, as one number: its level. halves: a level is the attention
- * core of one layer more, then the rest of one layer more; otherwise a whole layer. */
+/* The level of a stage says how much of it is recomputed. Each level adds a whole layer; with
+ * halves each adds the attention core of one layer, until all have it, and then the rest of one
+ * layer. Returns the highest level of the stage. */
 int64_t pp_recompute_levels(bool halves, const pp_stage *stage);
+/* The layers that are recomputed at a level. */
 pp_recomputed pp_recompute_at(bool halves, const pp_stage *stage, int64_t level);
 
 /* Halves pay where the attention core gives back more memory per second than the rest of a layer.
@@ -20,29 +22,30 @@ PP_MUST_CHECK pp_status pp_recompute_halves(const pp_cost_context *context,
 typedef struct pp_refining {
     const pp_plan_problem *problem;
     const pp_workload *workload; /* of the setup */
-    const pp_setup *setup;       /* its stages say what is known to fit */
-    pp_candidate like;           /* its schedule makes the order, */
-    pp_order *const *order;      /* but where this is not NULL: [orders], one or one per replica */
+    const pp_setup *setup;       /* its stages recompute an amount that is known to fit */
+    pp_candidate like;           /* its schedule makes the order where `order` is NULL */
+    pp_order *const *order;      /* [orders]: one, or one per replica; or NULL */
     uint32_t orders;
     bool halves;
-    const int64_t *reserve_bytes; /* [ranks]: what is to be left free; NULL: nothing */
+    const int64_t *reserve_bytes; /* [ranks]: bytes to leave free; NULL: none */
 } pp_refining;
 
 /* True if microbatches may differ in a setup like this, by the rules of the request. */
 bool pp_recompute_may_differ(const pp_plan_request *request, const pp_setup *setup);
-/* A table with which the order fits, as far as instances know it; no microbatch recomputes more
- * than it is known to. table_out: NULL: there is none; the caller's to free. left_bytes: [ranks]:
- * what the fullest op then leaves in addition to the reserve; may be NULL.
- * Fails: as pp_cost_model_tables, pp_candidate_order, pp_order_problem_from_costs. */
+/* Makes a table with which the order fits, as far as the problem of ordering knows memory; no
+ * microbatch recomputes more than the setup's stages do. table_out: the caller's to free; NULL
+ * where there is none. left_bytes: [ranks]: what the fullest op then leaves in addition to the
+ * reserve; may be NULL. Fails: as pp_cost_model_tables, pp_candidate_order,
+ * pp_order_problem_from_costs. */
 PP_MUST_CHECK pp_status pp_recompute_refine(const pp_refining *refining,
                                             pp_recompute_table **table_out, int64_t *left_bytes,
                                             pp_err *err);
-/* Adds a setup like that one, but with this table, which it takes over; also on failure.
+/* Adds a setup like `like` with this table, which it takes over, also on failure.
  * Fails: as pp_search_add_setup. */
 PP_MUST_CHECK pp_status pp_recompute_add_setup(pp_search *search, const pp_setup *like,
                                                pp_recompute_table **table, pp_err *err);
-/* A planned candidate that recomputes by stage: a table that suits its orders is taken where this
- * is measurably faster. Fails: NOMEM. */
+/* Gives a planned candidate that recomputes by stage a table that suits its orders, where this is
+ * measurably faster. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_recompute_refine_planned(pp_search *search, size_t index, pp_err *err);
 
 #endif

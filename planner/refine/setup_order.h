@@ -6,16 +6,16 @@
 #include "planner/order/problem_bound.h"
 #include "planner/refine/free_order_setups.h"
 
-/* What may be spent on one setup: iterations, or from one part of the time to another. */
+/* The budget of one setup: iterations, or the time between two parts of the whole, from 0 to 1. */
 typedef struct pp_budget_share {
     const pp_plan_request *request;
-    int64_t iterations; /* 0: time */
+    int64_t iterations; /* 0: time limits it, or nothing */
     double from, to;
     const pp_candidate *like; /* a better order is reported as a candidate like this; NULL: not */
     pp_ns end_ns;             /* of its step, behind the makespan */
 } pp_budget_share;
 
-/* One replica's part of a planned step. */
+/* The order of one replica. */
 typedef struct pp_replica_order {
     pp_order *order;
     int64_t makespan; /* INT64_MAX: no order yet */
@@ -28,31 +28,31 @@ typedef struct pp_ordering {
     pp_setup_candidate at;
     bool split;
     pp_cost_set set;
-    pp_order *seed;          /* NULL: none */
+    pp_order *seed;          /* the named order to begin with; NULL: none */
     pp_replica_order *share; /* [set.count] */
     int64_t named;           /* makespan of the seed in the slowest replica; 0: none */
-    pp_order_bounds limits;  /* of the replica looked at last */
-    int64_t makespan;        /* of that */
-    pp_ns end_ns;            /* of the step, behind the makespan, about */
-    bool exhausted;          /* all its orders were looked at */
-    bool done;               /* searched, or of no use */
-    double least;            /* score of any order */
-    double score;            /* of its orders, under framework ideal, about */
-    double floor;            /* of an order that meets the bound, about */
+    pp_order_bounds limits;  /* bounds of the replica that was searched last, */
+    int64_t makespan;        /* and its makespan */
+    pp_ns end_ns;            /* estimated time from the makespan to the end of the step */
+    bool exhausted;          /* all orders of that replica were examined */
+    bool done;               /* searched, or not worth it */
+    double least;            /* lower bound of the score of any order */
+    double score;            /* estimated score of its orders, under framework ideal */
+    double floor;            /* estimated score of an order that meets the bound */
 } pp_ordering;
 
-/* Setups move in memory when more come. */
+/* Looked up each time, since setups move in memory when the pool grows. */
 static inline const pp_setup *pp_ordering_setup(const pp_ordering *o)
 {
     return &o->search->pool.setup[o->at.setup];
 }
 
-/* Its costs, and orders to begin with. Nothing is left to do where instances do not go so far, or
- * nothing fits. */
+/* Makes its costs and the orders to begin with. Sets done where the step is too large for a problem
+ * of ordering, or nothing fits. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_ordering_open(pp_ordering *o, pp_search *search,
                                          const pp_setup_candidate *at, pp_err *err);
-/* The step is that of the slowest replica, so that one is searched until it is done, and the rest
- * keep the orders they have. */
+/* Searches the slowest replica, since its step is the step, until the slowest one has been
+ * searched; the others keep their orders. Fails: as pp_order_search. */
 PP_MUST_CHECK pp_status pp_ordering_search(pp_ordering *o, const pp_budget_share *budget_share,
                                            pp_err *err);
 void pp_ordering_free(pp_ordering *o);

@@ -4,17 +4,18 @@
 
 #include "planner/candidate/request.h"
 
-/* From one part of the time of `request` to another. */
+/* The time of `request` between two parts of it, each from 0 to 1. */
 typedef struct pp_budget_slice {
     const pp_plan_request *request;
     double from, to;
 } pp_budget_slice;
 
-/* Gives `part`, a copy of the request that must not outlive the slice, the time between these parts
- * of it, where that is limited. */
+/* Gives `part`, a copy of the request, the time between these parts, where the request limits its
+ * time. The slice must outlive `part`. */
 void pp_budget_slice_cut(pp_budget_slice *slice, const pp_plan_request *request, double from,
                          double to, pp_plan_request *part);
-/* The same, with an equal one of `parts` parts of what is left of it. False: nothing is left. */
+/* The same with one of `parts` equal parts of the time that is left. Returns false where none is
+ * left. */
 bool pp_budget_slice_take(pp_budget_slice *slice, const pp_plan_request *request, size_t parts,
                           pp_plan_request *part);
 

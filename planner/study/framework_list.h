@@ -4,7 +4,7 @@
 
 #include "planner/search/result.h"
 
-/* Alternatives that are searched. */
+/* At most so many alternatives are searched in full. */
 enum { PP_FRAMEWORK_SETTINGS_SEARCHED = 3 };
 
 /* One framework, one protocol, one layout of communicators. */
@@ -14,9 +14,9 @@ typedef struct pp_framework_setting {
     pp_communicators communicators;
     double rated; /* score of the best pipeline it was rated by; HUGE_VAL: none runs and fits */
     double least; /* bound of the setups it was rated by; HUGE_VAL: there are none */
-    double score; /* of what the search found; HUGE_VAL: nothing, or it was not searched */
-    pp_candidate best; /* what has the score, or else the rating */
-    bool seen;         /* all that could rate it was looked at */
+    double score; /* of the best plan; HUGE_VAL: not searched, or nothing was found */
+    pp_candidate best; /* the candidate that has the score, or else the rating */
+    bool seen;         /* it was rated by all schedules of the request */
     bool searched;
 } pp_framework_setting;
 
@@ -28,9 +28,9 @@ typedef struct pp_framework_choice {
     pp_search_result *choice[PP_FRAMEWORK_SETTINGS_SEARCHED]; /* [choices] */
     pp_framework_setting *of[PP_FRAMEWORK_SETTINGS_SEARCHED];
     size_t choices, searches;
-    size_t simulated; /* before the whole searches; */
-    size_t searched_simulations;
-    uint64_t granted; /* of the budget, to these */
+    size_t simulated;            /* before the whole searches */
+    size_t searched_simulations; /* in them */
+    uint64_t granted;            /* simulations of the budget that they were given */
     bool stopped;
     bool alike; /* all microbatches have one size */
 } pp_framework_choice;
@@ -41,7 +41,7 @@ PP_MUST_CHECK pp_status pp_framework_choice_list(pp_framework_choice *settings, 
 PP_MUST_CHECK pp_status pp_framework_choice_describe(const pp_framework_choice *settings,
                                                      const pp_framework_setting *taken,
                                                      pp_search_result *choice, pp_err *err);
-/* Is the score no more than 0.1 % above the least? */
+/* True if the score is at most 0.1 % above the least. */
 bool pp_is_tie(double score, double least);
 
 #endif
