@@ -1,6 +1,6 @@
-/* Runs probes one after the other. The budget of time is divided by their shares, and what one of
- * them leaves over goes to those behind it. A probe that cannot run here is noted and passed over;
- * what was measured before a failure or an interrupt is kept, so that a later call goes on. */
+/* Runs probes one after the other. The time budget is divided by their shares, and time that a
+ * probe does not use goes to the later ones. A probe that cannot run here is listed as skipped.
+ * Samples measured before a failure or an interrupt are kept, so that a later call resumes. */
 #include "calib/probe/calibrate.h"
 
 #include "runtime/core/clock.h"
@@ -43,7 +43,7 @@ static pp_status check_options(const pp_calibrate_options *options, pp_err *err)
     return status;
 }
 
-/* What was left out before is tried again. */
+/* Measures the points of a probe. Points that an earlier run left out are tried again. */
 static pp_status run_subject(const char *name, const pp_protocol *protocol,
                              const pp_subject *subject, pp_samples *samples,
                              pp_calibration *calibration, pp_err *err)
@@ -99,7 +99,7 @@ static pp_status run_probe(const pp_probe *probe, const pp_calibrate_options *op
     return status;
 }
 
-/* Time that a probe leaves over goes to those behind it. */
+/* Gives each probe its share of the time that is left. */
 static pp_status run_probes(const pp_calibrate_options *options, pp_samples *samples,
                             pp_calibration *calibration, pp_err *err)
 {
@@ -142,6 +142,6 @@ pp_status pp_calibrate_probes(const pp_calibrate_options *options, pp_samples *s
         snprintf(samples->device, sizeof samples->device, "%s", calibration.environment.cpu);
     status = run_probes(options, samples, &calibration, err);
     *calibration_out = calibration;
-    calibration = (pp_calibration){ 0 }; /* the caller's now */
+    calibration = (pp_calibration){ 0 }; /* owned by the caller now */
     return status;
 }

@@ -1,4 +1,4 @@
-/* Copies within memory: what the runtime does with a tensor that it hands over. */
+/* Probe of copies within memory, which is how the runtime hands a tensor over between threads. */
 #include "calib/probe/probe.h"
 #include "sim/base/alloc.h"
 

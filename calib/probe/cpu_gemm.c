@@ -1,5 +1,5 @@
-/* The products of a layer of compute cpu: forward, gradient of the input, gradient of the weight,
- * each for the four weights. */
+/* Probe of the matrix products of a layer of compute cpu: forward, gradient of the input and
+ * gradient of the weight, each for the four weights. */
 #include "calib/measure/gemm_series.h"
 #include "calib/measure/products.h"
 #include "calib/probe/probe.h"

@@ -1,5 +1,6 @@
-/* F, I, W and B of one stage of compute cpu, over tokens and mixes of sequence lengths: a stage in
- * the middle of the pipeline, the first one and the last one. */
+/* Probe of F, I, W and B of a stage of compute cpu, over tokens and mixes of sequence lengths, for
+ * a stage in the middle of the pipeline, the first one and the last one. All other processors
+ * compute meanwhile, as they do in a step. */
 #include "calib/measure/ops.h"
 #include "calib/probe/probe.h"
 #include "calib/samples/environment.h"
@@ -12,8 +13,8 @@
 
 enum { MIXES_MAX = 24, POINTS_MAX = PP_OPS_STAGES * MIXES_MAX, NEIGHBOURS_MAX = 63 };
 
-/* Computes beside the thread that is measured: in a step, too, all processors do, and they share
- * caches, memory and clocks. */
+/* A thread that computes while another one is measured. In a step all processors compute, and they
+ * share caches, memory bandwidth and clocks. */
 typedef struct neighbour {
     pp_ops *ops;
     size_t mix;
@@ -46,7 +47,8 @@ static void *keep_busy(void *argument)
     return NULL;
 }
 
-/* Where memory or threads are out it is quieter than it will be. */
+/* Starts a neighbour on each other processor. Where memory or threads run out there are fewer of
+ * them, and the measured times are too short. */
 static void start_load(const pp_probe_options *options, stage *s)
 {
     pp_environment machine;
@@ -88,7 +90,7 @@ static pp_status ops_prepare(void *context, size_t point, pp_err *err)
     return pp_ops_begin(s->ops[s->stage_of[point]], s->mix_of[point], err);
 }
 
-/* Each backward follows a forward, as in a step. */
+/* Runs a forward before each backward, as a step does. */
 static pp_status ops_run(void *context, size_t point, uint32_t runs, pp_timing *timing, pp_err *err)
 {
     static const pp_op_kind kinds[] = { PP_OP_F, PP_OP_I, PP_OP_W, PP_OP_F, PP_OP_B };
@@ -114,7 +116,7 @@ static void add_point(stage *s, uint32_t which, size_t mix)
     pp_mix_variables(&s->mix[mix], s->point[at].at);
 }
 
-/* ends: measured at the first and the last stage too. */
+/* Adds points of the middle stage and, with `ends`, of the first and the last one. */
 static void add(stage *s, pp_mix mix, bool ends)
 {
     const size_t at = s->mixes++;

@@ -1,4 +1,5 @@
-/* Attention on a GPU by the kernels of compute cuda. What frameworks run is faster: gpu_cudnn.c. */
+/* Probe of attention on a GPU with the kernels of compute cuda. Frameworks run the faster ones of
+ * cuDNN, which gpu_cudnn.c measures. */
 #include "calib/measure/gpu_attention.h"
 #include "calib/probe/probe.h"
 

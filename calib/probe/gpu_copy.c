@@ -1,4 +1,5 @@
-/* Copies of a GPU: within its memory, from and to pinned memory of the host, to another GPU. */
+/* Probe of copies by a GPU: within its memory, from and to pinned memory of the host, and to
+ * another GPU. */
 #include "calib/measure/gpu_probe.h"
 #include "calib/probe/probe.h"
 

@@ -1,4 +1,5 @@
-/* Attention on a GPU by cuDNN, which frameworks run: what plans ask a profile for. */
+/* Probe of attention on a GPU with cuDNN, which frameworks run and the cost model therefore
+ * prefers. */
 #include "calib/measure/gpu_attention.h"
 #include "calib/probe/probe.h"
 

@@ -1,13 +1,13 @@
-/* The products of a layer on a GPU: forward, gradient of the input, gradient of the weight, each
- * for the four weights. Weights lie as PyTorch has them, columns x rows; gradients of weights are
- * added up in float. */
+/* Probe of the matrix products of a layer on a GPU: forward, gradient of the input and gradient of
+ * the weight, each for the four weights. Weights are stored as in PyTorch, outputs x inputs;
+ * gradients of weights are accumulated in float. */
 #include "calib/measure/gemm_series.h"
 #include "calib/measure/gpu_probe.h"
 #include "calib/probe/probe.h"
 
 enum { FWD, DGRAD, WGRAD, PASSES, WEIGHTS = 4 };
 
-/* x is tokens x rows, y tokens x columns; the place as calib/probe/cpu_gemm.c has it. */
+/* The input is tokens x rows, the output tokens x columns; variables are as in cpu_gemm.c. */
 static void add(pp_gpu_probe *p, int pass, uint32_t weight, int64_t tokens, bool cold)
 {
     const pp_gpu_shapes *s = &p->settings;

@@ -1,6 +1,6 @@
-/* What a product loses to transfers on the same GPU: without the multiprocessors that they occupy,
- * beside copies in the GPU's memory, and beside messages of the GPU to itself, which are such
- * copies on some of its multiprocessors: without a link. */
+/* Probe of the slow-down of a matrix product by transfers on the same GPU: on fewer
+ * multiprocessors, beside copies in the GPU's memory, and beside messages of the GPU to itself. The
+ * latter occupy multiprocessors and memory as transfers do, but use no link. */
 #include "calib/import/nccl/nccl_version.h"
 #include "calib/measure/gpu_probe.h"
 #include "calib/probe/probe.h"
@@ -11,7 +11,7 @@
 
 enum { ALONE, FEWER, BESIDE_COPY, BESIDE_SELF, SERIES };
 
-/* A product of so many tokens. */
+/* Returns the first product of an MLP for so many tokens. */
 static pp_gpu_probe_point product_of(const pp_gpu_probe *p, int64_t tokens)
 {
     const pp_gpu_shapes *s = &p->settings;
@@ -24,7 +24,7 @@ static pp_gpu_probe_point product_of(const pp_gpu_probe *p, int64_t tokens)
                                            .k = s->hidden } };
 }
 
-/* channels: multiprocessors that are taken; 0: none, or not known. */
+/* Adds a point; `channels` is the number of multiprocessors taken from it, or 0. */
 static void add(pp_gpu_probe *p, uint32_t series, const pp_gpu_probe_point *of, int32_t channels)
 {
     pp_point *point = pp_gpu_probe_add(p, series, of);
@@ -54,7 +54,7 @@ static void add_all(pp_gpu_probe *p, pp_probe_scale scale, int64_t tokens)
         of = product_of(p, tokens);
         of.work.multiprocessors = all - taken[i];
         add(p, FEWER, &of, taken[i]);
-        if (taken[i] & (taken[i] - 1)) /* NCCL's channels are a power of two */
+        if (taken[i] & (taken[i] - 1)) /* NCCL uses powers of two */
             continue;
         of = product_of(p, tokens);
         of.has_beside = true;

@@ -1,4 +1,4 @@
-/* The smallest kernel: what a launch takes of the GPU, and of the host. */
+/* Probe of launches: the time of the smallest kernel on the GPU and of its launch on the host. */
 #include "calib/measure/gpu_probe.h"
 #include "calib/probe/probe.h"
 

@@ -1,5 +1,5 @@
-/* The same product by a GPU that was idle and by one that has computed for long: clocks fall as
- * power and temperature rise. */
+/* Probe of throttling: the same product on a GPU that was idle and on one that has computed for
+ * long, since clocks fall as power and temperature rise. */
 #include "calib/measure/gpu_probe.h"
 #include "calib/probe/probe.h"
 

@@ -1,5 +1,5 @@
-/* What a GPU does beside products and attention, by the kernels of compute cuda: its memory is the
- * limit. */
+/* Probe of the kernels of compute cuda besides products and attention, which memory bandwidth
+ * limits. */
 #include "calib/measure/gpu_probe.h"
 #include "calib/probe/probe.h"
 
@@ -9,8 +9,8 @@ enum { BYTES_OF_16 = 2 };
 static const struct {
     pp_gpu_work_kind kind;
     pp_variable variable;
-    int64_t tensors; /* BYTES: of rows x width, read and written */
-    bool mlp;        /* as wide as the MLP */
+    int64_t tensors; /* of rows x width that are read or written, for BYTES */
+    bool mlp;        /* the width is that of the MLP */
 } works[] = {
     { PP_GPU_NORM_FORWARD, PP_VARIABLE_BYTES, 2, false },
     { PP_GPU_NORM_BACKWARD, PP_VARIABLE_BYTES, 4, false },

@@ -1,4 +1,4 @@
-/* What the runtime itself takes for an instruction: a step of ops that do nothing. */
+/* Probe of the overhead of the runtime per instruction: the time of a step whose ops do nothing. */
 #include "calib/probe/probe.h"
 #include "runtime/core/run.h"
 #include "runtime/transport/registry.h"

@@ -1,5 +1,7 @@
-/* What compute and transfers do to each other: one thread does the one without a pause while the
- * other thread is measured. Transfers are both ends in one thread, so that two processors do. */
+/* Probe of the slow-down of compute and transfers by each other: one thread is measured while a
+ * second thread does the other activity without a pause. One thread plays both ends of a transfer,
+ * so two processors are enough. A timing is voided if the second thread had a processor for less
+ * than 90 % of the time. */
 #include "calib/measure/ops.h"
 #include "calib/measure/ping.h"
 #include "calib/probe/probe.h"
@@ -17,9 +19,9 @@
 
 enum { POINTS_MAX = 16, BESIDE_BYTES = 1 << 20, BESIDE_MIX = 0 };
 
-#define BUSY 0.9 /* of the time the other thread must have had a processor */
+#define BUSY 0.9 /* least share of the time for which the other thread must have a processor */
 
-/* What is measured, and beside what. */
+/* The series: what is measured beside what. */
 enum {
     COMPUTE_ALONE,
     COMPUTE_BESIDE_COPY,
@@ -44,16 +46,16 @@ typedef struct pair {
     pp_mix mix[2];
     pp_ops *ops, *other_ops;
     pp_ping *ping, *other_ping;
-    char *from, *to; /* of the other's copies */
+    char *from, *to; /* buffers of the other thread's copies */
     bool started;
     pthread_t other;
     clockid_t other_clock;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects the five members below */
     pthread_cond_t changed;
     activity wanted, doing;
     pp_status other_status;
     pp_err other_err;
-    atomic_int now; /* wanted, to look at between two turns */
+    atomic_int now; /* a copy of `wanted` that is read without the lock */
 } pair;
 
 static pp_status turn(pair *p, activity what, pp_err *err)
@@ -63,7 +65,7 @@ static pp_status turn(pair *p, activity what, pp_err *err)
     if (what == LINK)
         return pp_ping_alone(p->other_ping, BESIDE_BYTES, 1, NULL, err);
     memcpy(p->to, p->from, BESIDE_BYTES);
-    __asm__ volatile("" : : "r"(p->to) : "memory"); /* all copies are wanted */
+    __asm__ volatile("" : : "r"(p->to) : "memory"); /* keeps the compiler from removing copies */
     return PP_OK;
 }
 
@@ -94,7 +96,7 @@ static void *accompany(void *argument)
     return NULL;
 }
 
-/* Until the other thread does it. */
+/* Makes the other thread do `what`, and waits until it does. */
 static pp_status demand(pair *p, activity what, pp_err *err)
 {
     pthread_mutex_lock(&p->lock);
@@ -151,7 +153,7 @@ static void pair_release(void *context, size_t point)
 {
     pp_err ignored = { 0 };
     (void)point;
-    (void)!demand(context, REST, &ignored); /* the next prepare tells of it */
+    (void)!demand(context, REST, &ignored); /* the next prepare reports a failure */
 }
 
 static int64_t other_ns(const pair *p)
@@ -181,7 +183,7 @@ static pp_status pair_run(void *context, size_t point, uint32_t runs, pp_timing 
     }
     double took_ns = (double)(pp_clock_now_ns() - began_ns);
     if (!alone && (double)(other_ns(p) - other_began_ns) < BUSY * took_ns)
-        timing->lap[0].preemptions++; /* of the other */
+        timing->lap[0].preemptions++; /* the other thread was preempted */
     return status;
 }
 

@@ -1,5 +1,5 @@
-/* Messages between two processes that mpirun started. It comes first, as the second process must
- * not disturb what the first one measures later. */
+/* Probe of messages between two processes that mpirun started. It runs first, because the second
+ * process, which ends after it, would disturb the later measurements. */
 #include "calib/measure/link_probe.h"
 #include "calib/probe/probe.h"
 #include "runtime/transport/registry.h"
@@ -12,7 +12,8 @@ static bool under_mpirun(void)
     return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMI_SIZE") || getenv("PMIX_RANK");
 }
 
-/* More processes would measure side by side, so that this is an error and no reason to skip. */
+/* Another number of processes is an error, not a reason to skip the probe: several processes would
+ * run the other probes at the same time. */
 static pp_status meet(const pp_transport *transport, size_t bytes_max, pp_ping **ping_out,
                       pp_err *err)
 {

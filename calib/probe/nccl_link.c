@@ -1,5 +1,6 @@
-/* Traffic between GPUs, by the clocks of the GPUs: docs/calibration-probes.md. Its processes, where
- * torchrun, mpirun or srun started several, measure together. */
+/* Probe of traffic between GPUs with NCCL, timed by the clocks of the GPUs
+ * (docs/calibration-probes.md). Processes that torchrun, mpirun or srun started together measure
+ * together. */
 #include "calib/import/nccl/nccl_version.h"
 #include "calib/probe/probe.h"
 #include "runtime/gpu/gpu_link.h"
@@ -23,7 +24,7 @@ typedef struct linking {
     const pp_gpu_link_facts *facts;
 } linking;
 
-/* Points of a series, most telling first. */
+/* Message sizes of a series; short scales take the first few, which already span the range. */
 typedef struct sizes {
     const uint64_t *bytes;
     size_t count[3]; /* by pp_probe_scale */
@@ -65,7 +66,7 @@ static pp_status link_run(void *context, size_t point, uint32_t runs, pp_timing 
     return status;
 }
 
-/* Machines that take part. */
+/* Returns the number of machines that take part. */
 static int32_t nodes_of(const linking *l, const pp_traffic *t)
 {
     uint32_t last = 0;
@@ -76,7 +77,7 @@ static int32_t nodes_of(const linking *l, const pp_traffic *t)
     return (int32_t)last + 1;
 }
 
-/* A series and its points; no more than fit. */
+/* Adds a series and its points, unless the arrays are full. */
 static void add(linking *l, pp_probe_scale scale, const char *name, const sizes *over,
                 pp_traffic traffic)
 {
@@ -98,7 +99,7 @@ static void add(linking *l, pp_probe_scale scale, const char *name, const sizes 
     l->subject.series_count++;
 }
 
-/* A rank of another machine, where there is one: the slower link. */
+/* Returns a rank on another machine, whose link is the slower one, or 1 if there is none. */
 static uint32_t partner_of_first(const linking *l)
 {
     for (uint32_t r = 1; r < l->facts->ranks; r++)
@@ -119,7 +120,7 @@ static void add_pairs(linking *l, pp_probe_scale scale)
     }
 }
 
-/* One communicator of two ranks for each setting of its channels. */
+/* Adds series with one communicator of two ranks for each setting of its channels. */
 static void add_channels(linking *l, pp_probe_scale scale, const pp_traffic *to)
 {
     static const uint32_t most[] = { 1, 2, 4, 8, 16 };
@@ -170,7 +171,7 @@ static void add_links(linking *l, pp_probe_scale scale)
     add_pairs(l, scale);
 }
 
-/* A GPU alone shows what a message takes that has no way to go. */
+/* With a single GPU, messages to itself show the overhead of NCCL without a link. */
 static void add_self(linking *l, pp_probe_scale scale)
 {
     add(l, scale, "send_recv self", &curve, (pp_traffic){ 0 });

@@ -1,4 +1,4 @@
-/* Messages between two threads of this process. */
+/* Probe of messages between two threads of this process. */
 #include "calib/measure/link_probe.h"
 #include "calib/probe/probe.h"
 #include "calib/samples/environment.h"

@@ -1,27 +1,26 @@
-/* How much compute and transfers slow each other down, from samples to the engine. */
+/* How much compute and transfers slow each other down, as measured, for the simulation. */
 #ifndef PPSIM_CALIB_PROFILE_INTERFERENCE_H
 #define PPSIM_CALIB_PROFILE_INTERFERENCE_H
 
 #include "calib/samples/samples.h"
 #include "sim/job/sharing.h"
 
-/* What compute and transfers do to each other (probe interference): the factors of
- * --overlap-slowdown, medians over points and passes, at least 1; NaN: not measured. */
+/* Results of the probe `interference`: how many times as long something takes beside something
+ * else, at least 1; NaN: not measured. */
 typedef struct pp_interference {
-    double compute, comm;
-    double compute_beside_copy; /* beside a plain copy in memory */
+    double compute, comm;       /* compute beside transfers, and transfers beside compute */
+    double compute_beside_copy; /* compute beside a plain copy in memory */
 } pp_interference;
 
-/* Is it a class of probe interference, of which only the ratios count? */
+/* Returns true for classes that are measured for these ratios only. */
 bool pp_interference_class(const char *class_name);
 
-/* Fails: NOMEM. */
+/* Computes the ratios; those without measurements are NaN. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_interference_of(const pp_samples *samples,
                                            pp_interference *interference_out, pp_err *err);
 
-/* Sets the factors of `sharing` that are measured and that it does not have yet, as
- * --overlap-slowdown would; a measured 1 leaves 0, at most PP_SLOWDOWN_MAX. Nothing else changes.
- * Returns whether a factor was set. */
+/* Sets those slow-downs of `sharing` that were measured and are not set yet, to PP_SLOWDOWN_MAX at
+ * most; a measured 1 leaves 0, which means none. Returns true if it set one. */
 bool pp_interference_share(const pp_interference *interference, pp_sharing *sharing);
 
 #endif

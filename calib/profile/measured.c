@@ -1,3 +1,6 @@
+/* Answers the cost model from a profile: chooses the entry that a question is about by its class,
+ * predicts the time with the form fitted to it, and records what was asked, so that a plan can say
+ * which answers were extrapolated. Every look-up is linear in the number of entries. */
 #include "calib/profile/measured.h"
 
 #include "sim/base/alloc.h"
@@ -13,11 +16,6 @@
 #define PROBE "probe cpu-ops"
 
 static const char *const stage_classes[] = { "stage_f", "stage_i", "stage_w", "stage_b" };
-
-static bool spans_nodes(const pp_profile *profile, const pp_profile_entry *entry)
-{
-    return entry->series_count && profile->samples.series[entry->series[0]].nodes > 1;
-}
 
 static bool belongs(const pp_measured_profile *m, const pp_profile_entry *entry)
 {
@@ -35,7 +33,7 @@ static size_t find(const pp_measured_profile *m, const char *class_name, bool sp
     for (size_t i = 0; i < m->profile->count; i++) {
         const pp_profile_entry *entry = &m->profile->entry[i];
         if (answers(m, entry) && strcmp(entry->class_name, class_name) == 0 &&
-            (!entry->link || spans_nodes(m->profile, entry) == spans))
+            (!entry->link || entry->spans == spans))
             return i;
     }
     return PP_ENTRY_NONE;
@@ -56,7 +54,8 @@ static bool inside(const pp_fit *fit, pp_variable variable, double value)
            value <= fit->at_high[variable] * (1 + slack);
 }
 
-/* A product of other weights is another kernel; only the tokens may leave what was measured. */
+/* The entry must have been measured with these weights, since a product of other shapes is another
+ * kernel. Only the number of tokens may be outside the measured range. */
 static size_t find_gemm(const pp_measured_profile *m, const pp_measured_at *at)
 {
     static const char *const kinds[][2] = { { "gemm_fwd", "linear_fwd" },
@@ -76,7 +75,7 @@ static size_t find_gemm(const pp_measured_profile *m, const pp_measured_at *at)
     return PP_ENTRY_NONE;
 }
 
-/* Threads of one process, or processes, take the place of NCCL on a machine without it. */
+/* Without measurements of NCCL, those between threads or processes take their place. */
 static size_t find_message(const pp_measured_profile *m, bool other_node)
 {
     static const char *const names[] = { "send_recv", "sendrecv", "thread_link", "mpi_link" };
@@ -86,8 +85,8 @@ static size_t find_message(const pp_measured_profile *m, bool other_node)
     return entry;
 }
 
-/* What frameworks run before the slower kernels of compute cuda, and of one source in both
- * directions where there is one. */
+/* Prefers the kernels that frameworks run (cuDNN) to the slower ones of compute cuda, and a source
+ * that has both directions to one that has a single one. */
 static void find_attention(pp_measured_profile *m)
 {
     static const char *const sources[][2] = { { "attn_fwd", "attn_bwd" },
@@ -208,8 +207,9 @@ static bool ask_entry(pp_measured_profile *m, size_t index, const pp_measured_at
     return true;
 }
 
-/* An end adds to a forward; where it takes away more than the samples leave open, its stage had
- * fewer layers. */
+/* The end of a pipeline adds work to a forward. Where the stage at an end is nevertheless faster
+ * than one in the middle, by more than the uncertainty, it must have been measured with fewer
+ * layers. */
 static void note_unequal(const pp_measured_profile *m, const pp_fit_value *middle,
                          const pp_fit_value *end, pp_entry_use *use)
 {
@@ -221,7 +221,8 @@ static void note_unequal(const pp_measured_profile *m, const pp_fit_value *middl
     use->middle_s = middle->seconds;
 }
 
-/* What a stage at the end of the pipeline takes more than one in the middle is its end's. */
+/* The time of an end (embedding, head) is that of the stage at the end minus that of a stage in the
+ * middle. */
 static bool ask_stage(pp_measured_profile *m, const pp_measured_at *at, double *seconds_out)
 {
     const int of = (int)at->kind % 4;
@@ -257,7 +258,7 @@ static bool ask(void *context, const pp_measured_at *at, double *seconds_out)
     return asked;
 }
 
-/* "stage_f 3" is 3; -1: no number. */
+/* Returns 3 for the class "stage_f 3", or -1 if the class has no number. */
 static int64_t stage_number(const char *class_name, const char *kind)
 {
     int64_t number = -1;
@@ -268,7 +269,7 @@ static int64_t stage_number(const char *class_name, const char *kind)
     return number;
 }
 
-/* The stage of this number, fitted or not; PP_ENTRY_NONE: it was not measured. */
+/* Returns the entry of the stage with this number, fitted or not, or PP_ENTRY_NONE. */
 static size_t find_numbered(const pp_measured_profile *m, size_t kind, int64_t number)
 {
     for (size_t i = 0; i < m->profile->count; i++) {
@@ -285,8 +286,9 @@ static size_t find_fitted(const pp_measured_profile *m, size_t kind, int64_t num
     return entry != PP_ENTRY_NONE && m->profile->entry[entry].fitted ? entry : PP_ENTRY_NONE;
 }
 
-/* Of two numbered stages the first stands for layers, since an embedding is less work than a head;
- * what it does beside them is counted with them then. */
+/* Finds the entries of the first, a middle and the last stage, by name or else by number. Of two
+ * numbered stages the first one also serves as the middle one, since an embedding is less work than
+ * a head; its embedding is then attributed to the layers. */
 static void find_stages(pp_measured_profile *m)
 {
     const bool numbered = find(m, stage_classes[0], false) == PP_ENTRY_NONE;
@@ -321,7 +323,8 @@ size_t pp_entry_family(const pp_profile *profile, size_t entry)
     return first;
 }
 
-/* Of the series that the probe of compute cpu has made; NULL: there is none. */
+/* Returns the settings, from "layers=" on, in the source of the series that the probe of compute
+ * cpu made, or NULL if there is none. */
 static const char *probe_source(const pp_profile *profile)
 {
     for (size_t i = 0; i < profile->samples.count; i++) {
@@ -437,7 +440,6 @@ bool pp_measured_splits(const pp_measured_profile *measured)
 const char *pp_entry_name(const pp_profile *profile, size_t entry, char *buffer, size_t size)
 {
     const pp_profile_entry *e = &profile->entry[entry];
-    snprintf(buffer, size, "%s%s", e->class_name,
-             e->link && spans_nodes(profile, e) ? " between nodes" : "");
+    snprintf(buffer, size, "%s%s", e->class_name, e->spans ? " between nodes" : "");
     return buffer;
 }

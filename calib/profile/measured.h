@@ -1,4 +1,4 @@
-/* A profile that answers the cost model (sim/job/measured.h), and what was asked of it. */
+/* A profile that answers the questions of the cost model (sim/job/measured.h) and records them. */
 #ifndef PPSIM_CALIB_PROFILE_MEASURED_H
 #define PPSIM_CALIB_PROFILE_MEASURED_H
 
@@ -8,75 +8,79 @@
 
 #define PP_ENTRY_NONE SIZE_MAX
 
-/* Notes that are warnings too. */
+/* Keys of the notes that are also printed as warnings. */
 #define PP_NOTE_OUTSIDE "outside what was measured"
 #define PP_NOTE_REFUSED "measured, but gives no answer"
 #define PP_NOTE_UNEQUAL "stages of unequal layers"
 
 typedef enum pp_profile_part {
     PP_PROFILE_ALL,
-    PP_PROFILE_KERNELS, /* all that is no link */
+    PP_PROFILE_KERNELS, /* everything except links */
     PP_PROFILE_LINKS,
 } pp_profile_part;
 
-/* Which stage an entry was measured of. */
+/* The position in the pipeline of the stage that was measured. */
 enum { PP_STAGE_FIRST, PP_STAGE_MIDDLE, PP_STAGE_LAST };
 
-/* What was asked of one entry of the profile. */
+/* What the cost model asked of one entry of the profile. */
 typedef struct pp_entry_use {
-    uint64_t asked;
-    uint64_t outside;       /* how often a variable had left its domain */
-    char variable[16];      /* which: of the farthest time */
-    double at, low, high;   /* of it: asked for, and measured from where to where */
-    double end_s, middle_s; /* of an end whose forward is at least half a layer shorter than that of
-                               a stage in the middle: both, where they differ most */
+    uint64_t asked;         /* number of answers */
+    uint64_t outside;       /* number of answers for which a variable was outside its domain */
+    char variable[16];      /* the variable that was farthest outside */
+    double at, low, high;   /* its value, and the range in which it was measured */
+    double end_s, middle_s; /* forward times of this end and of a middle stage, where the end is
+                               faster by at least half a layer and they differ most; else 0 */
     char refusal[160];      /* why it could not answer; "": it could */
 } pp_entry_use;
 
-/* How many times as far as the nearer end of what was measured. */
+/* Returns the ratio, above 1, by which the variable is outside the range that was measured. */
 double pp_use_distance(const pp_entry_use *use);
 
-/* Owner frees with pp_measured_close. Used by one thread at a time: asking changes `use`. */
+/* The owner frees it with pp_measured_close. Not thread-safe, since every question changes `use`.
+ */
 typedef struct pp_measured_profile {
     pp_measured measured; /* its context is this object */
     const pp_profile *profile;
     pp_profile_part part;
-    int64_t layers;      /* that a measured stage held */
-    size_t stage[3][4];  /* entries by PP_STAGE_FIRST, ... and F, I, W, B; PP_ENTRY_NONE: not
-                            measured */
-    size_t attention[2]; /* forward and backward, likewise; of one source */
+    int64_t layers;      /* layers of a stage that was measured */
+    size_t stage[3][4];  /* entries by PP_STAGE_FIRST, ... and F, I, W, B, or PP_ENTRY_NONE */
+    size_t attention[2]; /* entries of forward and backward, from one source, or PP_ENTRY_NONE */
     pp_entry_use *use;   /* [profile->count] */
-    unsigned lacked;     /* bits of pp_measured_kind that got no answer */
-    size_t moved;        /* its family answers with an end of its 95 % interval */
-    int towards;         /* negative: the lower end, positive: the upper one */
+    unsigned lacked;     /* bits by pp_measured_kind of the questions without an answer */
+    size_t moved;        /* the family of this entry answers with a bound of its 95 % interval */
+    int towards;         /* negative: the lower bound; positive: the upper bound; 0: neither */
 } pp_measured_profile;
 
-/* profile: is kept.  layers: that a measured stage held; 0: what the probe of compute cpu says of
- * its own. Fails: USAGE (--profile-layers is needed), NOMEM. */
+/* Makes the part `part` of the profile answer questions. `profile` is retained. `layers` is the
+ * number of layers in each measured stage; 0: as the probe of compute cpu recorded.
+ * Fails: USAGE (`layers` is needed, or contradicts the profile), NOMEM. */
 PP_MUST_CHECK pp_status pp_measured_open(const pp_profile *profile, pp_profile_part part,
                                          int64_t layers, pp_measured_profile **measured_out,
                                          pp_err *err);
-void pp_measured_close(pp_measured_profile **measured); /* for PP_CLEANUP; NULL inside is fine */
+void pp_measured_close(pp_measured_profile **measured); /* for PP_CLEANUP; accepts *measured NULL */
 
-/* Forgets what was asked until now. */
+/* Clears what was recorded about earlier questions. */
 void pp_measured_forget(pp_measured_profile *measured);
-/* entry PP_ENTRY_NONE: all answer as fitted. */
+/* From now on the family of `entry` answers with a bound of its interval; PP_ENTRY_NONE: no family
+ * does. */
 void pp_measured_move(pp_measured_profile *measured, size_t entry, int towards);
 
-/* Are there times of F and of a backward? Otherwise `text` gets the classes that lack. */
+/* Returns true if the profile has times of F and of a backward (B, or I and W) of stages. Otherwise
+ * it writes the missing classes to `text`. */
 bool pp_measured_has_stages(const pp_measured_profile *measured, char *text, size_t size);
 
-/* Are there times of I and of W? */
+/* Returns true if the profile has times of I and of W. */
 bool pp_measured_splits(const pp_measured_profile *measured);
 
-/* --compute-settings that compute cpu was measured with; "": it was not, or they are not known. */
+/* Writes the settings of compute cpu with which stages were measured, or "" if they are unknown. */
 void pp_measured_settings(const pp_profile *profile, char *settings_out, size_t size);
 
-/* Classes that differ in what stands behind the first word are one family (stage_f, stage_f first):
- * they were measured alike and err alike. The first entry of it. */
+/* Returns the first entry of the family of `entry`. Classes with the same first word (stage_f and
+ * stage_f first) are a family: they were measured in the same way, so their errors are correlated.
+ */
 size_t pp_entry_family(const pp_profile *profile, size_t entry);
 
-/* "stage_f", "send_recv between nodes". Returns buffer. */
+/* Writes the name that users see, such as "send_recv between nodes", and returns `buffer`. */
 const char *pp_entry_name(const pp_profile *profile, size_t entry, char *buffer, size_t size);
 
 #endif

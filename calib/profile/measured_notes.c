@@ -1,4 +1,5 @@
-/* What a profile told the cost model, in words. */
+/* Composes the notes of a plan about its profile: what was measured, what was taken from elsewhere,
+ * and which answers were extrapolated or missing. */
 #include "calib/profile/measured_notes.h"
 
 #include "sim/base/field.h"
@@ -13,7 +14,7 @@
 #define NOTE_GAP "host gap"
 #define NOTE_REST "not in the profile"
 
-/* What is not measured, as people call it. */
+/* Names for kinds of questions that got no answer. */
 static const char *const kinds[] = {
     [PP_MEASURED_FIRST] = "embedding",
     [PP_MEASURED_LAST] = "head and loss",
@@ -96,7 +97,7 @@ static pp_status note_rest(const pp_measured_profile *m, const char *hardware, p
                         text.data ? text.data : "", pp_err_name(err, PP_FIELD_HARDWARE));
 }
 
-/* What classes of this name answer, as bits of pp_measured_kind. */
+/* Returns the bits of pp_measured_kind that entries of this class answer. */
 static unsigned kinds_of(const char *class_name)
 {
     static const struct {
@@ -136,7 +137,8 @@ static bool was_attention_asked(const pp_measured_profile *m)
     return asked;
 }
 
-/* It would have been asked, had a form been fitted to it; of attention another source answers. */
+/* Returns true if the entry would have been asked, had a form been fitted to it. For attention,
+ * another source may have answered in its place. */
 static bool lacks_a_form(const pp_measured_profile *m, const pp_profile_entry *e)
 {
     const bool first =
@@ -146,7 +148,7 @@ static bool lacks_a_form(const pp_measured_profile *m, const pp_profile_entry *e
            (m->part == PP_PROFILE_ALL || e->link == (m->part == PP_PROFILE_LINKS));
 }
 
-/* The class that went farthest out of its domain in full, the others by name. */
+/* Describes the class that was asked farthest outside its domain, and names the others. */
 static pp_status note_outside(const pp_measured_profile *m, pp_notes *notes, pp_err *err)
 {
     pp_text others PP_CLEANUP(pp_text_free) = { 0 };

@@ -1,3 +1,5 @@
+/* Ratios of the times of the same matrix product under two conditions: the median over products and
+ * passes, for each number of SMs or channels that was taken from it. */
 #include "calib/profile/product_ratios.h"
 
 #include "calib/samples/order_statistics.h"
@@ -22,7 +24,7 @@ bool pp_product_class(const char *class_name)
     return strncmp(class_name, prefix, sizeof prefix - 1) == 0;
 }
 
-/* SMs that are taken, or NCCL may take; 0: not said. */
+/* Returns the number of SMs that are taken, or of channels that NCCL may take; 0: not given. */
 static double taken(const pp_sample *sample)
 {
     const double channels = sample->at[PP_VARIABLE_CHANNELS];
@@ -36,7 +38,7 @@ static bool is_same_product(const pp_sample *a, const pp_sample *b)
            a->at[PP_VARIABLE_DEPTH] == b->at[PP_VARIABLE_DEPTH];
 }
 
-/* NaN: nothing was measured in both. */
+/* Returns NaN if no product was measured in both series. */
 static double median_ratio(const pp_series *of, const pp_series *against, double wanted)
 {
     double values[VALUES_MAX] = { 0 };
@@ -50,13 +52,13 @@ static double median_ratio(const pp_series *of, const pp_series *against, double
     return count ? pp_median(values, count) : NAN;
 }
 
-/* The least number of SMs above `below` that a sample has; NaN: none. */
+/* Returns the smallest number of SMs or channels above `below` that a sample has, or NaN. */
 static double next_taken(const pp_series *of, double below)
 {
     double next = NAN;
     for (size_t i = 0; i < of->count; i++) {
         if (taken(&of->sample[i]) > below)
-            next = fmin(next, taken(&of->sample[i])); /* of a number and NaN the number */
+            next = fmin(next, taken(&of->sample[i])); /* fmin ignores NaN */
     }
     return next;
 }

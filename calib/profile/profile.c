@@ -1,3 +1,5 @@
+/* Makes profiles: groups the series of samples into entries of one kind, fits a form to each entry,
+ * and merges the results of an interrupted run with those of the run that resumed it. */
 #include "calib/profile/profile.h"
 
 #include "calib/profile/product_ratios.h"
@@ -126,7 +128,8 @@ static void free_pointers(const pp_series ***pointers)
     free(*pointers);
 }
 
-/* "instruction" is one: there is nothing that its time could be a function of. */
+/* Returns true if no sample has a variable, as in class "instruction": the time is then a constant.
+ */
 static bool is_number(const pp_samples *part)
 {
     for (size_t i = 0; i < part->count; i++) {
@@ -240,7 +243,7 @@ pp_status pp_profile_make(pp_samples *samples, pp_calibration *calibration,
     status = pp_interference_of(&p->samples, &p->interference, err);
     if (!status && !(status = pp_profile_group(p, err)))
         status = fit_all(p, watch, err);
-    if (status) { /* both are still the caller's */
+    if (status) { /* the caller keeps both */
         p->samples = (pp_samples){ 0 };
         p->note = NULL;
         return status;

@@ -1,3 +1,5 @@
+/* Reads profiles (docs/formats.md, ppsim.profile). Fits are taken from the file as they are; the
+ * hash at the end reveals files that were changed by hand. */
 #include "calib/profile/profile_read.h"
 
 #include "calib/fit/form/registry.h"
@@ -14,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* null: infinite, or not known. */
+/* Reads a number; null, which means infinite or not known, gives `absent`. */
 static pp_status read_number(const pp_json_at *object, const char *key, double low, double absent,
                              double *value_out, pp_err *err)
 {
@@ -217,7 +219,7 @@ static pp_status read_fit(const pp_json_at *at, pp_fit_choice *choice, pp_err *e
     return PP_OK;
 }
 
-/* "cold" and "spans" are false where absent. */
+/* Reads a flag that is false where it is absent. */
 static pp_status read_flag(const pp_json_at *at, const char *key, bool *value_out, pp_err *err)
 {
     *value_out = false;
@@ -437,7 +439,8 @@ static pp_status read_samples(const pp_json_at *root, pp_profile *p, pp_err *err
     return read_skipped(root, p, err);
 }
 
-/* Absent: whoever changed the file on purpose has taken the line out. */
+/* Compares the hash in the file with that of its content. Where the line was removed, the file was
+ * changed on purpose, and nothing is compared. */
 static pp_status check_hash(const pp_json_at *root, pp_profile *p, pp_err *err)
 {
     char said[65] = "";

@@ -4,11 +4,12 @@
 
 #include "calib/profile/profile.h"
 
-/* A file of ours. What it says is taken as it stands; nothing is fitted again.
- * Fails: INPUT with file and JSON pointer (also where sha256 is not that of the rest), NOMEM. */
+/* Parses the text of a profile; nothing is fitted again. `file` is its name in messages. The caller
+ * frees the profile with pp_profile_free.
+ * Fails: INPUT with file and JSON pointer (also where sha256 does not match the rest), NOMEM. */
 PP_MUST_CHECK pp_status pp_profile_parse(const char *text, size_t bytes, const char *file,
                                          pp_profile **profile_out, pp_err *err);
-/* Fails: IO too. */
+/* Reads a file, which may be compressed with gzip. Fails: as pp_profile_parse; IO. */
 PP_MUST_CHECK pp_status pp_profile_load(const char *path, pp_profile **profile_out, pp_err *err);
 
 #endif

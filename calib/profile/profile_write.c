@@ -1,4 +1,5 @@
-/* A profile as a file: docs/formats.md, ppsim.profile. */
+/* Writes profiles (docs/formats.md, ppsim.profile), with the SHA-256 of the rest as the last
+ * member. */
 #include "calib/profile/profile_write.h"
 
 #include "calib/measure/gpu_state_json.h"
@@ -23,7 +24,7 @@ static void hash(const char *text, size_t bytes, char digits_out[65])
         snprintf(digits_out + 2 * i, 3, "%02x", digest[i]);
 }
 
-/* Infinite and unknown numbers are null. */
+/* Writes a number; infinite and unknown ones become null. */
 static void put(pp_json_build *build, pp_json *object, const char *key, double value)
 {
     if (isfinite(value))
@@ -51,7 +52,7 @@ static pp_json *write_parameter(const pp_fit *fit, size_t k, const char *unit, p
     return object;
 }
 
-/* By name; knots, which share one, as a list. */
+/* Writes parameters by name, and knots, which share one name, as a list. */
 static pp_json *write_parameters(const pp_fit *fit, pp_json_build *build)
 {
     const pp_form_parameter *parameter = fit->form->parameter;
@@ -122,7 +123,7 @@ static void put_fit(const pp_fit_choice *choice, pp_json *object, pp_json_build 
     pp_json_put(build, object, "rejected", write_rejected(choice, build));
 }
 
-/* One number, or all where communicators of several sizes were measured. */
+/* Writes one number, or a list where communicators of several sizes were measured. */
 static void put_facts(const pp_profile *p, const pp_profile_entry *e, const char *key,
                       int32_t (*of)(const pp_series *), pp_json *object, pp_json_build *build)
 {

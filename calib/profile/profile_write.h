@@ -4,8 +4,8 @@
 
 #include "calib/profile/profile.h"
 
-/* The text that pp_profile_parse reads; the same profile gives the same bytes. Sets sha256.
- * text_out: the caller's to free(). Fails: NOMEM. */
+/* Writes the text that pp_profile_parse reads and sets profile->sha256. Equal profiles give equal
+ * bytes. The caller passes text_out to free(). Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_profile_write(pp_profile *profile, char **text_out, size_t *bytes_out,
                                          pp_err *err);
 

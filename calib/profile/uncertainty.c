@@ -1,3 +1,7 @@
+/* The uncertainty of a step's time: the plan is simulated twice for each family of classes that it
+ * used, with their times at the lower and at the upper bound of the 95 % interval. The deviations
+ * are treated as independent and add up as the root of the sum of their squares. Cost: two
+ * simulations per family. */
 #include "calib/profile/uncertainty.h"
 
 #include "calib/profile/measured_notes.h"
@@ -52,12 +56,12 @@ pp_status pp_measured_describe(pp_measured_profile *measured, const pp_cost_cont
     return PP_OK;
 }
 
-/* One family of classes at one end of its interval. */
+/* Simulates the plan with one family of classes at one bound of its interval. */
 static pp_status simulate_moved(pp_measured_profile *m, const pp_cost_context *context,
                                 const pp_plan *plan, size_t entry, int towards,
                                 pp_report **report_out, pp_err *err)
 {
-    pp_plan moved = *plan; /* shares all but costs */
+    pp_plan moved = *plan; /* everything but the costs is shared */
     moved.costs = NULL;
     moved.costs_count = 0;
     pp_measured_move(m, entry, towards);
@@ -161,7 +165,7 @@ pp_status pp_measured_uncertainty(pp_measured_profile *measured, const pp_cost_c
         return status;
     pp_uncertainty_free(uncertainty_out);
     if (!u.count)
-        return PP_OK; /* nothing of the step is from the profile: it has no interval to give */
+        return PP_OK; /* nothing in the step depends on the profile, so there is no interval */
     sum_up(&u);
     *uncertainty_out = u;
     u = (pp_uncertainty){ 0 };
