@@ -1,6 +1,7 @@
 /* Whichever allocation fails, reading a recording and taking a part of it say so and leak nothing.
  */
 #include "sim/base/alloc.h"
+#include "sim/base/text.h"
 #include "tests/support/scratch_file.h"
 #include "tests/torture/torture.h"
 #include "traces/read/events_cut.h"
@@ -52,6 +53,21 @@ static int gzip_body(void *context)
     return (int)pp_gzip(recorded, sizeof recorded - 1, &packed, &bytes, &err);
 }
 
+/* An event that is longer than a window of the reader, so that the window grows. */
+START_TEST(the_window_may_fail_to_grow)
+{
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    long allocations = 0;
+    pp_text_add(&text, "[{\"args\":\"%0300000d\"},", 0);
+    pp_text_add_bytes(&text, strchr(recorded, '[') + 1, strlen(strchr(recorded, '[')) - 2);
+    scratch_file file PP_CLEANUP(scratch_remove) = scratch_write(text.data, text.bytes);
+    int status = pp_torture_run(read_body, file.path, PP_NOMEM, 100000, &allocations);
+    ck_assert_msg(status == 0, "status %d after allocation %ld failed", status, allocations);
+    status = pp_torture_run(cut_body, file.path, PP_NOMEM, 100000, &allocations);
+    ck_assert_msg(status == 0, "status %d after allocation %ld failed", status, allocations);
+}
+END_TEST
+
 START_TEST(every_allocation_may_fail)
 {
     static const struct {
@@ -76,6 +92,7 @@ int main(void)
     TCase *tc = tcase_create("allocations");
     tcase_set_timeout(tc, 200);
     tcase_add_loop_test(tc, every_allocation_may_fail, 0, 4);
+    tcase_add_test(tc, the_window_may_fail_to_grow);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
