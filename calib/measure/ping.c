@@ -27,7 +27,7 @@ struct pp_ping {
     pp_program program;
     pp_comm comm;
     size_t step_begin[RANKS + 1];
-    pp_step step[RANKS];
+    pp_comm_step step[RANKS];
     pp_group group[RANKS];
     pp_transfer transfer[TRANSFERS]; /* rank 0's, then rank 1's: send, receive, send, ... */
     size_t buffered_bytes[TRANSFERS];
@@ -53,7 +53,7 @@ static void lay_out(pp_ping *p)
         p->group[rank] = (pp_group){ .rank = rank,
                                      .first = transfer_of(rank, 0, false),
                                      .count = TRANSFERS / 2 };
-        p->step[rank] = (pp_step){ .index = rank, .kind = PP_STEP_POST };
+        p->step[rank] = (pp_comm_step){ .index = rank, .kind = PP_COMM_STEP_POST };
         p->step_begin[rank + 1] = rank + 1;
         for (uint32_t k = 0; k < TRANSFERS / 2; k++) {
             bool back = k % 2;

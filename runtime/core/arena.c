@@ -57,12 +57,12 @@ pp_status pp_program_index_new(const pp_program *program, pp_program_index *cell
     }
     for (uint32_t r = 0; r < program->ranks; r++) {
         for (size_t s = comm->step_begin[r]; s < comm->step_begin[r + 1]; s++) {
-            pp_step step = comm->step[s];
+            pp_comm_step step = comm->step[s];
             uint32_t at = (uint32_t)(s - comm->step_begin[r]);
-            if (step.kind == PP_STEP_RUN)
+            if (step.kind == PP_COMM_STEP_RUN)
                 cells.position[step.index] = at;
-            for (uint32_t k = 0; step.kind == PP_STEP_POST && k < comm->group[step.index].count;
-                 k++)
+            for (uint32_t k = 0;
+                 step.kind == PP_COMM_STEP_POST && k < comm->group[step.index].count; k++)
                 cells.posted[comm->group[step.index].first + k] = at;
         }
     }

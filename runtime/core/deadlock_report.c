@@ -35,7 +35,8 @@ static bool posted(const scene *s, uint32_t t)
     uint32_t rank = comm->transfer[t].rank;
     size_t begin = comm->step_begin[rank];
     for (size_t k = begin; k < begin + s->now[rank].steps_taken; k++) {
-        if (comm->step[k].kind == PP_STEP_POST && comm->step[k].index == comm->transfer[t].group)
+        if (comm->step[k].kind == PP_COMM_STEP_POST &&
+            comm->step[k].index == comm->transfer[t].group)
             return true;
     }
     return false;

@@ -459,19 +459,19 @@ static pp_status run_op(pp_interpreter *in, uint32_t i, uint32_t position, pp_er
     return status;
 }
 
-static pp_status take_step(pp_interpreter *in, pp_step step, uint32_t position, pp_err *err)
+static pp_status take_step(pp_interpreter *in, pp_comm_step step, uint32_t position, pp_err *err)
 {
-    switch ((pp_step_kind)step.kind) {
-    case PP_STEP_RUN:
+    switch ((pp_comm_step_kind)step.kind) {
+    case PP_COMM_STEP_RUN:
         return run_op(in, step.index, position, err);
-    case PP_STEP_POST:
+    case PP_COMM_STEP_POST:
         return post_group(in, step.index, position, err);
-    case PP_STEP_WAIT:
+    case PP_COMM_STEP_WAIT:
         return wait_group(in, step.index, err);
-    case PP_STEP_READ:
+    case PP_COMM_STEP_READ:
         return read_shapes(in, step.index, err);
-    case PP_STEP_SYNC: /* nothing to do: an op is complete when it returns */
-    case PP_STEP_MARK:
+    case PP_COMM_STEP_SYNC: /* nothing to do: an op is complete when it returns */
+    case PP_COMM_STEP_MARK:
         break;
     }
     return PP_OK;

@@ -55,7 +55,7 @@ static pp_status time_transfers(const pp_program *program, const pp_costs *costs
     for (uint32_t r = 0; r < program->ranks; r++) {
         memset(before_ns, 0, program->ranks * bytes);
         for (size_t s = comm->step_begin[r]; s < comm->step_begin[r + 1]; s++) {
-            if (comm->step[s].kind == PP_STEP_POST)
+            if (comm->step[s].kind == PP_COMM_STEP_POST)
                 time_group(program, costs, comm->step[s].index, before_ns, timeline->comm);
         }
     }
@@ -121,10 +121,10 @@ static void idle_of_rank(idling *w)
     const pp_comm *comm = w->program->comm;
     uint32_t waited = NONE; /* the last group waited for since the last op */
     for (size_t s = comm->step_begin[w->rank]; s < comm->step_begin[w->rank + 1]; s++) {
-        pp_step step = comm->step[s];
-        if (step.kind == PP_STEP_WAIT)
+        pp_comm_step step = comm->step[s];
+        if (step.kind == PP_COMM_STEP_WAIT)
             waited = step.index;
-        if (step.kind != PP_STEP_RUN)
+        if (step.kind != PP_COMM_STEP_RUN)
             continue;
         uint32_t receive = comm->needs[step.index];
         pp_ns start_ns = w->timeline->start_ns[step.index];

@@ -51,8 +51,9 @@ static size_t most_transfers(const pp_program *program)
     size_t count = 0;
     for (uint32_t r = 0; r < program->ranks; r++, count = 0) {
         for (size_t s = comm->step_begin[r]; s < comm->step_begin[r + 1]; s++)
-            count +=
-                comm->step[s].kind == PP_STEP_POST ? comm->group[comm->step[s].index].count : 0;
+            count += comm->step[s].kind == PP_COMM_STEP_POST
+                         ? comm->group[comm->step[s].index].count
+                         : 0;
         most = count > most ? count : most;
     }
     return most;
@@ -92,7 +93,7 @@ static void visit_rank(const pp_program *program, pp_record *record, uint32_t ra
     }
     for (size_t s = comm->step_begin[rank]; s < comm->step_begin[rank + 1]; s++) {
         const pp_group *group = &comm->group[comm->step[s].index];
-        for (uint32_t k = 0; comm->step[s].kind == PP_STEP_POST && k < group->count; k++) {
+        for (uint32_t k = 0; comm->step[s].kind == PP_COMM_STEP_POST && k < group->count; k++) {
             visit(context, &record->post_ns[group->first + k], true);
             visit(context, &record->done_ns[group->first + k], true);
         }

@@ -263,7 +263,7 @@ static pp_status threads_begin(pp_world *world, uint32_t rank, pp_err *err)
         return status;
     const pp_comm *comm = world->program->comm;
     for (size_t s = comm->step_begin[rank]; s < comm->step_begin[rank + 1]; s++) {
-        if (comm->step[s].kind != PP_STEP_POST)
+        if (comm->step[s].kind != PP_COMM_STEP_POST)
             continue;
         const pp_group *group = &comm->group[comm->step[s].index];
         for (uint32_t t = group->first; t < group->first + group->count; t++) {

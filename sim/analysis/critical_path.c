@@ -71,8 +71,9 @@ static size_t ended(const path *p, size_t step, pp_ns at_ns)
 {
     size_t begin = begin_of(p, step);
     for (size_t s = step + 1; s-- > begin;) {
-        size_t t = p->comm->step[s].kind == PP_STEP_POST ? ends_in(p, p->comm->step[s].index, at_ns)
-                                                         : NONE;
+        size_t t = p->comm->step[s].kind == PP_COMM_STEP_POST
+                       ? ends_in(p, p->comm->step[s].index, at_ns)
+                       : NONE;
         if (t != NONE)
             return t;
     }
@@ -84,7 +85,7 @@ static size_t set_by(const path *p, size_t step)
 {
     size_t begin = begin_of(p, step);
     while (step > begin && p->device_ns[step - 1] == p->device_ns[step] &&
-           p->comm->step[step].kind != PP_STEP_RUN)
+           p->comm->step[step].kind != PP_COMM_STEP_RUN)
         step--;
     return step;
 }
@@ -100,8 +101,8 @@ static place explain_device(const path *p, size_t step)
     if (p->device_ns[step] == 0)
         return (place){ START, 0 };
     step = set_by(p, step);
-    pp_step now = p->comm->step[step];
-    if (now.kind != PP_STEP_RUN) /* a wait, or a sync for a transfer without one */
+    pp_comm_step now = p->comm->step[step];
+    if (now.kind != PP_COMM_STEP_RUN) /* a wait, or a sync for a transfer without one */
         return of_transfer_or(p, step, p->device_ns[step], before(p, HOST, step));
     pp_ns at_ns = p->timeline->start_ns[now.index];
     if (at_ns == 0)
@@ -113,9 +114,9 @@ static place explain_device(const path *p, size_t step)
 
 static place explain_host(const path *p, size_t step)
 {
-    pp_step now = p->comm->step[step];
-    bool reads = now.kind == PP_STEP_READ;
-    bool syncs = now.kind == PP_STEP_SYNC;
+    pp_comm_step now = p->comm->step[step];
+    bool reads = now.kind == PP_COMM_STEP_READ;
+    bool syncs = now.kind == PP_COMM_STEP_SYNC;
     p->found->reads += reads;
     p->found->syncs += syncs;
     bool looks = syncs || (reads && now.index != PP_NO_SOURCE);
@@ -129,7 +130,7 @@ static size_t post_of(const path *p, size_t t)
 {
     const pp_transfer *own = &p->comm->transfer[t];
     size_t step = p->comm->step_begin[own->rank];
-    while (p->comm->step[step].kind != PP_STEP_POST || p->comm->step[step].index != own->group)
+    while (p->comm->step[step].kind != PP_COMM_STEP_POST || p->comm->step[step].index != own->group)
         step++;
     return step;
 }
@@ -167,7 +168,7 @@ static size_t last_op(const path *p)
 {
     pp_ns makespan_ns = pp_timeline_makespan(p->timeline);
     for (size_t s = 0; s < p->comm->step_count; s++) {
-        if (p->comm->step[s].kind == PP_STEP_RUN &&
+        if (p->comm->step[s].kind == PP_COMM_STEP_RUN &&
             p->timeline->end_ns[p->comm->step[s].index] == makespan_ns)
             return s;
     }

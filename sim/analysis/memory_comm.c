@@ -277,13 +277,13 @@ static void runs(rank_replay *w, uint32_t i)
 static void collect(rank_replay *w)
 {
     for (size_t s = w->comm->step_begin[w->rank]; s < w->comm->step_begin[w->rank + 1]; s++) {
-        pp_step step = w->comm->step[s];
+        pp_comm_step step = w->comm->step[s];
         w->position = 2 * (s - w->comm->step_begin[w->rank]) + 1;
-        if (step.kind == PP_STEP_POST)
+        if (step.kind == PP_COMM_STEP_POST)
             posted(w, step.index);
-        else if (step.kind == PP_STEP_WAIT)
+        else if (step.kind == PP_COMM_STEP_WAIT)
             waited(w, step.index);
-        else if (step.kind == PP_STEP_RUN)
+        else if (step.kind == PP_COMM_STEP_RUN)
             runs(w, step.index);
     }
 }

@@ -41,10 +41,11 @@ static uint32_t number_stages(pp_rank_transfers *index)
     uint32_t stages = 0;
     memset(index->local, 0xff, program->stages * sizeof *index->local);
     for (size_t s = comm->step_begin[index->rank]; s < comm->step_begin[index->rank + 1]; s++) {
-        pp_step step = comm->step[s];
-        if (step.kind == PP_STEP_RUN && index->local[program->op[step.index].stage] == UINT32_MAX)
+        pp_comm_step step = comm->step[s];
+        if (step.kind == PP_COMM_STEP_RUN &&
+            index->local[program->op[step.index].stage] == UINT32_MAX)
             index->local[program->op[step.index].stage] = stages++;
-        const pp_group *group = step.kind == PP_STEP_POST ? &comm->group[step.index] : NULL;
+        const pp_group *group = step.kind == PP_COMM_STEP_POST ? &comm->group[step.index] : NULL;
         for (uint32_t t = 0; group && t < group->count; t++) {
             uint32_t *local = &index->local[comm->transfer[group->first + t].stage];
             if (*local == UINT32_MAX)
@@ -71,7 +72,7 @@ pp_status pp_rank_transfers_new(const pp_program *program, uint32_t rank,
     memset(index.transfer, 0xff, PP_TRANSFER_KIND_COUNT * index.cells * sizeof *index.transfer);
     for (size_t s = comm->step_begin[rank]; s < comm->step_begin[rank + 1]; s++) {
         const pp_group *group =
-            comm->step[s].kind == PP_STEP_POST ? &comm->group[comm->step[s].index] : NULL;
+            comm->step[s].kind == PP_COMM_STEP_POST ? &comm->group[comm->step[s].index] : NULL;
         for (uint32_t k = 0; group && k < group->count; k++) {
             const pp_transfer *t = &comm->transfer[group->first + k];
             index.transfer[pp_rank_transfers_at(&index, (pp_transfer_kind)t->kind, t->stage,
@@ -149,10 +150,10 @@ static void count(counting *c, uint32_t rank)
     const pp_comm *comm = c->program->comm;
     pp_op_kind frees_input = comm->buffers.recv_copied ? PP_OP_F : PP_OP_B;
     for (size_t s = comm->step_begin[rank]; s < comm->step_begin[rank + 1]; s++) {
-        pp_step step = comm->step[s];
-        if (step.kind == PP_STEP_POST)
+        pp_comm_step step = comm->step[s];
+        if (step.kind == PP_COMM_STEP_POST)
             take(c, &comm->group[step.index]);
-        if (step.kind != PP_STEP_RUN || comm->buffers.recv == PP_RECV_PER_MICROBATCH)
+        if (step.kind != PP_COMM_STEP_RUN || comm->buffers.recv == PP_RECV_PER_MICROBATCH)
             continue;
         pp_op op = c->program->op[step.index];
         pp_op_kind kind = op.kind == PP_OP_I ? PP_OP_B : (pp_op_kind)op.kind;

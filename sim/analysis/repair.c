@@ -38,13 +38,13 @@ typedef struct unit {
 
 static bool is_post(const pp_comm *comm, size_t s, size_t end)
 {
-    return s < end && comm->step[s].kind == PP_STEP_POST;
+    return s < end && comm->step[s].kind == PP_COMM_STEP_POST;
 }
 
 static unit unit_at(const pp_comm *comm, size_t post, size_t rank_end)
 {
     unit u = { post, post + 1 };
-    if (u.end < rank_end && comm->step[u.end].kind == PP_STEP_WAIT &&
+    if (u.end < rank_end && comm->step[u.end].kind == PP_COMM_STEP_WAIT &&
         comm->step[u.end].index == comm->step[post].index)
         u.end++;
     return u;
@@ -54,7 +54,7 @@ static unit unit_at(const pp_comm *comm, size_t post, size_t rank_end)
 static size_t post_of(const pp_comm *comm, uint32_t g)
 {
     size_t s = comm->step_begin[comm->group[g].rank];
-    while (comm->step[s].kind != PP_STEP_POST || comm->step[s].index != g)
+    while (comm->step[s].kind != PP_COMM_STEP_POST || comm->step[s].index != g)
         s++;
     return s;
 }
@@ -68,7 +68,7 @@ static void *copy_of(const void *from, size_t count, size_t size)
 }
 
 /* Exchanges the unit whose post is at `post` with the next one. */
-static void swap_units(const pp_comm *from, size_t post, pp_step *step)
+static void swap_units(const pp_comm *from, size_t post, pp_comm_step *step)
 {
     size_t end = from->step_begin[from->group[from->step[post].index].rank + 1];
     const unit a = unit_at(from, post, end);
@@ -85,7 +85,7 @@ static bool sends(const pp_comm *comm, size_t post)
 }
 
 /* Exchanges neighbouring sends and receives on every odd rank, pair by pair. */
-static void swap_on_odd_ranks(const pp_comm *from, uint32_t ranks, pp_step *step)
+static void swap_on_odd_ranks(const pp_comm *from, uint32_t ranks, pp_comm_step *step)
 {
     for (uint32_t r = 1; r < ranks; r += 2) {
         size_t end = from->step_begin[r + 1];
@@ -124,15 +124,15 @@ static void move_members(const pp_comm *from, uint32_t a, uint32_t b, pp_comm *t
 /* Removes the post of group b and turns its waits into waits for a. The following steps move up,
  * and the step that is left over at the rank's end becomes another wait for a, which is done by
  * then. */
-static void join_steps(const pp_comm *from, uint32_t a, uint32_t b, pp_step *step)
+static void join_steps(const pp_comm *from, uint32_t a, uint32_t b, pp_comm_step *step)
 {
     size_t post = post_of(from, b);
     size_t end = from->step_begin[from->group[b].rank + 1];
     for (size_t s = post; s + 1 < end; s++)
         step[s] = from->step[s + 1];
-    step[end - 1] = (pp_step){ .index = a, .kind = PP_STEP_WAIT };
+    step[end - 1] = (pp_comm_step){ .index = a, .kind = PP_COMM_STEP_WAIT };
     for (size_t s = post; s < end; s++) {
-        if (step[s].kind == PP_STEP_WAIT && step[s].index == b)
+        if (step[s].kind == PP_COMM_STEP_WAIT && step[s].index == b)
             step[s].index = a;
     }
 }
@@ -255,7 +255,7 @@ static bool neighbours(const repairing *p, size_t i, int side, pp_repair *change
     size_t other = own.end;
     if (side) {
         other = own.begin;
-        if (other > begin && comm->step[other - 1].kind == PP_STEP_WAIT)
+        if (other > begin && comm->step[other - 1].kind == PP_COMM_STEP_WAIT)
             other--;
         if (other == begin || unit_at(comm, other - 1, end).end != own.begin)
             return false;

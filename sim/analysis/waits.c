@@ -102,7 +102,7 @@ static uint32_t next_op(const pp_program *program, const pp_wait *wait)
     if (!comm)
         return (uint32_t)wait->step;
     for (size_t s = wait->step; s < comm->step_begin[wait->rank + 1]; s++) {
-        if (comm->step[s].kind == PP_STEP_RUN)
+        if (comm->step[s].kind == PP_COMM_STEP_RUN)
             return comm->step[s].index;
     }
     return PP_NO_SOURCE;
@@ -127,7 +127,7 @@ static uint32_t late_op(const pp_program *program, const pp_timeline *timeline, 
         return PP_NO_SOURCE;
     for (size_t s = wait->step; s < comm->step_begin[wait->rank + 1]; s++) {
         uint32_t i = comm->step[s].index;
-        if (comm->step[s].kind != PP_STEP_RUN || !takes_input(program->op[i], awaited))
+        if (comm->step[s].kind != PP_COMM_STEP_RUN || !takes_input(program->op[i], awaited))
             continue;
         uint32_t source = program->source[i];
         return source != PP_NO_SOURCE && timeline->end_ns[source] > wait->at_ns ? source

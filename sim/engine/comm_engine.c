@@ -281,19 +281,19 @@ static bool blocked_by(run *r, uint32_t rank, uint32_t g)
 
 /* Executes a read or a sync of the host. A sync ends when all posted groups are done, including
  * those without a wait. Returns false when that is not the case yet. */
-static bool host_waits(run *r, uint32_t rank, pp_step step)
+static bool host_waits(run *r, uint32_t rank, pp_comm_step step)
 {
     const pp_host_costs *costs = &r->comm->semantics.host;
     host *h = &r->host[rank];
-    if (step.kind == PP_STEP_READ) {
+    if (step.kind == PP_COMM_STEP_READ) {
         if (step.index != PP_NO_SOURCE)
             h->clock_ns = pp_max(h->clock_ns, r->clock_ns[rank]);
         h->clock_ns += costs->read_ns;
         return true;
     }
     for (; h->drained < r->next[rank]; h->drained++) {
-        pp_step posted = r->comm->step[h->drained];
-        if (posted.kind == PP_STEP_POST && blocked_by(r, rank, posted.index))
+        pp_comm_step posted = r->comm->step[h->drained];
+        if (posted.kind == PP_COMM_STEP_POST && blocked_by(r, rank, posted.index))
             return false;
     }
     h->clock_ns = pp_max(h->clock_ns, r->clock_ns[rank]) + costs->sync_ns;
@@ -302,9 +302,9 @@ static bool host_waits(run *r, uint32_t rank, pp_step step)
 }
 
 /* Executes a step. Returns false when the rank cannot do so yet. */
-static bool take_step(run *r, uint32_t rank, pp_step step)
+static bool take_step(run *r, uint32_t rank, pp_comm_step step)
 {
-    if (step.kind == PP_STEP_POST) {
+    if (step.kind == PP_COMM_STEP_POST) {
         pp_comm_group *group = &r->lanes.group[step.index];
         group->issued = true;
         r->host[rank].clock_ns += r->comm->semantics.host.launch_ns;
@@ -313,11 +313,11 @@ static bool take_step(run *r, uint32_t rank, pp_step step)
             r->timeline->comm->post_ns[r->comm->group[step.index].first + t] = group->issued_ns;
         for (uint32_t e = group->first; e < group->first + group->count; e++)
             r->try[r->try_count++] = e;
-    } else if (step.kind == PP_STEP_WAIT) {
+    } else if (step.kind == PP_COMM_STEP_WAIT) {
         return !blocked_by(r, rank, step.index);
-    } else if (step.kind == PP_STEP_SYNC || step.kind == PP_STEP_READ) {
+    } else if (step.kind == PP_COMM_STEP_SYNC || step.kind == PP_COMM_STEP_READ) {
         return host_waits(r, rank, step);
-    } else if (step.kind == PP_STEP_RUN) {
+    } else if (step.kind == PP_COMM_STEP_RUN) {
         uint32_t i = step.index;
         uint32_t receive = r->comm->needs[i];
         bool pair = pp_pair_starts(r->program, r->costs, i);
@@ -438,7 +438,7 @@ static void find_fronts(const run *r, uint32_t *front)
 {
     const pp_comm *comm = r->comm;
     for (size_t s = 0; s < comm->step_count; s++) { /* rank by rank, hence each lane in its order */
-        if (comm->step[s].kind != PP_STEP_POST)
+        if (comm->step[s].kind != PP_COMM_STEP_POST)
             continue;
         const pp_comm_group *group = &r->lanes.group[comm->step[s].index];
         for (uint32_t e = group->first; e < group->first + group->count; e++) {

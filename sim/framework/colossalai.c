@@ -86,7 +86,8 @@ static pp_status colossalai_lower(const pp_order *order, pp_program **program_ou
     uint32_t group = 0;
     pp_status status = pp_megatron_check(order, "colossalai", true, &group, err);
     if (!status && group) /* one_f_one_b.py evaluates as in its warm-up */
-        status = pp_lower_trains(order, "colossalai interleaved", "megatron, torch or ideal", err);
+        status =
+            pp_lower_check_trains(order, "colossalai interleaved", "megatron, torch or ideal", err);
     if (status)
         return status;
     if (group && (group != order->ranks || order->microbatches % group))

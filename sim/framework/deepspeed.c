@@ -53,7 +53,7 @@ static pp_status lower_evaluation(const pp_lowering *l, pp_err *err)
 
 static pp_status deepspeed_lower(const pp_order *order, pp_program **program_out, pp_err *err)
 {
-    pp_status status = pp_lower_only(order, "deepspeed", "1f1b", err);
+    pp_status status = pp_lower_check_schedule(order, "deepspeed", "1f1b", err);
     return status ? status
                   : pp_lower_ranks(order, 0,
                                    pp_order_forward_only(order) ? lower_evaluation : lower_rank,

@@ -148,10 +148,10 @@ static void overlap(state *s, uint32_t pairs, bool last)
 static pp_status lower_rank(const pp_lowering *l, pp_err *err)
 {
     const pp_program *program = l->program;
-    bool mirrored_from = program->mirrored_from < program->microbatches;
+    bool mirrored = program->mirrored_from < program->microbatches;
     state s = { .l = l,
-                .at = (mirrored_from ? pp_dual_directions : pp_dual_v)(l->rank, program->ranks,
-                                                                       program->microbatches),
+                .at = (mirrored ? pp_dual_directions : pp_dual_v)(l->rank, program->ranks,
+                                                                  program->microbatches),
                 .next = l->begin,
                 .batch = pp_comm_open(l->builder, l->rank) };
     uint32_t below = s.at.places - 1 - s.at.place;
@@ -179,9 +179,9 @@ static pp_status lower_rank(const pp_lowering *l, pp_err *err)
 
 static pp_status dualpipe_lower(const pp_order *order, pp_program **program_out, pp_err *err)
 {
-    pp_status status = pp_lower_trains(order, "dualpipe", "torch or ideal", err);
+    pp_status status = pp_lower_check_trains(order, "dualpipe", "torch or ideal", err);
     if (!status)
-        status = pp_lower_only(
+        status = pp_lower_check_schedule(
             order, "dualpipe",
             order->mirrored_from < order->microbatches ? "dualpipe" : "dualpipev", err);
     return status ? status : pp_lower_ranks(order, 0, lower_rank, program_out, err);

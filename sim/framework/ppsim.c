@@ -129,7 +129,7 @@ static pp_status ppsim_lower(const pp_order *order, pp_program **program_out, pp
 {
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     inputs in PP_CLEANUP(inputs_free) = { 0 };
-    pp_status status = pp_lower_one_rank(order, "ppsim", err);
+    pp_status status = pp_lower_check_one_rank(order, "ppsim", err);
     if (!status)
         status = pp_program_from_order(order, &program, err);
     if (status || (status = inputs_new(program, &in, err)))

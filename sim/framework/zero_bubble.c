@@ -228,7 +228,7 @@ static pp_status lower_timed(const pp_order *order, const pp_costs *costs, pp_pr
 {
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     placing p PP_CLEANUP(placing_free) = { 0 };
-    pp_status status = pp_lower_one_rank(order, "zero-bubble", err);
+    pp_status status = pp_lower_check_one_rank(order, "zero-bubble", err);
     if (!status)
         status = check(order, err);
     if (status || (status = pp_program_from_order(order, &program, err)) ||

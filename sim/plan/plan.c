@@ -168,8 +168,8 @@ pp_exchange_options pp_plan_exchange(const pp_plan *plan)
                                   .tensors = plan->tensors,
                                   .shape_message_ns = plan->shape_message_ns,
                                   .host = plan->host,
-                                  .ungrouped =
-                                      plan->comm.has_mode && plan->comm.mode != PP_COMM_BATCHED };
+                                  .ungrouped = plan->comm.has_mode &&
+                                               plan->comm.mode != PP_COMM_BATCHED_SHAPES };
 }
 
 pp_recomputed pp_plan_recomputed(const pp_plan *plan, uint32_t stage)

@@ -68,7 +68,7 @@ static pp_status parse_mode(const char *text, pp_comm_settings *settings, pp_err
     } else if (strcmp(text, "rendezvous") == 0) {
         settings->mode = PP_COMM_RENDEZVOUS;
     } else if (strcmp(text, "batched") == 0) {
-        settings->mode = PP_COMM_BATCHED;
+        settings->mode = PP_COMM_BATCHED_SHAPES;
     } else {
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_COMM),
                           "'%.40s' is not one of rendezvous, batched, eager:BYTES", text);
@@ -115,7 +115,8 @@ const char *pp_comm_mode_print(const pp_comm_settings *settings, char *buffer, s
     const int64_t bytes = settings->eager_bytes;
     size_t unit = 0;
     if (settings->mode != PP_COMM_EAGER) {
-        snprintf(buffer, size, "%s", settings->mode == PP_COMM_BATCHED ? "batched" : "rendezvous");
+        snprintf(buffer, size, "%s",
+                 settings->mode == PP_COMM_BATCHED_SHAPES ? "batched" : "rendezvous");
         return buffer;
     }
     while (bytes % units[unit].bytes || (!bytes && units[unit].bytes > 1))
@@ -150,7 +151,7 @@ void pp_comm_free(pp_comm **comm)
 
 /* The steps of one rank while they are collected. */
 typedef struct step_list {
-    pp_step *step;
+    pp_comm_step *step;
     size_t count, capacity;
     uint32_t posted; /* the group posted last */
 } step_list;
@@ -183,7 +184,7 @@ static pp_status reserve(pp_comm_builder *b, pp_err *err)
     for (uint32_t r = 0; r < program->ranks && !status; r++) {
         void *steps = NULL;
         size_t ops = program->rank_begin[r + 1] - program->rank_begin[r];
-        status = pp_reserve(&steps, &b->list[r].capacity, 3 * ops + 4, sizeof(pp_step), err);
+        status = pp_reserve(&steps, &b->list[r].capacity, 3 * ops + 4, sizeof(pp_comm_step), err);
         b->list[r].step = steps;
     }
     return status;
@@ -228,7 +229,7 @@ static bool grow_one(pp_comm_builder *b, void **array, size_t *capacity, size_t 
     return !b->failed;
 }
 
-static void add_step(pp_comm_builder *b, uint32_t rank, pp_step step)
+static void add_step(pp_comm_builder *b, uint32_t rank, pp_comm_step step)
 {
     step_list *list = &b->list[rank];
     if (list->count == list->capacity || b->failed) {
@@ -242,23 +243,23 @@ static void add_step(pp_comm_builder *b, uint32_t rank, pp_step step)
 
 void pp_comm_run(pp_comm_builder *builder, uint32_t rank, uint32_t op)
 {
-    add_step(builder, rank, (pp_step){ .index = op, .kind = PP_STEP_RUN });
+    add_step(builder, rank, (pp_comm_step){ .index = op, .kind = PP_COMM_STEP_RUN });
 }
 
 void pp_comm_mark(pp_comm_builder *builder, uint32_t rank, pp_mark mark, uint32_t stage)
 {
     add_step(builder, rank,
-             (pp_step){ .index = stage, .kind = PP_STEP_MARK, .mark = (uint8_t)mark });
+             (pp_comm_step){ .index = stage, .kind = PP_COMM_STEP_MARK, .mark = (uint8_t)mark });
 }
 
 void pp_comm_sync(pp_comm_builder *builder, uint32_t rank)
 {
-    add_step(builder, rank, (pp_step){ .kind = PP_STEP_SYNC });
+    add_step(builder, rank, (pp_comm_step){ .kind = PP_COMM_STEP_SYNC });
 }
 
 void pp_comm_read(pp_comm_builder *builder, uint32_t rank, uint32_t group)
 {
-    add_step(builder, rank, (pp_step){ .index = group, .kind = PP_STEP_READ });
+    add_step(builder, rank, (pp_comm_step){ .index = group, .kind = PP_COMM_STEP_READ });
 }
 
 uint32_t pp_comm_open(pp_comm_builder *b, uint32_t rank)
@@ -319,13 +320,14 @@ void pp_comm_post(pp_comm_builder *b, uint32_t group)
     step_list *list = &b->list[b->group[group].rank];
     b->overtakes |= group < list->posted;
     list->posted = group;
-    add_step(b, b->group[group].rank, (pp_step){ .index = group, .kind = PP_STEP_POST });
+    add_step(b, b->group[group].rank, (pp_comm_step){ .index = group, .kind = PP_COMM_STEP_POST });
 }
 
 void pp_comm_wait(pp_comm_builder *b, uint32_t group)
 {
     if (!b->failed && b->group[group].count)
-        add_step(b, b->group[group].rank, (pp_step){ .index = group, .kind = PP_STEP_WAIT });
+        add_step(b, b->group[group].rank,
+                 (pp_comm_step){ .index = group, .kind = PP_COMM_STEP_WAIT });
 }
 
 void pp_comm_exchange(pp_comm_builder *builder, uint32_t group)
@@ -489,7 +491,7 @@ static pp_status match_by_steps(const matcher *m, pp_err *err)
 {
     const pp_comm *comm = m->comm;
     for (size_t s = 0; s < comm->step_count; s++) {
-        if (comm->step[s].kind != PP_STEP_POST)
+        if (comm->step[s].kind != PP_COMM_STEP_POST)
             continue;
         const pp_group *group = &comm->group[comm->step[s].index];
         for (uint32_t t = group->first; t < group->first + group->count; t++) {

@@ -61,21 +61,22 @@ static inline bool pp_transfer_has_buffer(const pp_transfer *t)
 /* FSDP and data-parallel actions in PyTorch's rows; they take no time in the model. */
 typedef enum pp_mark { PP_MARK_UNSHARD, PP_MARK_RESHARD, PP_MARK_REDUCE_GRAD } pp_mark;
 
-typedef enum pp_step_kind {
-    PP_STEP_RUN,  /* runs a compute op */
-    PP_STEP_POST, /* posts a group; the rank continues at once */
-    PP_STEP_WAIT, /* waits until a group is done */
-    PP_STEP_MARK, /* marks an action of `mark` on a stage */
-    PP_STEP_SYNC, /* the host waits until the device has finished all that was issued */
-    PP_STEP_READ, /* the host reads the sizes that a group received, once the device has them */
-} pp_step_kind;
+typedef enum pp_comm_step_kind {
+    PP_COMM_STEP_RUN,  /* runs a compute op */
+    PP_COMM_STEP_POST, /* posts a group; the rank continues at once */
+    PP_COMM_STEP_WAIT, /* waits until a group is done */
+    PP_COMM_STEP_MARK, /* marks an action of `mark` on a stage */
+    PP_COMM_STEP_SYNC, /* the host waits until the device has finished all that was issued */
+    PP_COMM_STEP_READ, /* the host reads the sizes that a group received, once the device has them
+                        */
+} pp_comm_step_kind;
 
-typedef struct pp_step {
+typedef struct pp_comm_step {
     uint32_t index; /* RUN: into program->op; MARK: the stage; POST, WAIT, READ: the group, which is
                        PP_NO_SOURCE for sizes from the rank's own copy of the data */
-    uint8_t kind;   /* pp_step_kind */
+    uint8_t kind;   /* pp_comm_step_kind */
     uint8_t mark;   /* pp_mark */
-} pp_step;
+} pp_comm_step;
 
 typedef struct pp_group {
     uint32_t rank;
@@ -85,7 +86,8 @@ typedef struct pp_group {
 typedef enum pp_comm_mode {
     PP_COMM_RENDEZVOUS, /* a transfer starts when both ends are posted */
     PP_COMM_EAGER,      /* a send of up to eager_bytes is done at once, buffered at the other end */
-    PP_COMM_BATCHED, /* like rendezvous; in addition, the size messages of one call form a group */
+    PP_COMM_BATCHED_SHAPES, /* like rendezvous; in addition, the size messages of one call form a
+                               group */
 } pp_comm_mode;
 
 /* A lane is a queue of transfers of one rank. Its transfers start in the order in which they were
@@ -146,7 +148,7 @@ typedef struct pp_comm {
     bool parts_grouped; /* the tensors of a boundary are in one group */
     int64_t shape_bytes[PP_SIZE_ROUNDS_MAX]; /* sizes of the messages about one tensor's size */
     size_t *step_begin;                      /* [ranks + 1] */
-    pp_step *step;
+    pp_comm_step *step;
     pp_group *group;
     pp_transfer *transfer;
     size_t step_count, group_count, transfer_count;

@@ -74,7 +74,7 @@ typedef struct latest {
 static void chain_rank(const pp_comm *comm, uint32_t rank, pp_comm_lanes *l, latest *last)
 {
     for (size_t s = comm->step_begin[rank]; s < comm->step_begin[rank + 1]; s++) {
-        if (comm->step[s].kind != PP_STEP_POST)
+        if (comm->step[s].kind != PP_COMM_STEP_POST)
             continue;
         const pp_comm_group *group = &l->group[comm->step[s].index];
         for (uint32_t e = group->first; e < group->first + group->count; e++) {

@@ -1,6 +1,6 @@
 /* PyTorch's ScheduleZBVZeroBubble, which is a closed form: it is built for max(m, 2p - 1)
- * microbatches, and those from m on are omitted. Chunk a of rank r is stage r, chunk b is stage 2p
- * - 1 - r. */
+ * microbatches, and those from m on are omitted. On the way down rank r has stage r, on the way up
+ * stage 2p - 1 - r. */
 #include "sim/schedule/schedule.h"
 
 typedef struct filling {
@@ -9,12 +9,12 @@ typedef struct filling {
     uint32_t next[PP_OP_KIND_COUNT][2]; /* [kind][chunk]: microbatch of the next op */
 } filling;
 
-enum { A, B };
+enum { DOWN, UP }; /* the chunks: stages r and 2p - 1 - r */
 
 static void add(filling *f, pp_op_kind kind, int chunk)
 {
     uint32_t j = f->next[kind][chunk]++;
-    uint32_t stage = chunk == A ? f->rank : f->order->stages - 1 - f->rank;
+    uint32_t stage = chunk == DOWN ? f->rank : f->order->stages - 1 - f->rank;
     if (j < f->order->microbatches)
         pp_order_add(f->order, f->rank, kind, stage, j);
 }
@@ -25,37 +25,40 @@ static void add_backward(filling *f, int chunk)
     add(f, PP_OP_W, chunk);
 }
 
-/* Fills one rank for n microbatches. */
+/* Fills one rank as if there were n microbatches; `add` omits those that there are not. */
 static void fill_rank(filling *f, uint32_t p, uint32_t n)
 {
     uint32_t r = f->rank;
+    /* warm-up: until the first microbatch has come down and up again to this rank */
     for (uint32_t k = 0; k < 2 * (p - r) - 1; k++)
-        add(f, PP_OP_F, A);
+        add(f, PP_OP_F, DOWN);
     for (uint32_t k = 0; k < r; k++) {
-        add(f, PP_OP_F, B);
-        add(f, PP_OP_F, A);
+        add(f, PP_OP_F, UP);
+        add(f, PP_OP_F, DOWN);
     }
     for (uint32_t k = 0; k < p - r; k++) {
-        add(f, PP_OP_F, B);
-        add_backward(f, B);
+        add(f, PP_OP_F, UP);
+        add_backward(f, UP);
     }
-    while (f->next[PP_OP_F][B] < n) {
-        if (f->next[PP_OP_F][A] < n)
-            add(f, PP_OP_F, A);
-        add_backward(f, A);
-        add(f, PP_OP_F, B);
-        add_backward(f, B);
+    /* steady state: one forward and one backward of either chunk */
+    while (f->next[PP_OP_F][UP] < n) {
+        if (f->next[PP_OP_F][DOWN] < n)
+            add(f, PP_OP_F, DOWN);
+        add_backward(f, DOWN);
+        add(f, PP_OP_F, UP);
+        add_backward(f, UP);
     }
+    /* cool-down: W's are delayed where they would hold up the I's of other ranks */
     for (uint32_t k = 0; k < r; k++) {
-        add(f, PP_OP_I, A);
-        add(f, PP_OP_I, B);
+        add(f, PP_OP_I, DOWN);
+        add(f, PP_OP_I, UP);
     }
     for (uint32_t k = 0; k < p - r; k++)
-        add_backward(f, A);
-    while (f->next[PP_OP_W][B] < n)
-        add(f, PP_OP_W, B);
-    while (f->next[PP_OP_W][A] < n)
-        add(f, PP_OP_W, A);
+        add_backward(f, DOWN);
+    while (f->next[PP_OP_W][UP] < n)
+        add(f, PP_OP_W, UP);
+    while (f->next[PP_OP_W][DOWN] < n)
+        add(f, PP_OP_W, DOWN);
 }
 
 static pp_status zbv_build(const pp_schedule_params *params, pp_order **order_out, pp_err *err)

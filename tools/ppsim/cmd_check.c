@@ -66,7 +66,7 @@ static pp_status load_rows(const char *text, size_t bytes, bool partial, pp_chec
 {
     if (partial || pp_comm_rows_recognise(text, bytes)) {
         pp_rows_grouping grouping =
-            v->comm.mode == PP_COMM_BATCHED ? PP_ROWS_BATCHED : PP_ROWS_SINGLE;
+            v->comm.mode == PP_COMM_BATCHED_SHAPES ? PP_ROWS_BATCHED : PP_ROWS_SINGLE;
         v->framework = NULL;
         return pp_comm_rows_read(text, bytes, v->file, grouping, partial, &s->order, &s->program,
                                  err);
@@ -193,7 +193,7 @@ static pp_status apply_shapes(const pp_args *args, pp_check_verdict *v, pp_check
     if (status)
         return status;
     exchange.host = (pp_host_costs){ 0 }; /* no verdict depends on durations */
-    exchange.ungrouped = v->comm.mode != PP_COMM_BATCHED;
+    exchange.ungrouped = v->comm.mode != PP_COMM_BATCHED_SHAPES;
     if (pp_exchange_is_plain(&exchange))
         return PP_OK;
     if (!v->framework)

@@ -7,15 +7,15 @@
 
 #include <string.h>
 
-static void print_step(const pp_program *program, const pp_order *order, pp_step step,
+static void print_step(const pp_program *program, const pp_order *order, pp_comm_step step,
                        pp_text *text)
 {
     static const char *const marks[] = { "UNSHARD", "RESHARD", "REDUCE_GRAD" };
     char cell[80];
-    if (step.kind == PP_STEP_RUN) {
+    if (step.kind == PP_COMM_STEP_RUN) {
         pp_cell_print(order, step.index, cell, sizeof cell);
         pp_text_add(text, "%s", cell);
-    } else if (step.kind == PP_STEP_MARK) {
+    } else if (step.kind == PP_COMM_STEP_MARK) {
         pp_text_add(text, "%u%s", step.index, marks[step.mark]);
     } else {
         const pp_group *group = &program->comm->group[step.index];
@@ -29,11 +29,11 @@ static void print_rows(const pp_program *program, const pp_order *order, pp_text
     const pp_comm *comm = program->comm;
     for (uint32_t r = 0; r < program->ranks; r++) {
         for (size_t s = comm->step_begin[r]; s < comm->step_begin[r + 1]; s++) {
-            pp_step step = comm->step[s];
+            pp_comm_step step = comm->step[s];
             if (s > comm->step_begin[r])
                 pp_text_add(text, ",");
             print_step(program, order, step, text);
-            if (step.kind == PP_STEP_RUN && order->ops[step.index].paired)
+            if (step.kind == PP_COMM_STEP_RUN && order->ops[step.index].paired)
                 s++; /* the cell has printed both halves */
         }
         pp_text_add(text, "\n");

@@ -47,7 +47,8 @@ pp_status pp_lower_pairs(const pp_order *order, const char *framework, pp_progra
     pp_program *program = NULL;
     pp_status status = pp_megatron_check(order, framework, true, &group, err);
     if (!status && group) /* InferenceSchedule has one chunk */
-        status = pp_lower_trains(order, "neuronx interleaved", "megatron, torch or ideal", err);
+        status =
+            pp_lower_check_trains(order, "neuronx interleaved", "megatron, torch or ideal", err);
     if (status)
         return status;
     if (group &&

@@ -66,7 +66,7 @@ static void add_ops(trie *t, const pp_program *program, const pp_costs *costs, p
 static void add_transfers(trie *t, const pp_comm *comm, const pp_costs *costs, uint32_t rank)
 {
     for (size_t s = comm->step_begin[rank]; s < comm->step_begin[rank + 1]; s++) {
-        if (comm->step[s].kind != PP_STEP_POST)
+        if (comm->step[s].kind != PP_COMM_STEP_POST)
             continue;
         const pp_group *group = &comm->group[comm->step[s].index];
         for (uint32_t k = group->first; k < group->first + group->count; k++) {
@@ -84,7 +84,8 @@ static size_t count_tasks(const pp_program *program, uint32_t rank)
     const pp_comm *comm = program->comm;
     size_t tasks = program->rank_begin[rank + 1] - program->rank_begin[rank];
     for (size_t s = comm ? comm->step_begin[rank] : 0; comm && s < comm->step_begin[rank + 1]; s++)
-        tasks += comm->step[s].kind == PP_STEP_POST ? comm->group[comm->step[s].index].count : 0;
+        tasks +=
+            comm->step[s].kind == PP_COMM_STEP_POST ? comm->group[comm->step[s].index].count : 0;
     return tasks;
 }
 

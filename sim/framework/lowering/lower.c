@@ -77,7 +77,7 @@ pp_status pp_lower_ranks(const pp_order *order, uint32_t group, pp_lower_rank *r
     return PP_OK;
 }
 
-pp_status pp_lower_one_rank(const pp_order *order, const char *framework, pp_err *err)
+pp_status pp_lower_check_one_rank(const pp_order *order, const char *framework, pp_err *err)
 {
     if (order->mirrored_from == order->microbatches)
         return PP_OK;
@@ -88,8 +88,8 @@ pp_status pp_lower_one_rank(const pp_order *order, const char *framework, pp_err
         framework, pp_err_name(err, PP_FIELD_SCHEDULE));
 }
 
-pp_status pp_lower_trains(const pp_order *order, const char *framework, const char *instead,
-                          pp_err *err)
+pp_status pp_lower_check_trains(const pp_order *order, const char *framework, const char *instead,
+                                pp_err *err)
 {
     if (!pp_order_forward_only(order))
         return PP_OK;
@@ -98,8 +98,8 @@ pp_status pp_lower_trains(const pp_order *order, const char *framework, const ch
                       instead);
 }
 
-pp_status pp_lower_only(const pp_order *order, const char *framework, const char *schedule,
-                        pp_err *err)
+pp_status pp_lower_check_schedule(const pp_order *order, const char *framework,
+                                  const char *schedule, pp_err *err)
 {
     bool same = false;
     pp_status status = pp_schedule_makes(schedule, order, 0, &same, err);

@@ -36,15 +36,15 @@ PP_MUST_CHECK pp_status pp_lower_ranks(const pp_order *order, uint32_t group, pp
                                        pp_program **program_out, pp_err *err);
 
 /* Fails: USAGE when a stage is on two ranks. framework: for messages, here and below. */
-PP_MUST_CHECK pp_status pp_lower_one_rank(const pp_order *order, const char *framework,
-                                          pp_err *err);
+PP_MUST_CHECK pp_status pp_lower_check_one_rank(const pp_order *order, const char *framework,
+                                                pp_err *err);
 
 /* Fails: USAGE when the order has only forwards. instead: the frameworks that take such orders. */
-PP_MUST_CHECK pp_status pp_lower_trains(const pp_order *order, const char *framework,
-                                        const char *instead, pp_err *err);
+PP_MUST_CHECK pp_status pp_lower_check_trains(const pp_order *order, const char *framework,
+                                              const char *instead, pp_err *err);
 
 /* Fails: USAGE when the named schedule does not produce this order; NOMEM. */
-PP_MUST_CHECK pp_status pp_lower_only(const pp_order *order, const char *framework,
-                                      const char *schedule, pp_err *err);
+PP_MUST_CHECK pp_status pp_lower_check_schedule(const pp_order *order, const char *framework,
+                                                const char *schedule, pp_err *err);
 
 #endif

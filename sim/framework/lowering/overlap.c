@@ -207,7 +207,7 @@ pp_status pp_megatron_overlap(const pp_order *order, const char *framework, bool
 {
     uint32_t group = 0;
     pp_program *program = NULL;
-    pp_status status = pp_lower_trains(order, framework, "megatron, torch or ideal", err);
+    pp_status status = pp_lower_check_trains(order, framework, "megatron, torch or ideal", err);
     if (!status)
         status = pp_megatron_check(order, framework, false, &group, err);
     if (status ||

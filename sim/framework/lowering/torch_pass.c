@@ -355,7 +355,7 @@ pp_status pp_torch_lower(const pp_order *order, const char *framework, pp_torch_
 {
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     passes p PP_CLEANUP(passes_free) = { 0 };
-    pp_status status = pp_lower_one_rank(order, framework, err);
+    pp_status status = pp_lower_check_one_rank(order, framework, err);
     if (!status)
         status = pp_program_from_order(order, &program, err);
     if (status || (status = passes_new(program, receives, &p, err)))

@@ -102,9 +102,9 @@ static void join_stages(late *l)
 }
 
 /* The transfer that a step posts, or NONE. */
-static uint32_t posts(const late *l, pp_step step)
+static uint32_t posts(const late *l, pp_comm_step step)
 {
-    if (step.kind != PP_STEP_POST)
+    if (step.kind != PP_COMM_STEP_POST)
         return NONE;
     assert(l->from->group[step.index].count == 1);
     return l->from->group[step.index].first;
@@ -238,8 +238,8 @@ static void rewrite_rank(late *l, uint32_t rank)
     const pp_comm *from = l->from;
     string_edges(l, rank);
     for (size_t s = from->step_begin[rank]; s < from->step_begin[rank + 1]; s++) {
-        pp_step step = from->step[s];
-        if (step.kind == PP_STEP_RUN) {
+        pp_comm_step step = from->step[s];
+        if (step.kind == PP_COMM_STEP_RUN) {
             fetch(l, from->needs[step.index]);
             if (l->costs && pp_pair_starts(l->program, l->costs, step.index))
                 fetch(l, from->needs[step.index + 1]);

@@ -176,7 +176,7 @@ static void post(pass *p, uint32_t rank, uint32_t old)
  * after its post. */
 static bool ends_call(const pass *p, size_t s, size_t begin)
 {
-    return p->setting->sync_calls && s > begin && p->from->step[s - 1].kind == PP_STEP_POST;
+    return p->setting->sync_calls && s > begin && p->from->step[s - 1].kind == PP_COMM_STEP_POST;
 }
 
 static void rewrite_rank(pass *p, uint32_t rank)
@@ -185,22 +185,22 @@ static void rewrite_rank(pass *p, uint32_t rank)
     size_t begin = from->step_begin[rank];
     size_t end = from->step_begin[rank + 1];
     for (size_t s = begin; s < end; s++) {
-        pp_step step = from->step[s];
-        if (step.kind == PP_STEP_RUN) {
+        pp_comm_step step = from->step[s];
+        if (step.kind == PP_COMM_STEP_RUN) {
             pp_op op = p->program->op[step.index];
             if (p->exchange->shapes.kind == PP_SIZES_LOCAL)
                 learn(p, rank, op.stage, op.microbatch);
             pp_comm_run(p->builder, rank, step.index);
-        } else if (step.kind == PP_STEP_MARK) {
+        } else if (step.kind == PP_COMM_STEP_MARK) {
             pp_comm_mark(p->builder, rank, (pp_mark)step.mark, step.index);
-        } else if (step.kind == PP_STEP_WAIT) {
+        } else if (step.kind == PP_COMM_STEP_WAIT) {
             pp_comm_wait(p->builder, p->group_of[step.index]);
             if (ends_call(p, s, begin))
                 pp_comm_sync(p->builder, rank);
-        } else if (step.kind == PP_STEP_POST) {
-            bool opens = s == begin || from->step[s - 1].kind != PP_STEP_POST;
+        } else if (step.kind == PP_COMM_STEP_POST) {
+            bool opens = s == begin || from->step[s - 1].kind != PP_COMM_STEP_POST;
             size_t last = s + 1;
-            while (opens && last < end && from->step[last].kind == PP_STEP_POST)
+            while (opens && last < end && from->step[last].kind == PP_COMM_STEP_POST)
                 last++;
             if (opens)
                 shake_hands(p, rank, s, last);

@@ -139,14 +139,14 @@ static void repeat_steps(const pp_program *one, pp_comm_builder *b, uint32_t r, 
     size_t ops = one->rank_begin[r + 1] - one->rank_begin[r];
     for (uint32_t k = 0; k < times; k++) {
         for (size_t s = comm->step_begin[r]; s < comm->step_begin[r + 1]; s++) {
-            const pp_step at = comm->step[s];
-            if (at.kind == PP_STEP_RUN)
+            const pp_comm_step at = comm->step[s];
+            if (at.kind == PP_COMM_STEP_RUN)
                 pp_comm_run(b, r,
                             (uint32_t)(one->rank_begin[r] * times + k * ops +
                                        (at.index - one->rank_begin[r])));
-            if (at.kind == PP_STEP_WAIT)
+            if (at.kind == PP_COMM_STEP_WAIT)
                 pp_comm_wait(b, group_of[at.index]);
-            if (at.kind != PP_STEP_POST)
+            if (at.kind != PP_COMM_STEP_POST)
                 continue;
             const pp_group *group = &comm->group[at.index];
             group_of[at.index] = pp_comm_open(b, r);
@@ -157,7 +157,7 @@ static void repeat_steps(const pp_program *one, pp_comm_builder *b, uint32_t r, 
             pp_comm_post(b, group_of[at.index]);
         }
         for (size_t s = comm->step_begin[r]; s < comm->step_begin[r + 1]; s++) {
-            if (comm->step[s].kind == PP_STEP_POST)
+            if (comm->step[s].kind == PP_COMM_STEP_POST)
                 pp_comm_wait(b, group_of[comm->step[s].index]);
         }
     }

@@ -73,19 +73,19 @@ static void split_rank(const splitting *p, uint32_t rank)
     const pp_comm *comm = p->from->comm;
     size_t end = comm->step_begin[rank + 1];
     for (size_t s = comm->step_begin[rank]; s < end;) {
-        pp_step at = comm->step[s];
-        if (at.kind == PP_STEP_POST) {
+        pp_comm_step at = comm->step[s];
+        if (at.kind == PP_COMM_STEP_POST) {
             size_t last = s;
-            while (last < end && comm->step[last].kind == PP_STEP_POST)
+            while (last < end && comm->step[last].kind == PP_COMM_STEP_POST)
                 last++;
             issue(p, s, last);
             s = last;
             continue;
         }
         const pp_group *group = &comm->group[at.index];
-        if (at.kind == PP_STEP_RUN)
+        if (at.kind == PP_COMM_STEP_RUN)
             pp_comm_run(p->builder, rank, at.index);
-        for (uint32_t t = 0; at.kind == PP_STEP_WAIT && t < group->count; t++)
+        for (uint32_t t = 0; at.kind == PP_COMM_STEP_WAIT && t < group->count; t++)
             pp_comm_wait(p->builder, p->group[group->first + t]);
         s++;
     }

@@ -4,9 +4,9 @@
 #include "tests/support/executors.h"
 
 /* One word for one step; the words of a rank are joined by " ; ". */
-typedef void print_word(const pp_program *program, const pp_step *now, pp_text *text);
+typedef void print_word(const pp_program *program, const pp_comm_step *now, pp_text *text);
 
-static const pp_transfer *first_of(const pp_program *program, const pp_step *now)
+static const pp_transfer *first_of(const pp_program *program, const pp_comm_step *now)
 {
     const pp_comm *comm = program->comm;
     return &comm->transfer[comm->group[now->index].first];
@@ -30,22 +30,22 @@ static void megatron_member(const pp_transfer *t, bool operand, pp_text *text)
         pp_text_add(text, "(%u%c%u)", t->stage, letter_of(t), t->microbatch);
 }
 
-static void megatron_run(const pp_program *program, const pp_step *now, pp_text *text)
+static void megatron_run(const pp_program *program, const pp_comm_step *now, pp_text *text)
 {
     char token[32];
     pp_text_add(text, "%s", pp_op_print(program->op[now->index], token, sizeof token));
 }
 
 /* [..]: posted and waited for at once */
-static void megatron_batched(const pp_program *program, const pp_step *now, pp_text *text)
+static void megatron_batched(const pp_program *program, const pp_comm_step *now, pp_text *text)
 {
-    if (now->kind == PP_STEP_RUN) {
+    if (now->kind == PP_COMM_STEP_RUN) {
         megatron_run(program, now, text);
         return;
     }
     const pp_group *group = &program->comm->group[now->index];
-    ck_assert_int_eq(now->kind, PP_STEP_POST);
-    ck_assert_int_eq(now[1].kind, PP_STEP_WAIT);
+    ck_assert_int_eq(now->kind, PP_COMM_STEP_POST);
+    ck_assert_int_eq(now[1].kind, PP_COMM_STEP_WAIT);
     ck_assert_uint_eq(now[1].index, now->index);
     for (uint32_t t = 0; t < group->count; t++) {
         pp_text_add(text, "%s", t ? " " : "[");
@@ -55,13 +55,13 @@ static void megatron_batched(const pp_program *program, const pp_step *now, pp_t
 }
 
 /* <..>: posted; wait:.. */
-static void megatron_apart(const pp_program *program, const pp_step *now, pp_text *text)
+static void megatron_apart(const pp_program *program, const pp_comm_step *now, pp_text *text)
 {
-    if (now->kind == PP_STEP_RUN) {
+    if (now->kind == PP_COMM_STEP_RUN) {
         megatron_run(program, now, text);
         return;
     }
-    bool posts = now->kind == PP_STEP_POST;
+    bool posts = now->kind == PP_COMM_STEP_POST;
     ck_assert_uint_eq(program->comm->group[now->index].count, 1);
     pp_text_add(text, posts ? "<" : "wait:");
     megatron_member(first_of(program, now), posts, text);
@@ -69,15 +69,15 @@ static void megatron_apart(const pp_program *program, const pp_step *now, pp_tex
 }
 
 /* F0, sendF0@1, recvB0@1: blocking */
-static void half_steps(const pp_program *program, const pp_step *now, pp_text *text)
+static void half_steps(const pp_program *program, const pp_comm_step *now, pp_text *text)
 {
-    if (now->kind == PP_STEP_RUN) {
+    if (now->kind == PP_COMM_STEP_RUN) {
         pp_op op = program->op[now->index];
         pp_text_add(text, "%c%u", pp_op_letter((pp_op_kind)op.kind), op.microbatch);
         return;
     }
     const pp_transfer *t = first_of(program, now);
-    ck_assert_int_eq(now[1].kind, PP_STEP_WAIT);
+    ck_assert_int_eq(now[1].kind, PP_COMM_STEP_WAIT);
     ck_assert_uint_eq(now[1].index, now->index);
     ck_assert_uint_eq(program->comm->group[now->index].count, 1);
     pp_text_add(text, "%s%c%u@%u", pp_transfer_sends((pp_transfer_kind)t->kind) ? "send" : "recv",
@@ -104,9 +104,9 @@ static uint32_t number_of(const pp_program *program, uint32_t microbatch)
 }
 
 /* Fa0, (Fa7&Bb3), [sendFa0@1 recvFb0@1] */
-static void dualpipe(const pp_program *program, const pp_step *now, pp_text *text)
+static void dualpipe(const pp_program *program, const pp_comm_step *now, pp_text *text)
 {
-    if (now->kind == PP_STEP_RUN) {
+    if (now->kind == PP_COMM_STEP_RUN) {
         pp_op op = program->op[now->index];
         bool second = now->index > 0 && program->op[now->index - 1].paired;
         pp_text_add(text, "%s%c%c%u%s", op.paired ? "(" : "", pp_op_letter((pp_op_kind)op.kind),
@@ -114,7 +114,7 @@ static void dualpipe(const pp_program *program, const pp_step *now, pp_text *tex
                     second ? ")" : "");
         return;
     }
-    ck_assert_int_eq(now[1].kind, PP_STEP_WAIT);
+    ck_assert_int_eq(now[1].kind, PP_COMM_STEP_WAIT);
     ck_assert_uint_eq(now[1].index, now->index);
     for (uint32_t k = 0; k < program->comm->group[now->index].count; k++) {
         const pp_transfer *t = first_of(program, now) + k;
@@ -127,14 +127,14 @@ static void dualpipe(const pp_program *program, const pp_step *now, pp_text *tex
 }
 
 /* 0F0,0SEND_F0 */
-static void cells(const pp_program *program, const pp_step *now, pp_text *text)
+static void cells(const pp_program *program, const pp_comm_step *now, pp_text *text)
 {
     char token[40];
-    if (now->kind == PP_STEP_RUN) {
+    if (now->kind == PP_COMM_STEP_RUN) {
         megatron_run(program, now, text);
         return;
     }
-    ck_assert_int_eq(now->kind, PP_STEP_POST);
+    ck_assert_int_eq(now->kind, PP_COMM_STEP_POST);
     for (uint32_t k = 0; k < program->comm->group[now->index].count; k++)
         pp_text_add(text, "%s%s", k ? "," : "",
                     pp_transfer_print(first_of(program, now) + k, token, sizeof token));
@@ -148,10 +148,10 @@ static void print_program(const pp_program *program, print_word *word, bool wait
     for (uint32_t r = 0; r < program->ranks; r++) {
         bool first = true;
         for (size_t s = comm->step_begin[r]; s < comm->step_begin[r + 1]; s++) {
-            const pp_step *now = &comm->step[s];
-            if (now->kind == PP_STEP_WAIT && !waits)
+            const pp_comm_step *now = &comm->step[s];
+            if (now->kind == PP_COMM_STEP_WAIT && !waits)
                 continue;
-            bool half = now->kind == PP_STEP_RUN && now->index > program->rank_begin[r] &&
+            bool half = now->kind == PP_COMM_STEP_RUN && now->index > program->rank_begin[r] &&
                         program->op[now->index - 1].paired;
             pp_text_add(text, "%s", first ? "" : half ? "&" : separator);
             word(program, now, text);

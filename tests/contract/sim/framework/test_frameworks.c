@@ -86,13 +86,13 @@ static void steps_are_complete(const pp_program *program)
     for (uint32_t r = 0; r < program->ranks; r++) {
         size_t op = program->rank_begin[r];
         for (size_t s = comm->step_begin[r]; s < comm->step_begin[r + 1]; s++) {
-            pp_step at = comm->step[s];
-            if (at.kind == PP_STEP_RUN)
+            pp_comm_step at = comm->step[s];
+            if (at.kind == PP_COMM_STEP_RUN)
                 ck_assert_uint_eq(at.index, op++);
-            if (at.kind != PP_STEP_POST && at.kind != PP_STEP_WAIT)
+            if (at.kind != PP_COMM_STEP_POST && at.kind != PP_COMM_STEP_WAIT)
                 continue;
             ck_assert_uint_eq(comm->group[at.index].rank, r);
-            ck_assert_uint_eq(posted[at.index], at.kind == PP_STEP_WAIT);
+            ck_assert_uint_eq(posted[at.index], at.kind == PP_COMM_STEP_WAIT);
             posted[at.index] = 1;
         }
         ck_assert_uint_eq(op, program->rank_begin[r + 1]);

@@ -33,7 +33,8 @@ START_TEST(megatron_posts_by_parity)
     size_t mirrored_from = 0; /* places where only the parity explains the order */
     for (uint32_t r = 0; r < 4; r++) {
         for (size_t s = comm->step_begin[r] + 1; s < comm->step_begin[r + 1]; s++) {
-            if (comm->step[s - 1].kind != PP_STEP_POST || comm->step[s].kind != PP_STEP_POST)
+            if (comm->step[s - 1].kind != PP_COMM_STEP_POST ||
+                comm->step[s].kind != PP_COMM_STEP_POST)
                 continue;
             const pp_group *a = &comm->group[comm->step[s - 1].index];
             const pp_group *b = &comm->group[comm->step[s].index];

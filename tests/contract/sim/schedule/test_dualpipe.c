@@ -26,10 +26,10 @@ START_TEST(every_stage_lives_on_two_ranks)
         uint32_t seen[2] = { 0, 0 };
         for (size_t i = order->rank_begin[r]; i < order->rank_begin[r + 1]; i++) {
             pp_op op = order->ops[i];
-            bool mirrored_from = op.microbatch >= m / 2;
-            ck_assert_uint_eq(op.stage, mirrored_from ? p - 1 - r : r);
+            bool mirrored = op.microbatch >= m / 2;
+            ck_assert_uint_eq(op.stage, mirrored ? p - 1 - r : r);
             ck_assert_uint_eq(pp_order_rank(order, op.stage, op.microbatch), r);
-            seen[mirrored_from] += op.kind == PP_OP_F;
+            seen[mirrored] += op.kind == PP_OP_F;
         }
         ck_assert_uint_eq(seen[0], m / 2);
         ck_assert_uint_eq(seen[1], m / 2);

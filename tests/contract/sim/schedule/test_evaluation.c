@@ -97,10 +97,11 @@ static const char *tokens_of(const pp_program *program, uint32_t rank, char *tex
     text[0] = '\0';
     for (size_t s = program->comm->step_begin[rank]; s < program->comm->step_begin[rank + 1]; s++) {
         char token[40];
-        const pp_step *at = &program->comm->step[s];
-        if (at->kind == PP_STEP_WAIT)
+        const pp_comm_step *at = &program->comm->step[s];
+        if (at->kind == PP_COMM_STEP_WAIT)
             continue;
-        const pp_group *group = at->kind == PP_STEP_POST ? &program->comm->group[at->index] : NULL;
+        const pp_group *group =
+            at->kind == PP_COMM_STEP_POST ? &program->comm->group[at->index] : NULL;
         for (uint32_t k = 0; k < (group ? group->count : 1); k++) {
             if (group)
                 pp_transfer_print(&program->comm->transfer[group->first + k], token, sizeof token);
@@ -167,7 +168,7 @@ START_TEST(megatron_evaluates_long_runs_alike)
     for (uint32_t r = 0; r < 4; r++) {
         size_t i = program->rank_begin[r];
         for (size_t s = program->comm->step_begin[r]; s < program->comm->step_begin[r + 1]; s++) {
-            if (program->comm->step[s].kind == PP_STEP_RUN)
+            if (program->comm->step[s].kind == PP_COMM_STEP_RUN)
                 ck_assert_uint_eq(program->comm->step[s].index, i++);
         }
         ck_assert_uint_eq(i, program->rank_begin[r + 1]);

@@ -58,24 +58,24 @@ static const struct {
 static bool fits(const step *s, bool split, int64_t limit_bytes, int64_t *makespan_out)
 {
     pp_order_problem *x = NULL;
-    pp_movable_order *topological_order = NULL;
+    pp_movable_order *movable = NULL;
     pp_order *again = NULL;
     pp_err err = { 0 };
     STEP_OK(
         pp_order_problem_from_costs(s->costs, s->order->stage_rank, split, limit_bytes, &x, &err),
         err);
-    STEP_OK(pp_movable_order_new(x, &topological_order, &err), err);
+    STEP_OK(pp_movable_order_new(x, &movable, &err), err);
     uint32_t *ops = calloc(x->ops, sizeof *ops);
     ck_assert_ptr_nonnull(ops);
     pp_order_problem_from_order(x, s->order, ops);
-    bool fit = pp_movable_order_set(topological_order, ops);
-    *makespan_out = topological_order->makespan;
+    bool fit = pp_movable_order_set(movable, ops);
+    *makespan_out = movable->makespan;
     STEP_OK(pp_order_problem_to_order(x, ops, split, &again, &err), err);
     STEP_OK(pp_order_check(again, "again", &err), err);
     ck_assert(pp_order_equal(again, s->order));
     pp_order_free(&again);
     free(ops);
-    pp_movable_order_free(&topological_order);
+    pp_movable_order_free(&movable);
     pp_order_problem_free(&x);
     return fit;
 }

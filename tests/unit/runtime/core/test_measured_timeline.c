@@ -167,15 +167,15 @@ static void wait_for_send(pp_ns takes_ns, pp_ns link_ns, pp_ns host_ns)
     size_t waits = 0;
     uint32_t group = UINT32_MAX;
     for (size_t s = c->step_begin[0]; s < c->step_begin[1]; s++) {
-        if (c->step[s].kind == PP_STEP_WAIT && waits++ == 0)
+        if (c->step[s].kind == PP_COMM_STEP_WAIT && waits++ == 0)
             group = c->step[s].index;
     }
     ck_assert_uint_gt(waits, 0);
     size_t before = 0;
     for (size_t s = c->step_begin[0]; s < c->step_begin[1]; s++) {
-        if (c->step[s].kind == PP_STEP_WAIT && c->step[s].index == group)
+        if (c->step[s].kind == PP_COMM_STEP_WAIT && c->step[s].index == group)
             break;
-        before += c->step[s].kind == PP_STEP_RUN;
+        before += c->step[s].kind == PP_COMM_STEP_RUN;
     }
     /* ops before the wait take 100 ns each, the next one starts 1000 ns later */
     for (size_t i = 0; i < r.program->count; i++) {
@@ -306,7 +306,7 @@ START_TEST(the_hash_tells_orders_and_sizes_apart)
     prepare(&r, "1f1b", 3);
     const uint64_t hash = pp_program_hash(r.program, r.costs);
     ck_assert_uint_eq(pp_program_hash(r.program, r.costs), hash);
-    pp_step first = r.program->comm->step[0];
+    pp_comm_step first = r.program->comm->step[0];
     r.program->comm->step[0] = r.program->comm->step[1];
     r.program->comm->step[1] = first;
     ck_assert_uint_ne(pp_program_hash(r.program, r.costs), hash);

@@ -164,7 +164,7 @@ START_TEST(posts_are_when_the_rank_issues_them)
     const pp_comm *comm = s.program->comm;
     size_t seen = 0;
     for (size_t k = comm->step_begin[0]; k < comm->step_begin[1]; k++) {
-        if (comm->step[k].kind != PP_STEP_POST)
+        if (comm->step[k].kind != PP_COMM_STEP_POST)
             continue;
         ck_assert_uint_lt(seen, 6);
         uint32_t t = comm->group[comm->step[k].index].first;

@@ -223,11 +223,11 @@ static uint32_t open(pp_comm_builder *b, uint32_t rank, pp_transfer_kind kind)
  * waited for with the gradient's. */
 START_TEST(waits_follow_their_group)
 {
-    static const pp_step expected[] = { { 0, PP_STEP_RUN, 0 },
-                                        { 0, PP_STEP_POST, 0 },
-                                        { 0, PP_STEP_WAIT, 0 },
-                                        { 1, PP_STEP_RUN, 0 },
-                                        { 0, PP_STEP_WAIT, 0 } };
+    static const pp_comm_step expected[] = { { 0, PP_COMM_STEP_RUN, 0 },
+                                             { 0, PP_COMM_STEP_POST, 0 },
+                                             { 0, PP_COMM_STEP_WAIT, 0 },
+                                             { 1, PP_COMM_STEP_RUN, 0 },
+                                             { 0, PP_COMM_STEP_WAIT, 0 } };
     const pp_repair join = { .kind = PP_REPAIR_GROUP, .rank = 0, .first = 0, .second = 1 };
     step s PP_CLEANUP(step_free) = { .order = step_order("gpipe", 2, 1, 1, 0) };
     pp_comm_builder *b PP_CLEANUP(pp_comm_builder_free) = NULL;

@@ -274,7 +274,7 @@ START_TEST(every_name_of_a_setting_is_read_back)
         plan->comm = (pp_comm_settings){ .has_mode = true, .mode = PP_COMM_EAGER };
         plan->comm.eager_bytes = eager[k % 10];
         if (k >= 10)
-            plan->comm = (pp_comm_settings){ .has_mode = true, .mode = PP_COMM_BATCHED };
+            plan->comm = (pp_comm_settings){ .has_mode = true, .mode = PP_COMM_BATCHED_SHAPES };
         if (k == 11)
             plan->comm.mode = PP_COMM_RENDEZVOUS;
         plan->comm.has_lanes = k <= PP_LANES_PER_EDGE;

@@ -172,13 +172,13 @@ static void buffers_follow_their_sizes(const pp_program *program)
     bool *read = calloc(program->stages * m, sizeof *read);
     ck_assert_ptr_nonnull(read);
     for (size_t s = 0; s < comm->step_count; s++) {
-        pp_step at = comm->step[s];
-        if (at.kind != PP_STEP_POST && at.kind != PP_STEP_READ)
+        pp_comm_step at = comm->step[s];
+        if (at.kind != PP_COMM_STEP_POST && at.kind != PP_COMM_STEP_READ)
             continue;
         const pp_transfer *t = &comm->transfer[comm->group[at.index].first];
-        if (at.kind == PP_STEP_READ) {
+        if (at.kind == PP_COMM_STEP_READ) {
             ck_assert_int_eq(t->kind, PP_RECV_FS);
-            ck_assert_int_eq(comm->step[s - 1].kind, PP_STEP_WAIT);
+            ck_assert_int_eq(comm->step[s - 1].kind, PP_COMM_STEP_WAIT);
             ck_assert_uint_eq(comm->step[s - 1].index, at.index);
             read[t->stage * m + t->microbatch] = true;
         } else if (t->kind == PP_RECV_F) {

@@ -49,16 +49,16 @@ static void steps_are(const step *s, uint32_t rank, const char *wanted)
     pp_text text = { 0 };
     char token[40];
     for (size_t k = comm->step_begin[rank]; k < comm->step_begin[rank + 1]; k++) {
-        pp_step at = comm->step[k];
-        if (at.kind == PP_STEP_RUN)
+        pp_comm_step at = comm->step[k];
+        if (at.kind == PP_COMM_STEP_RUN)
             pp_text_add(&text, "%s%s", text.bytes ? " " : "",
                         pp_op_print(s->program->op[at.index], token, sizeof token));
         else
             print_group(comm,
-                        at.kind == PP_STEP_POST   ? '+'
-                        : at.kind == PP_STEP_WAIT ? '?'
-                        : at.kind == PP_STEP_READ ? '!'
-                                                  : '#',
+                        at.kind == PP_COMM_STEP_POST   ? '+'
+                        : at.kind == PP_COMM_STEP_WAIT ? '?'
+                        : at.kind == PP_COMM_STEP_READ ? '!'
+                                                       : '#',
                         at.index, &text);
     }
     ck_assert_str_eq(text.data, wanted);
