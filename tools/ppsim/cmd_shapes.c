@@ -101,7 +101,7 @@ static pp_status read_names(const pp_args *args, const char *option, const char 
     return PP_OK;
 }
 
-/* Names that nobody knows are wrong usage; what an framework cannot do is an answer. */
+/* An unknown name is wrong usage; what a framework cannot do is an answer. */
 static pp_status parse_names(table *t, pp_err *err)
 {
     pp_status status = PP_OK;

@@ -33,7 +33,7 @@ static pp_status print(const pp_args *args, const pp_plan *plan, const pp_report
     return status ? status : pp_print_product(args, text.data, text.bytes, err);
 }
 
-/* --framework all. */
+/* Prints the table of --executor all. */
 static pp_status table(const pp_args *args, pp_scenario *s, pp_err *err)
 {
     static const char *const single[] = {

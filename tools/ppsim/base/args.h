@@ -10,17 +10,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Words that are no options, in order; NULL beyond the last. */
+/* Returns the index-th word of the command line that is no option, or NULL after the last. */
 const char *pp_args_word(const pp_args *args, size_t index);
-/* Was the option given? */
+/* Returns whether the option was given. */
 bool pp_args_has(const pp_args *args, const char *option);
-/* The (last) value, or NULL. */
+/* Returns the (last) value of an option, or NULL. */
 const char *pp_args_text(const pp_args *args, const char *option);
-/* The index-th value of a repeated option, or NULL. */
+/* Returns the index-th value of a repeated option, or NULL. */
 const char *pp_args_each(const pp_args *args, const char *option, size_t index);
-/* The index-th option of the command line with its value (NULL: a flag); NULL beyond the last. */
+/* Returns the index-th option of the command line with its value (NULL: a flag), or NULL after the
+ * last. */
 const pp_option *pp_args_given(const pp_args *args, size_t index, const char **value_out);
-/* The option of `options` that is spelt or aliased so, or NULL. */
+/* Returns the option of `options` with this name or alias, or NULL. */
 const pp_option *pp_option_find(const pp_option *options, const char *name, size_t bytes);
 /* When the option was not given, *out keeps its value. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_args_int(const pp_args *args, const char *option, int64_t low,
@@ -34,16 +35,17 @@ PP_MUST_CHECK pp_status pp_args_rate(const pp_args *args, const char *option, do
 /* --rank-speed, --rank-memory, --rank-link, as far as given. Fails: USAGE, NOMEM. */
 PP_MUST_CHECK pp_status pp_args_rank_overrides(const pp_args *args, pp_rank_overrides *overrides,
                                                pp_err *err);
-/* "3" or "0-3". */
+/* Parses "3" or "0-3". */
 PP_MUST_CHECK pp_status pp_args_range(const pp_args *args, const char *option, int64_t *low,
                                       int64_t *high, pp_err *err);
-/* on | off. */
+/* Parses on or off. */
 PP_MUST_CHECK pp_status pp_args_switch(const pp_args *args, const char *option, bool *out,
                                        pp_err *err);
-/* One of `names` (ends with NULL); *out is its index. */
+/* Finds the value in `names` (which ends with NULL); *out is its index. */
 PP_MUST_CHECK pp_status pp_args_choice(const pp_args *args, const char *option,
                                        const char *const names[], int *out, pp_err *err);
-/* The whole command line, quoted for a shell: for provenance. Caller frees. NULL: no memory. */
+/* Returns the whole command line, quoted for a shell, which plans keep as their origin. The caller
+ * frees it. NULL: out of memory. */
 char *pp_args_command(const pp_args *args);
 
 /* argv[1] is the command's name; argv must outlive args. Fails: USAGE, NOMEM. */
@@ -51,10 +53,11 @@ PP_MUST_CHECK pp_status pp_args_parse(const pp_command *command, int argc, char 
                                       pp_args **args_out, pp_err *err);
 void pp_args_free(pp_args **args); /* for PP_CLEANUP */
 
-/* Its own options, then those of every command; NULL beyond the last. */
+/* Returns the index-th option of a command, its own first, then those that every command has; NULL
+ * after the last. */
 const pp_option *pp_command_option(const pp_command *command, size_t index);
 
-/* Usage line, options, details. */
+/* Writes the help: usage line, options, details. */
 void pp_command_help(const pp_command *command, pp_text *text);
 
 #endif

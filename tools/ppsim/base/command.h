@@ -9,7 +9,7 @@
 /* The parsed command line of one command. */
 typedef struct pp_args pp_args;
 
-/* One row makes parsing, --help and the completion. */
+/* One option. Parsing, --help and the completion of shells are made from it. */
 typedef struct pp_option {
     const char *name;     /* "--pp" */
     const char *argument; /* "P"; NULL: a flag */

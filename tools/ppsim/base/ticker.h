@@ -6,10 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Shows on a terminal how far long work is, at what rate, and the time left; on pipes nothing. */
+/* Shows the progress of long work on a terminal, with its rate and the time left; on pipes nothing.
+ * */
 typedef struct pp_ticker {
     const char *unit; /* "points" */
-    size_t before;    /* were done before it began */
+    size_t before;    /* units that were done before it began */
     bool shows;
     int64_t begin_ns, shown_ns;
 } pp_ticker;
@@ -17,6 +18,6 @@ typedef struct pp_ticker {
 pp_ticker pp_ticker_begin(const char *unit, size_t before);
 /* "what: 3 of 10 points, 1.2 points/s, 6 s left", a few times per second; what: may be "". */
 void pp_ticker_show(pp_ticker *ticker, const char *what, size_t done, size_t total);
-void pp_ticker_end(const pp_ticker *ticker); /* takes the line away */
+void pp_ticker_end(const pp_ticker *ticker); /* removes the line */
 
 #endif

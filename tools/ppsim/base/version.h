@@ -4,7 +4,7 @@
 
 #include "sim/base/text.h"
 
-/* What this build is: parts, versions, licences. */
+/* Writes what this build is made of: parts, versions, licences. */
 void pp_version_print(pp_text *text);
 
 #endif

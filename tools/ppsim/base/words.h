@@ -8,11 +8,12 @@
 #include <stdint.h>
 
 #define PP_COLUMNS 80
-/* Words broken at blanks before PP_COLUMNS; the first line begins at `column`, later ones at
- * `indent`. */
+/* Writes words, broken at blanks before PP_COLUMNS. The first line begins at `column`, later ones
+ * at `indent`. */
 void pp_print_words(pp_text *text, const char *words, size_t column, size_t indent);
 
-/* Bytes of what a reason says before it advises or explains; --json has all of it. */
+/* Returns the length of the first clause of a reason, without the advice that follows; --json has
+ * all of it. */
 int pp_first_clause(const char *reason);
 
 /* "7", or "1 to 7" */

@@ -6,30 +6,30 @@
 #include "sim/plan/plan.h"
 #include "tools/ppsim/base/command.h"
 
-/* What is asked, and what is found. */
+/* The question of a check, and its answer. */
 typedef struct pp_check_verdict {
     const char *file;
     pp_comm_settings comm;         /* mode and lanes */
-    const pp_framework *framework; /* NULL: the file communicates itself */
-    bool valid;                    /* and complete, and every send has its receive */
-    bool protocol;                 /* a shape protocol is part of the question */
-    bool mismatch;                 /* a size differs from the one that its receiver expects */
+    const pp_framework *framework; /* NULL: the file has communication of its own */
+    bool valid;    /* the schedule is valid and complete, and every send has its receive */
+    bool protocol; /* a size protocol is part of the question */
+    bool mismatch; /* a size differs from the one that its receiver expects */
     bool hangs;
     bool sized; /* the sizes of messages are known */
-    bool flips; /* hangs under rendezvous, not when messages of flip_bytes are buffered */
+    bool flips; /* hangs under rendezvous, but not if messages of flip_bytes are buffered */
     int64_t flip_bytes;
-    uint32_t flip_microbatch; /* first whose messages need the limit */
-    pp_repair repair;         /* of a hang */
-    const char *own_lanes;    /* of the framework, where single ones are assumed instead */
+    uint32_t flip_microbatch; /* first microbatch whose messages need the limit */
+    pp_repair repair;         /* repair of a hang */
+    const char *own_lanes;    /* lanes of the framework, if single lanes are assumed instead */
     size_t ops, transfers;
-    uint32_t replica;  /* of the plan: the one that the reason is about */
-    pp_report *report; /* of the plan as it stands, simulated; NULL: there is none */
-    bool overflows;    /* a rank of it exceeds its memory limit */
+    uint32_t replica;  /* replica of the plan that the reason is about */
+    pp_report *report; /* of the simulated plan; NULL: there is none */
+    bool overflows;    /* a rank of the plan exceeds its memory limit */
     pp_err reason;
 } pp_check_verdict;
 
 typedef struct pp_check_subject {
-    char *text; /* the file */
+    char *text; /* contents of the file */
     size_t bytes;
     pp_plan *plan; /* NULL: a schedule file */
     pp_order *order;
@@ -39,10 +39,10 @@ typedef struct pp_check_subject {
     pp_timeline *timeline; /* holds the circle after a hang */
 } pp_check_subject;
 
-/* Replicas of a plan that differ. */
+/* Returns the number of replicas of a plan that differ. */
 uint32_t pp_check_replicas(const pp_plan *plan);
 
-/* Where the circle of waits begins in the reason; NULL: there is none. */
+/* Returns where the circle of waits begins in the reason, or NULL if there is none. */
 const char *pp_check_circle(const pp_check_verdict *v);
 
 PP_MUST_CHECK pp_status pp_check_print_json(const pp_args *args, const pp_check_verdict *v,

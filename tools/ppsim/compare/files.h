@@ -4,7 +4,7 @@
 
 #include "tools/ppsim/compare/quantities.h"
 
-/* Two files; one of them may be missing. */
+/* Two files to compare; one of them may be missing. */
 typedef struct pp_compare_pair {
     char *name; /* printable */
     char *base_path, *new_path;
@@ -21,7 +21,8 @@ typedef struct pp_compare_pairs {
 } pp_compare_pairs;
 
 void pp_compare_pairs_free(pp_compare_pairs *pairs); /* for PP_CLEANUP */
-/* Two files or two folders. Fails: USAGE (one of each; nothing in them), IO, INPUT, NOMEM. */
+/* Pairs two files, or the files of two folders. Fails: USAGE (a file and a folder; empty folders),
+ * IO, INPUT, NOMEM. */
 PP_MUST_CHECK pp_status pp_compare_pair_up(const char *base, const char *now,
                                            pp_compare_pairs *pairs, pp_err *err);
 /* A file or folder and its baseline. platform NULL: this machine's.
@@ -29,7 +30,7 @@ PP_MUST_CHECK pp_status pp_compare_pair_up(const char *base, const char *now,
 PP_MUST_CHECK pp_status pp_compare_pair_baseline(const char *folder, const char *now,
                                                  const char *platform, bool refresh,
                                                  pp_compare_pairs *pairs, pp_err *err);
-/* The new files become the baseline; those that are gone leave it. Fails: IO, NOMEM. */
+/* Makes the new files the baseline, and removes from it those that are gone. Fails: IO, NOMEM. */
 PP_MUST_CHECK pp_status pp_compare_refresh(pp_compare_pairs *pairs, pp_err *err);
 
 #endif

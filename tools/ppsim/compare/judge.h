@@ -31,24 +31,25 @@ typedef struct pp_difference {
     const pp_quantity *before, *after; /* NULL: it has none */
     pp_compare_verdict verdict;
     bool fails;
-    double severity; /* part of what the metric is part of */
+    double severity; /* the difference relative to the quantity that the metric is part of */
     char *detail;    /* NULL: nothing to add */
 } pp_difference;
 
-/* Borrows from the files that were compared. Owner frees with pp_differences_free. */
+/* The differences of files. They borrow from the files. The owner frees them with
+ * pp_differences_free. */
 typedef struct pp_differences {
     pp_difference *row;
     size_t count, capacity;
     size_t verdicts[PP_VERDICT_COUNT], fails;
 } pp_differences;
 
-/* base, now: of one kind; NULL: there is no such file. name: of the pair, borrowed.
- * Fails: USAGE (other kinds, which are named), NOMEM. */
+/* Compares two files of one kind. base, now: NULL: there is no such file. name: of the pair,
+ * borrowed. Fails: USAGE (different kinds, which are named), NOMEM. */
 PP_MUST_CHECK pp_status pp_compare_judge(const char *name, const pp_compare_file *base,
                                          const pp_compare_file *now,
                                          const pp_tolerances *tolerances,
                                          pp_differences *differences, pp_err *err);
-/* Worst first; counts them. */
+/* Sorts the differences, worst first, and counts them. */
 void pp_differences_sort(pp_differences *differences);
 void pp_differences_free(pp_differences *differences); /* for PP_CLEANUP */
 

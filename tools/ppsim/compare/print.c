@@ -115,7 +115,8 @@ void pp_compare_cells_of(const pp_difference *row, pp_compare_cells *cells)
     side_cell(row->metric, row->after, cells->after);
 }
 
-void pp_compare_sentence(const pp_compare_print *print, pp_text *text)
+/* Writes "worse: 2 of 140 values fail (1 better, 3 changed, 134 the same)". */
+static void add_sentence(const pp_compare_print *print, pp_text *text)
 {
     const pp_differences *d = print->differences;
     pp_text_add(text, "%s%zu of %zu values fail",
@@ -212,7 +213,7 @@ static size_t shown(const pp_differences *d)
 static void text_head(const pp_compare_print *print, pp_text *text)
 {
     pp_text sentence PP_CLEANUP(pp_text_free) = { 0 };
-    pp_compare_sentence(print, &sentence);
+    add_sentence(print, &sentence);
     char *counts = sentence.data ? strstr(sentence.data, " (") : NULL;
     if (counts && sentence.bytes > COLUMNS)
         *counts = '\n';
@@ -291,7 +292,7 @@ void pp_compare_markdown(const pp_compare_print *print, pp_text *text)
     size_t rows = 0;
     size_t most = PP_MARKDOWN_LINES - HEAD - FOOT;
     pp_text sentence PP_CLEANUP(pp_text_free) = { 0 };
-    pp_compare_sentence(print, &sentence);
+    add_sentence(print, &sentence);
     text->failed |= sentence.failed;
     pp_text_add(text, "### ppsim compare\n\n%s\n", sentence.data ? sentence.data : "");
     for (size_t i = 0; i < d->count && rows < most; i++) {

@@ -21,8 +21,6 @@ typedef struct pp_compare_cells {
 } pp_compare_cells;
 
 void pp_compare_cells_of(const pp_difference *row, pp_compare_cells *cells_out);
-/* "worse: 2 of 140 values fail (1 better, 3 changed, 134 the same)" */
-void pp_compare_sentence(const pp_compare_print *print, pp_text *text);
 
 void pp_compare_text(const pp_compare_print *print, pp_text *text);
 void pp_compare_markdown(const pp_compare_print *print, pp_text *text);

@@ -7,18 +7,19 @@
 #include "sim/base/units.h"
 #include "tools/ppsim/compare/metrics.h"
 
-/* One value of one file. measured: low and high hold 80 % of its repeats, where `spread`. */
+/* One value of one file. If it was measured and `spread` is set, 80 % of its repeats are between
+ * low and high. */
 typedef struct pp_quantity {
     const pp_metric *metric;
     char *place; /* "rank 3 activations"; "": there is one only */
-    char *text;  /* of texts */
+    char *text;  /* value of a text */
     const pp_json *whole;
     double value, low, high;
     bool measured, spread;
-    size_t order; /* in the file */
+    size_t order; /* index in the file */
 } pp_quantity;
 
-/* Fewer repeats have no spread that says anything. */
+/* Fewer repeats give no meaningful spread. */
 #define PP_COMPARE_REPEATS 5u
 
 /* Owner frees with pp_compare_file_free. */
@@ -26,7 +27,7 @@ typedef struct pp_compare_file {
     char *name; /* printable UTF-8 */
     pp_compare_kind kind;
     bool measured;
-    pp_json *json;     /* texts and wholes lie in it */
+    pp_json *json;     /* owns texts and whole documents */
     pp_quantity *item; /* sorted by metric and place, none twice */
     size_t count, capacity;
     struct pp_profile *profile; /* of a profile; otherwise NULL */
@@ -38,14 +39,15 @@ typedef struct pp_compare_file {
 /* "plan", "report of a run", ... */
 const char *pp_compare_kind_name(const pp_compare_file *file);
 void pp_compare_file_free(pp_compare_file *file);
-/* For readers. place is copied; the quantity, all zero but for these, stays theirs to fill in. */
+/* Adds a quantity, for readers, which fill in the rest. `place` is copied. */
 PP_MUST_CHECK pp_status pp_compare_add(pp_compare_file *file, const pp_metric *metric,
                                        const char *place, double value, pp_quantity **quantity_out,
                                        pp_err *err);
-/* Replaces what no terminal and no XML takes. Returns a new text, or NULL without memory. */
+/* Returns a copy in which characters that terminals or XML do not accept are replaced, or NULL when
+ * out of memory. */
 char *pp_compare_printable(const char *text);
 PP_MUST_CHECK pp_status pp_compare_sort(pp_compare_file *file, pp_err *err);
-/* NULL: it has none. */
+/* Returns the quantity, or NULL if the file has none. */
 const pp_quantity *pp_compare_find(const pp_compare_file *file, const pp_metric *metric,
                                    const char *place);
 

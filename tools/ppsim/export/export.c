@@ -76,7 +76,8 @@ static pp_status json_text(pp_json_build *build, pp_json *json, pp_text *text, p
     return status;
 }
 
-/* An framework places the communication of a plan; rows that communicate themselves have none. */
+/* A framework places the communication of a plan; rows with communication of their own have no
+ * framework. */
 static pp_status plan_text(const pp_export *data, pp_text *text, pp_err *err)
 {
     pp_json_build build = { 0 };

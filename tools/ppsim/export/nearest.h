@@ -4,8 +4,8 @@
 
 #include "traces/format/export/format.h"
 
-/* A target refused the order: adds to *err the fastest schedule on the same stages that it runs,
- * and how much slower that is, as far as both are known. */
+/* Called when a target refused the order: adds to *err the fastest schedule on the same stages that
+ * the target runs, and how much slower that is, as far as both are known. */
 void pp_add_nearest(const pp_format *format, const pp_export *data, pp_err *err);
 
 #endif

@@ -12,7 +12,7 @@ PP_MUST_CHECK pp_status pp_args_exchange(const pp_args *args, pp_exchange_option
 /* The same, and --shapes may be auto: *auto_out says so, and *exchange keeps its protocol. */
 PP_MUST_CHECK pp_status pp_args_exchange_or_auto(const pp_args *args, pp_exchange_options *exchange,
                                                  bool *auto_out, pp_err *err);
-/* Is "auto" given for it? */
+/* Returns whether "auto" was given for an option. */
 bool pp_args_is_auto(const pp_args *args, const char *option);
 
 #endif

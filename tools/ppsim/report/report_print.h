@@ -5,11 +5,11 @@
 #include "sim/base/text.h"
 #include "sim/plan/plan.h"
 
-/* The report as people read it. columns: 80 by default. */
+/* Writes a report for people. */
 void pp_report_print(const pp_report *report, pp_text *text);
 /* "over limit   first by rank 0 while 4F0 runs, at 3.2 ms: ..."; nothing where all fit. */
 void pp_over_limit_print(const pp_report *report, pp_text *text);
-/* Where a step of `step_ns` goes: a table. */
+/* Writes a table of the parts of a step of `step_ns`. */
 void pp_why_print(const pp_why *why, pp_ns step_ns, pp_text *text);
 
 #endif

@@ -6,14 +6,14 @@
 #include "sim/plan/plan.h"
 #include "tools/ppsim/base/command.h"
 
-/* What was asked for. */
+/* The options --jitter and --sensitivity. */
 typedef struct pp_robustness_request {
     bool jitter, sensitivity;
     pp_jitter_spec spec;
     int64_t threads;
 } pp_robustness_request;
 
-/* Before anything is simulated. Fails: USAGE. */
+/* Reads the options, before anything is simulated. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_robust_read(const pp_args *args, pp_robustness_request *request,
                                        pp_err *err);
 
@@ -22,7 +22,7 @@ PP_MUST_CHECK pp_status pp_robust_study(const pp_robustness_request *request, co
                                         const pp_jitter_subject *subject, pp_report *report,
                                         pp_err *err);
 
-/* The end of a report: jitter and sensitivity, where asked for. */
+/* Writes the end of a report: jitter and sensitivity, if they were asked for. */
 void pp_robustness_print(const pp_robustness *robustness, pp_text *text);
 
 #endif

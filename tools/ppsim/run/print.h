@@ -5,16 +5,17 @@
 #include "runtime/measure/compare.h"
 #include "sim/base/json.h"
 
-/* How it was executed, for people and for the report's "execution". */
+/* How a plan was executed, for people and for the key "execution" of the report. */
 typedef struct pp_run_print {
     const pp_execution *execution;
     const pp_run_plan_options *options;
-    const char *planned_framework; /* the plan's own, where it is another; NULL: ppsim */
+    const char
+        *planned_framework; /* framework of the plan, if it is another than ppsim; else NULL */
     bool compare;
 } pp_run_print;
 
 void pp_run_text(const pp_run_print *run, const pp_comparison *comparison, pp_text *text);
-/* A report with the additional key "execution" (docs/formats.md). */
+/* Returns the report with the additional key "execution" (docs/formats.md). */
 pp_json *pp_run_json(const pp_run_print *run, const pp_comparison *comparison,
                      pp_json_build *build);
 

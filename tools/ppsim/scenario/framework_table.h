@@ -1,11 +1,11 @@
-/* simulate --framework all. */
+/* The table of ppsim simulate --executor all. */
 #ifndef PPSIM_TOOLS_PPSIM_SCENARIO_FRAMEWORK_TABLE_H
 #define PPSIM_TOOLS_PPSIM_SCENARIO_FRAMEWORK_TABLE_H
 
 #include "sim/plan/plan.h"
 #include "tools/ppsim/base/command.h"
 
-/* --framework all: the plan under every framework. */
+/* --executor all: simulates the plan under every framework and prints a table. */
 PP_MUST_CHECK pp_status pp_print_executor_table(const pp_args *args, pp_plan *plan, pp_err *err);
 
 #endif

@@ -5,38 +5,38 @@
 #include "sim/plan/plan.h"
 #include "tools/ppsim/base/command.h"
 
-/* source_out: the only word, or --schedule; borrowed. Fails: USAGE when it is none or both. */
+/* Finds what is to be loaded: the only word of the command line, or --schedule; borrowed. Fails:
+ * USAGE when there is neither or both. */
 PP_MUST_CHECK pp_status pp_scenario_source(const pp_args *args, const char *command,
                                            const char **source_out, pp_err *err);
 
-/* The source of pp_scenario_source: a plan, a schedule file, or a named schedule with --pp,
- * --microbatches, --vpp, --microbatch-group-size, --costs or --costs-file, --memory-costs.
- * written_out: the program of a file that communicates itself, else NULL. Both are the caller's.
- * Fails: USAGE, IO, INPUT, INFEASIBLE, NOMEM. */
+/* Loads the source that pp_scenario_source finds: a plan, a schedule file, or a named schedule with
+ * --pp, --microbatches, --vpp, --microbatch-group-size, --costs or --costs-file, --memory-costs.
+ * written_out: the program of a file with communication of its own, else NULL. Both belong to the
+ * caller. Fails: USAGE, IO, INPUT, INFEASIBLE, NOMEM. */
 PP_MUST_CHECK pp_status pp_scenario_load(const pp_args *args, const char *command,
                                          pp_plan **plan_out, pp_program **written_out, pp_err *err);
-/* The same of a source by name. */
+/* The same for a given source. */
 PP_MUST_CHECK pp_status pp_scenario_load_source(const pp_args *args, const char *source,
                                                 pp_plan **plan_out, pp_program **written_out,
                                                 pp_err *err);
 
-/* A plan, or a schedule file without costs (plan->costs NULL). path: the first word. Fails: as
- * above.
- */
+/* Loads a plan, or a schedule file without costs (plan->costs is NULL). path: the first word.
+ * Fails: as above. */
 PP_MUST_CHECK pp_status pp_scenario_load_schedule(const pp_args *args, const char *path,
                                                   pp_plan **plan_out, pp_program **written_out,
                                                   pp_err *err);
 
-/* Checks --schedule, --framework, --costs and sizes as far as that is possible before anything is
+/* Checks --schedule, --executor, --costs and sizes as far as that is possible before anything is
  * built. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_scenario_check_words(const pp_args *args, pp_err *err);
 
-/* --forward-only. written: the program of a file that communicates itself, or NULL. */
+/* Applies --forward-only. written: the program of a file with communication of its own, or NULL. */
 PP_MUST_CHECK pp_status pp_scenario_forward_only(const pp_args *args, const pp_program *written,
                                                  pp_plan *plan, pp_err *err);
 
-/* --shapes, --host, --shape-message, --tensors-per-boundary; padding goes into the costs. written:
- * the program communicates itself. */
+/* Applies --shapes, --host, --shape-message and --tensors-per-boundary; padding changes the costs.
+ * written: the program has communication of its own. */
 PP_MUST_CHECK pp_status pp_scenario_exchange(const pp_args *args, pp_plan *plan, bool written,
                                              pp_err *err);
 

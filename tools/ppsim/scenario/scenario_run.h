@@ -6,36 +6,38 @@
 #include "sim/program/timeline.h"
 #include "tools/ppsim/base/command.h"
 
-/* Everything that is made on the way. Owner frees with pp_scenario_free. */
+/* A scenario: the plan that is simulated, and its results. The owner frees it with
+ * pp_scenario_free. */
 typedef struct pp_scenario {
     pp_plan *plan;
-    pp_program *program; /* set early where a file communicates itself */
+    pp_program *program; /* set early for a file with communication of its own */
     pp_timeline *timeline;
-    const pp_costs *costs; /* of the slowest replica; the plan's */
-    bool tells_stale;      /* reading a plan does pp_scenario_tell_stale */
+    const pp_costs *costs; /* of the slowest replica; owned by the plan */
+    bool tells_stale;      /* pp_scenario_tell_stale is called when a plan is read */
     bool every_framework;  /* --executor all */
 } pp_scenario;
 
 /* Warns when the prediction in the file `path` is not what `plan` gives, because its order or costs
  * were edited. plan: as the file has it. */
 void pp_scenario_tell_stale(const pp_plan *plan, const char *path);
-/* The same where the plan was simulated already. */
+/* The same for a plan that was already simulated. */
 void pp_scenario_tell_if_stale(const pp_plan *plan, const pp_report *report, const char *path);
 
 void pp_scenario_free(pp_scenario *s); /* for PP_CLEANUP */
-/* The source with all options of tools/ppsim/scenario/options.def. Fails: as pp_scenario_load. */
+/* Loads the source and applies all options of tools/ppsim/scenario/options.def. Fails: as
+ * pp_scenario_load. */
 PP_MUST_CHECK pp_status pp_scenario_read(const pp_args *args, const char *source, pp_scenario *s,
                                          pp_err *err);
-/* Lowers and simulates it; the report is plan->prediction. Fails: as pp_plan_simulate. */
+/* Lowers and simulates the plan; the report is plan->prediction. Fails: as pp_plan_simulate. */
 PP_MUST_CHECK pp_status pp_scenario_predict(pp_scenario *s, pp_err *err);
-/* The source of simulate, read. Fails: as pp_scenario_load. */
+/* Reads the source of the command simulate. Fails: as pp_scenario_load. */
 PP_MUST_CHECK pp_status pp_scenario_prepare(const pp_args *args, pp_scenario *s, pp_err *err);
 /* pp_scenario_predict, with the bound and all that the options ask of a report. Fails: USAGE too.
  */
 PP_MUST_CHECK pp_status pp_scenario_report(const pp_args *args, pp_scenario *s, pp_err *err);
-/* Above the memory limit the answer is a "no". Fails: INFEASIBLE. */
+/* Fails: INFEASIBLE when a rank exceeds the memory limit. */
 PP_MUST_CHECK pp_status pp_scenario_check_limit(const pp_report *report, pp_err *err);
-/* Of the replica that was predicted. */
+/* Returns the order of the replica that was predicted. */
 const pp_order *pp_scenario_order(const pp_scenario *s);
 
 #endif

@@ -5,20 +5,21 @@
 #include "runtime/module/farm.h"
 #include "tools/ppsim/sweep/work.h"
 
-/* The processes that an MPI launcher started: this is one of `processes`. farm NULL: only one. */
+/* The processes that an MPI launcher started, of which this is one. farm: NULL: there is only one.
+ * */
 typedef struct pp_sweep_farm {
     const pp_farm_table *table;
     pp_farm *farm;
     uint32_t process, processes;
-    bool missing; /* some died */
+    bool missing; /* some processes died */
 } pp_sweep_farm;
 
-/* Fails: UNAVAILABLE (started by MPI, but built without), IO. */
+/* Opens the farm. Fails: UNAVAILABLE (started by MPI, but built without), IO. */
 PP_MUST_CHECK pp_status pp_sweep_farm_open(pp_sweep_farm *farm_out, pp_err *err);
-/* Process 0: until the work is over, while it computes points of its own; then all know it. work
- * NULL: there is none, because of a failure. Fails: IO. */
+/* Process 0: hands out points, and computes some itself, until all are done; then it ends the
+ * others. work: NULL: there is none, because of a failure. Fails: IO. */
 PP_MUST_CHECK pp_status pp_sweep_farm_serve(pp_sweep_farm *farm, pp_sweep_work *work, pp_err *err);
-/* Any other process: points, until process 0 has none. Fails: IO. */
+/* Any other process: computes points until process 0 has none left. Fails: IO. */
 PP_MUST_CHECK pp_status pp_sweep_farm_work(pp_sweep_farm *farm, const pp_sweep *sweep, pp_err *err);
 void pp_sweep_farm_close(pp_sweep_farm *farm); /* for PP_CLEANUP */
 

@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-/* line[point], with newline and NUL; NULL: not there yet. */
+/* The lines of the points that are done: line[point] with newline and NUL, or NULL. */
 typedef struct pp_sweep_lines {
     char **line; /* [points] */
     uint32_t points, done;
@@ -14,12 +14,13 @@ typedef struct pp_sweep_lines {
 
 PP_MUST_CHECK pp_status pp_sweep_lines_new(uint32_t points, pp_sweep_lines *lines_out, pp_err *err);
 void pp_sweep_lines_free(pp_sweep_lines *lines); /* for PP_CLEANUP */
-/* Adds what the file `path` holds; what follows the last newline was torn by a kill and is left
- * out. good_bytes_out: up to there. any_shard: as pp_sweep_same. Fails: IO, INPUT, NOMEM. */
+/* Adds the lines of the file `path`. What follows the last newline is an incomplete line and is
+ * left out; good_bytes_out is the length without it. any_shard: as in pp_sweep_same. Fails: IO,
+ * INPUT, NOMEM. */
 PP_MUST_CHECK pp_status pp_sweep_lines_read(const pp_sweep *sweep, const char *path, bool any_shard,
                                             pp_sweep_lines *lines, off_t *good_bytes_out,
                                             pp_err *err);
-/* The same of a text; path: for messages. */
+/* The same for a text; path: for messages. */
 PP_MUST_CHECK pp_status pp_sweep_lines_parse(const pp_sweep *sweep, const char *text, size_t bytes,
                                              const char *path, bool any_shard,
                                              pp_sweep_lines *lines, off_t *good_bytes_out,
@@ -39,10 +40,11 @@ typedef struct pp_sweep_file {
 PP_MUST_CHECK pp_status pp_sweep_file_open(const pp_sweep *sweep, const char *path,
                                            pp_sweep_lines *lines, pp_sweep_file *file_out,
                                            pp_err *err);
-/* Whole, or not at all; on disk a second later at most, if lines go on coming. Fails: IO. */
+/* Appends a line as a whole. It is synced to disk within a second if more lines follow. Fails: IO.
+ * */
 PP_MUST_CHECK pp_status pp_sweep_file_append(pp_sweep_file *file, const char *line, size_t bytes,
                                              pp_err *err);
-/* Fails: IO. */
+/* Syncs the file to disk. Fails: IO. */
 PP_MUST_CHECK pp_status pp_sweep_file_sync(pp_sweep_file *file, pp_err *err);
 void pp_sweep_file_close(pp_sweep_file *file); /* for PP_CLEANUP */
 

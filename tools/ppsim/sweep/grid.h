@@ -8,8 +8,8 @@
 
 #define PP_SWEEP_POINTS_MAX (1 << 20)
 
-/* Axes are sorted by name, the first changes slowest: point i of a grid is always the same, however
- * the grid was written down. Owner frees with pp_grid_free. */
+/* A grid. Its axes are sorted by name and the first changes slowest, so that point i does not
+ * depend on how the grid was written. The owner frees it with pp_grid_free. */
 typedef struct pp_grid {
     const pp_command *study; /* plan or simulate */
     pp_axis *axis;
@@ -17,11 +17,11 @@ typedef struct pp_grid {
     uint32_t points;
 } pp_grid;
 
-/* --study, --grid and all options of the study. own: the options of sweep itself, which make no
- * axis. Fails: USAGE, INPUT, IO, NOMEM. */
+/* Reads --study, --grid and all options of the study. own: the options of sweep itself, which are
+ * no axes. Fails: USAGE, INPUT, IO, NOMEM. */
 PP_MUST_CHECK pp_status pp_grid_read(const pp_args *args, const pp_option *own, pp_grid *grid_out,
                                      pp_err *err);
-/* From keys "study" and "grid" of a grid file or a header. Fails: INPUT, NOMEM. */
+/* Reads the keys "study" and "grid" of a grid file or a header. Fails: INPUT, NOMEM. */
 PP_MUST_CHECK pp_status pp_grid_read_json(const pp_json_at *root, pp_grid *grid_out, pp_err *err);
 void pp_grid_free(pp_grid *grid); /* for PP_CLEANUP */
 void pp_grid_write(const pp_grid *grid, pp_json_build *build, pp_json *root);
@@ -31,7 +31,8 @@ const char *pp_grid_value(const pp_grid *grid, uint32_t point, size_t axis);
 void pp_grid_key(const pp_grid *grid, uint32_t point, pp_text *key);
 void pp_grid_write_point(const pp_grid *grid, uint32_t point, pp_json_build *build,
                          pp_json *object);
-/* The inverse. at: the object of a line. Fails: INPUT when it is no point of this grid. */
+/* The inverse: finds the point of the object of a line. Fails: INPUT when it is no point of this
+ * grid. */
 PP_MUST_CHECK pp_status pp_grid_find(const pp_grid *grid, const pp_json_at *at, uint32_t *point_out,
                                      pp_err *err);
 

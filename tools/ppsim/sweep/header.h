@@ -11,22 +11,23 @@
 typedef struct pp_sweep {
     pp_grid grid;
     pp_inputs inputs;
-    char *contents;         /* of the inputs, as JSON on a line */
+    char *contents;         /* hashes of the input files, as JSON on one line */
     char version[32];       /* of ppsim */
     uint32_t shard, shards; /* this sweep has the points i with i mod shards == shard */
 } pp_sweep;
 
-/* The first line of a file, with its newline. text_out: the caller's. Fails: NOMEM. */
+/* Makes the first line of a file, with its newline. text_out belongs to the caller. Fails: NOMEM.
+ * */
 PP_MUST_CHECK pp_status pp_sweep_header(const pp_sweep *sweep, char **text_out, size_t *bytes_out,
                                         pp_err *err);
 /* Reads the files that values name. Fails: USAGE, IO, INPUT, NOMEM. */
 PP_MUST_CHECK pp_status pp_sweep_load(pp_sweep *sweep, pp_err *err);
-/* The whole sweep whose file begins with `header`, without its inputs: for merging. Fails: INPUT,
+/* Makes the sweep whose file begins with `header`, without its inputs, for merging. Fails: INPUT,
  * NOMEM. */
 PP_MUST_CHECK pp_status pp_sweep_from_header(const pp_json_at *header, pp_sweep *sweep,
                                              pp_err *err);
-/* Is `header`, of the file `path`, that of this sweep? Fails: INPUT, naming the first difference.
- */
+/* Checks that `header`, of the file `path`, is that of this sweep. Fails: INPUT, naming the first
+ * difference. */
 PP_MUST_CHECK pp_status pp_sweep_same(const pp_sweep *sweep, const pp_json_at *header,
                                       bool any_shard, pp_err *err);
 static inline bool pp_sweep_has(const pp_sweep *sweep, uint32_t point)

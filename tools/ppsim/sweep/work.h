@@ -4,7 +4,7 @@
 
 #include "tools/ppsim/sweep/file.h"
 
-/* Hands out points and takes their lines; any thread. */
+/* Hands out points and collects their lines. Any thread may use it. */
 typedef struct pp_sweep_work pp_sweep_work;
 
 /* file, lines: borrowed. */
@@ -12,15 +12,16 @@ PP_MUST_CHECK pp_status pp_sweep_work_new(const pp_sweep *sweep, pp_sweep_file *
                                           pp_sweep_lines *lines, pp_sweep_work **work_out,
                                           pp_err *err);
 void pp_sweep_work_free(pp_sweep_work **work); /* for PP_CLEANUP */
-/* False: none to hand out. again: those that others have not answered yet count too. */
+/* Takes the next point. Returns false if there is none. again: points that others have not answered
+ * yet are handed out again. */
 bool pp_sweep_take(pp_sweep_work *work, bool again, uint32_t *point_out);
-/* Takes over `line`; the second line of a point is dropped. */
+/* Gives the line of a point, which is taken over; the second line of a point is dropped. */
 void pp_sweep_give(pp_sweep_work *work, uint32_t point, char *line, size_t bytes);
-/* Nothing is handed out any more. */
+/* Reports a failure; nothing is handed out any more. */
 void pp_sweep_fail(pp_sweep_work *work, const pp_err *why);
-/* All lines are there, or it failed. */
+/* Returns whether all lines are there, or the work has failed. */
 bool pp_sweep_over(pp_sweep_work *work);
-/* The verdict. Fails: as the point or file that failed. */
+/* Returns the result of the work. Fails: as the point or file that failed. */
 PP_MUST_CHECK pp_status pp_sweep_result(pp_sweep_work *work, pp_err *err);
 /* Computes points with `threads` threads of this process, the caller included, until there are
  * none. again: as in pp_sweep_take. */
