@@ -9,10 +9,11 @@
  * bounds, whereas rows here depend on theta and theta has bounds. With rows relative to the
  * measured times, on traces/data/links, it made a coefficient negative in 22 of 1,176 fits, and the
  * forms chosen there missed sizes that were left out by 5.9 % on average, not 5.6 % (H100 with
- * NVSwitch: 2.4 %, not 1.3 %). With relinearized rows, over all subsets of coefficients, it missed
- * them by 5.5 %, but took 20 times as long, and the truth was inside its 95 % intervals in 99 % of
- * cases (affine, docs/calibration.md), since its scale takes part of that of ordinary least
- * squares. */
+ * NVSwitch: 2.4 %, not 1.3 %); its 95 % intervals held the truth in 90 to 97 % of cases, not 93 to
+ * 97 % (made samples, docs/calibration.md). With rows linearized before each of up to ten calls,
+ * over all subsets of coefficients, it missed left-out sizes by 5.5 %, but took 20 to 45 times as
+ * long, and its intervals were too wide: 99 % and more, since GSL's scale includes that of ordinary
+ * least squares, on which outliers weigh in full. */
 #include "calib/fit/robust.h"
 
 #include "calib/fit/least_squares.h"
