@@ -58,7 +58,7 @@ typedef struct pair {
     atomic_int now; /* a copy of `wanted` that is read without the lock */
 } pair;
 
-static pp_status turn(pair *p, activity what, pp_err *err)
+static pp_status run_beside(pair *p, activity what, pp_err *err)
 {
     if (what == COMPUTE)
         return pp_ops_run(p->other_ops, BESIDE_MIX, PP_OP_F, err);
@@ -87,7 +87,7 @@ static void *accompany(void *argument)
         }
         pthread_mutex_unlock(&p->lock);
         while (!status && atomic_load_explicit(&p->now, memory_order_relaxed) == (int)what)
-            status = turn(p, what, &err);
+            status = run_beside(p, what, &err);
         pthread_mutex_lock(&p->lock);
         p->other_status = status;
         p->other_err = err;

@@ -21,52 +21,52 @@ static bool is_backward(pp_op op)
     return op.kind == PP_OP_I || op.kind == PP_OP_B;
 }
 
-void pp_program_index_free(pp_program_index *cells)
+void pp_program_index_free(pp_program_index *index)
 {
-    free(cells->op);
-    free(cells->consumer);
-    free(cells->position);
-    free(cells->posted);
-    *cells = (pp_program_index){ 0 };
+    free(index->op);
+    free(index->consumer);
+    free(index->position);
+    free(index->posted);
+    *index = (pp_program_index){ 0 };
 }
 
-pp_status pp_program_index_new(const pp_program *program, pp_program_index *cells_out, pp_err *err)
+pp_status pp_program_index_new(const pp_program *program, pp_program_index *index_out, pp_err *err)
 {
     const pp_comm *comm = program->comm;
     size_t cell_count = (size_t)program->stages * program->microbatches;
-    pp_program_index cells = { .program = program };
-    cells.op = pp_alloc_array(PP_PASSES * cell_count, sizeof *cells.op);
-    cells.consumer = pp_alloc_array(program->count, sizeof *cells.consumer);
-    cells.position = pp_alloc_array(program->count, sizeof *cells.position);
-    cells.posted = pp_alloc_array(comm->transfer_count, sizeof *cells.posted);
-    if (!cells.op || !cells.consumer || !cells.position || !cells.posted) {
-        pp_program_index_free(&cells);
+    pp_program_index index = { .program = program };
+    index.op = pp_alloc_array(PP_PASSES * cell_count, sizeof *index.op);
+    index.consumer = pp_alloc_array(program->count, sizeof *index.consumer);
+    index.position = pp_alloc_array(program->count, sizeof *index.position);
+    index.posted = pp_alloc_array(comm->transfer_count, sizeof *index.posted);
+    if (!index.op || !index.consumer || !index.position || !index.posted) {
+        pp_program_index_free(&index);
         return pp_err_nomem(err);
     }
-    memset(cells.op, 0xff, PP_PASSES * cell_count * sizeof *cells.op);
-    memset(cells.consumer, 0xff, program->count * sizeof *cells.consumer);
+    memset(index.op, 0xff, PP_PASSES * cell_count * sizeof *index.op);
+    memset(index.consumer, 0xff, program->count * sizeof *index.consumer);
     for (size_t i = 0; i < program->count; i++) {
         pp_op op = program->op[i];
         size_t cell = (size_t)op.stage * program->microbatches + op.microbatch;
         pp_pass pass = op.kind == PP_OP_F   ? PP_PASS_FORWARD
                        : op.kind == PP_OP_W ? PP_PASS_WEIGHT
                                             : PP_PASS_BACKWARD;
-        cells.op[pass * cell_count + cell] = (uint32_t)i;
+        index.op[pass * cell_count + cell] = (uint32_t)i;
         if (program->source[i] != NONE)
-            cells.consumer[program->source[i]] = (uint32_t)i;
+            index.consumer[program->source[i]] = (uint32_t)i;
     }
     for (uint32_t r = 0; r < program->ranks; r++) {
         for (size_t s = comm->step_begin[r]; s < comm->step_begin[r + 1]; s++) {
             pp_comm_step step = comm->step[s];
             uint32_t at = (uint32_t)(s - comm->step_begin[r]);
             if (step.kind == PP_COMM_STEP_RUN)
-                cells.position[step.index] = at;
+                index.position[step.index] = at;
             for (uint32_t k = 0;
                  step.kind == PP_COMM_STEP_POST && k < comm->group[step.index].count; k++)
-                cells.posted[comm->group[step.index].first + k] = at;
+                index.posted[comm->group[step.index].first + k] = at;
         }
     }
-    *cells_out = cells;
+    *index_out = index;
     return PP_OK;
 }
 
@@ -106,7 +106,7 @@ typedef struct tensor {
 } tensor;
 
 typedef struct planning {
-    const pp_program_index *cells;
+    const pp_program_index *index;
     const pp_program *program;
     const pp_costs *costs;
     pp_arena *arena;
@@ -145,8 +145,8 @@ static void collect_arrivals(planning *p)
         uint32_t source = p->program->source[i];
         if (source != NONE && rank_of(p, source) != rank)
             p->arrival[p->arrival_count++] = (arrival){ .from = rank_of(p, source),
-                                                        .made = p->cells->position[source],
-                                                        .used = p->cells->position[i] };
+                                                        .made = p->index->position[source],
+                                                        .used = p->index->position[i] };
     }
     qsort(p->arrival, p->arrival_count, sizeof *p->arrival, compare_arrivals);
     for (size_t k = p->arrival_count; k-- > 1;) {
@@ -160,7 +160,7 @@ static void collect_arrivals(planning *p)
  * has run. */
 static uint32_t certain_after(const planning *p, uint32_t consumer)
 {
-    const arrival wanted = { .from = rank_of(p, consumer), .made = p->cells->position[consumer] };
+    const arrival wanted = { .from = rank_of(p, consumer), .made = p->index->position[consumer] };
     size_t low = 0;
     for (size_t high = p->arrival_count; low < high;) {
         size_t middle = low + (high - low) / 2;
@@ -193,8 +193,8 @@ static void add_input(planning *p, size_t i, int64_t bytes, uint32_t last)
     if (source == NONE)
         return;
     uint32_t first = receive == NONE
-                         ? p->cells->position[source]
-                         : p->cells->posted[comm->group[comm->transfer[receive].group].first];
+                         ? p->index->position[source]
+                         : p->index->posted[comm->group[comm->transfer[receive].group].first];
     add(p, &pp_arena_at(p->arena, i)->in, bytes, receive != NONE, first, last);
 }
 
@@ -202,13 +202,13 @@ static void add_input(planning *p, size_t i, int64_t bytes, uint32_t last)
  * */
 static void add_output(planning *p, size_t i, int64_t bytes)
 {
-    uint32_t consumer = p->cells->consumer[i];
+    uint32_t consumer = p->index->consumer[i];
     if (consumer == NONE || rank_of(p, consumer) == p->arena->rank)
         return;
     uint32_t after = certain_after(p, consumer);
     pp_op_places *own = pp_arena_at(p->arena, i);
     own->out_until = after - 1;
-    add(p, &own->out, bytes, true, p->cells->position[i], own->out_until);
+    add(p, &own->out, bytes, true, p->index->position[i], own->out_until);
 }
 
 static pp_status add_op(planning *p, size_t i, pp_err *err)
@@ -216,19 +216,19 @@ static pp_status add_op(planning *p, size_t i, pp_err *err)
     pp_op op = p->program->op[i];
     pp_op_places *own = pp_arena_at(p->arena, i);
     pp_tensor_bytes bytes = pp_tensor_bytes_of(p->program, p->costs, op);
-    uint32_t at = p->cells->position[i];
-    uint32_t backward = pp_program_index_get(p->cells, PP_PASS_BACKWARD, op.stage, op.microbatch);
-    uint32_t weight = pp_program_index_get(p->cells, PP_PASS_WEIGHT, op.stage, op.microbatch);
+    uint32_t at = p->index->position[i];
+    uint32_t backward = pp_program_index_get(p->index, PP_PASS_BACKWARD, op.stage, op.microbatch);
+    uint32_t weight = pp_program_index_get(p->index, PP_PASS_WEIGHT, op.stage, op.microbatch);
     *own = (pp_op_places){ .in = PP_NOWHERE,
                            .out = PP_NOWHERE,
                            .saved = PP_NOWHERE,
                            .stash = PP_NOWHERE,
                            .logits = PP_NOWHERE,
                            .scratch = PP_NOWHERE,
-                           .forward = pp_program_index_get(p->cells, PP_PASS_FORWARD, op.stage,
+                           .forward = pp_program_index_get(p->index, PP_PASS_FORWARD, op.stage,
                                                            op.microbatch) };
     if (op.kind == PP_OP_F) {
-        uint32_t last = backward == NONE ? at : p->cells->position[backward];
+        uint32_t last = backward == NONE ? at : p->index->position[backward];
         if (p->limit_bytes < 0 && bytes.saved < 0)
             return pp_err_set(err, PP_INPUT, NULL,
                               "stage %d keeps %" PRId64
@@ -239,7 +239,7 @@ static pp_status add_op(planning *p, size_t i, pp_err *err)
         add(p, &own->saved, bytes.saved, false, at, last);
         add(p, &own->logits, bytes.logits, false, at, last);
         add(p, &own->stash, bytes.stash, false, at,
-            weight == NONE ? last : p->cells->position[weight]);
+            weight == NONE ? last : p->index->position[weight]);
     } else if (is_backward(op)) {
         add_input(p, i, bytes.in, at);
         add(p, &own->scratch, bytes.scratch, false, at, at);
@@ -295,14 +295,14 @@ static pp_status settle(planning *p, pp_err *err)
     return PP_OK;
 }
 
-pp_status pp_arena_plan(const pp_program_index *cells, const pp_costs *costs, uint32_t rank,
+pp_status pp_arena_plan(const pp_program_index *index, const pp_costs *costs, uint32_t rank,
                         int64_t limit_bytes, pp_arena *arena_out, pp_err *err)
 {
-    const pp_program *program = cells->program;
+    const pp_program *program = index->program;
     const pp_comm *comm = program->comm;
     size_t ops = program->rank_begin[rank + 1] - program->rank_begin[rank];
     pp_arena arena PP_CLEANUP(pp_arena_free) = { .program = program, .rank = rank };
-    planning p PP_CLEANUP(planning_free) = { .cells = cells,
+    planning p PP_CLEANUP(planning_free) = { .index = index,
                                              .program = program,
                                              .costs = costs,
                                              .arena = &arena,
@@ -323,7 +323,7 @@ pp_status pp_arena_plan(const pp_program_index *cells, const pp_costs *costs, ui
     if ((status = settle(&p, err)))
         return status;
     for (size_t i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
-        uint32_t consumer = cells->consumer[i]; /* on this rank: made where it is used */
+        uint32_t consumer = index->consumer[i]; /* on this rank: made where it is used */
         if (consumer != NONE && rank_of(&p, consumer) == rank)
             pp_arena_at(&arena, i)->out = pp_arena_at(&arena, consumer)->in;
     }

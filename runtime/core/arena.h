@@ -70,16 +70,16 @@ typedef struct pp_program_index {
     uint32_t *posted;   /* [transfers]: position of its post */
 } pp_program_index;
 
-PP_MUST_CHECK pp_status pp_program_index_new(const pp_program *program, pp_program_index *cells_out,
+PP_MUST_CHECK pp_status pp_program_index_new(const pp_program *program, pp_program_index *index_out,
                                              pp_err *err);
-void pp_program_index_free(pp_program_index *cells);
+void pp_program_index_free(pp_program_index *index);
 /* Returns the op of a pass over one stage and microbatch, or PP_NO_SOURCE. */
-static inline uint32_t pp_program_index_get(const pp_program_index *cells, pp_pass pass,
+static inline uint32_t pp_program_index_get(const pp_program_index *index, pp_pass pass,
                                             uint32_t stage, uint32_t microbatch)
 {
-    size_t cells_of_pass = (size_t)cells->program->stages * cells->program->microbatches;
-    return cells
-        ->op[pass * cells_of_pass + (size_t)stage * cells->program->microbatches + microbatch];
+    size_t cells_of_pass = (size_t)index->program->stages * index->program->microbatches;
+    return index
+        ->op[pass * cells_of_pass + (size_t)stage * index->program->microbatches + microbatch];
 }
 
 pp_tensor_bytes pp_tensor_bytes_of(const pp_program *program, const pp_costs *costs, pp_op op);
@@ -88,7 +88,7 @@ pp_tensor_bytes pp_tensor_bytes_of(const pp_program *program, const pp_costs *co
  * this many bytes are carried, and of other tensors nothing; negative: all tensors are carried
  * whole. Fails: INPUT when costs contradict themselves (a stage keeps less than its input), NOMEM.
  * */
-PP_MUST_CHECK pp_status pp_arena_plan(const pp_program_index *cells, const pp_costs *costs,
+PP_MUST_CHECK pp_status pp_arena_plan(const pp_program_index *index, const pp_costs *costs,
                                       uint32_t rank, int64_t limit_bytes, pp_arena *arena_out,
                                       pp_err *err);
 /* Takes the memory of the arena and touches every page. It comes from `block`, which grows if need

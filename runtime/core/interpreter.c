@@ -406,7 +406,7 @@ static void keep_times(const pp_interpreter *in, size_t i)
     pp_ns over_ns = 0;
     if (!in->compute->times || in->record->bytes)
         return;
-    in->compute->times(in->worker, &began_ns, &over_ns);
+    in->compute->times(in->compute_worker, &began_ns, &over_ns);
     if (over_ns > *start_ns && over_ns < *end_ns)
         *end_ns = over_ns;
     if (began_ns > *start_ns && began_ns < *end_ns)
@@ -425,7 +425,7 @@ static pp_status compute(pp_interpreter *in, uint32_t i, pp_err *err)
     pp_op_tensors tensors = tensors_of(in, i);
     pp_ns cpu_ns = pp_clock_thread_ns();
     in->record->start_ns[i] = start_ns;
-    status = in->compute->run(in->worker, in->program->op[i], &tensors, err);
+    status = in->compute->run(in->compute_worker, in->program->op[i], &tensors, err);
     pp_ns end_ns = stamp(in);
     in->record->cpu_ns[i] = pp_clock_thread_ns() - cpu_ns;
     in->record->end_ns[i] = end_ns;
@@ -491,7 +491,7 @@ static pp_status drain(pp_interpreter *in, pp_err *err)
     return status;
 }
 
-static void forget(pp_interpreter *in, uint32_t run_step)
+static void begin_step(pp_interpreter *in, uint32_t run_step)
 {
     const pp_costs *costs = in->costs;
     uint32_t rank = in->rank;
@@ -519,7 +519,7 @@ pp_status pp_interpret(pp_interpreter *in, uint32_t run_step, pp_err *err)
     const pp_comm *comm = in->program->comm;
     size_t begin = comm->step_begin[in->rank];
     pp_status status = PP_OK;
-    forget(in, run_step);
+    begin_step(in, run_step);
     for (size_t s = begin; s < comm->step_begin[in->rank + 1] && !status; s++) {
         status = take_step(in, comm->step[s], (uint32_t)(s - begin), err);
         pp_progress_step(in->progress);

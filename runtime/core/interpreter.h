@@ -27,7 +27,7 @@ typedef struct pp_interpreter {
     pp_world *world;
     const pp_compute *compute;
     const pp_compute_work *work;
-    void *worker;
+    void *compute_worker;
     const pp_record *record;
     pp_progress *progress;
     const pp_faults *faults;

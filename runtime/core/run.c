@@ -83,7 +83,7 @@ static pp_status prepare_worker(pp_worker_group *group, pp_worker *worker, uint6
                           .world = job->world,
                           .compute = job->compute,
                           .work = job->work,
-                          .worker = job->worker[worker->rank],
+                          .compute_worker = job->worker[worker->rank],
                           .record = &group->record,
                           .progress = &worker->progress,
                           .faults = group->options->faults,
@@ -174,7 +174,6 @@ static pp_status worker_group_new(const pp_run_job *job, const pp_run_options *o
     for (uint32_t h = 0; h < count && !status; h++, group->count = h) {
         group->worker[h].group = group;
         group->worker[h].rank = group->first + h;
-        group->worker[h].err = pp_err_like(err);
         group->worker[h].err = pp_err_like(err);
         pp_progress_init(&group->worker[h].progress);
     }

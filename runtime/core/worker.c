@@ -72,15 +72,17 @@ static pp_status exchange_tied(pp_worker *worker, pp_err *err)
     if (!bytes)
         return PP_OK;
     if (worker->rank == first_rank)
-        job->compute->tied_get(worker->in.worker, 0, worker->tied);
+        job->compute->tied_get(worker->in.compute_worker, 0, worker->tied);
     if (worker->rank == last_rank)
-        job->compute->tied_get(worker->in.worker, last, worker->tied + bytes);
+        job->compute->tied_get(worker->in.compute_worker, last, worker->tied + bytes);
     char *all = worker->tied + 2 * bytes;
     pp_status status = meet(worker, worker->tied, 2 * bytes, all, err);
     if (!status && worker->rank == first_rank)
-        job->compute->tied_put(worker->in.worker, 0, all + (2 * (size_t)last_rank + 1) * bytes);
+        job->compute->tied_put(worker->in.compute_worker, 0,
+                               all + (2 * (size_t)last_rank + 1) * bytes);
     if (!status && worker->rank == last_rank)
-        job->compute->tied_put(worker->in.worker, last, all + 2 * (size_t)first_rank * bytes);
+        job->compute->tied_put(worker->in.compute_worker, last,
+                               all + 2 * (size_t)first_rank * bytes);
     return status;
 }
 
@@ -106,7 +108,7 @@ static pp_status run_step(pp_worker *worker, uint32_t number, pp_err *err)
     const pp_run_job *job = group->job;
     uint32_t step = group->options->first_step + number;
     int64_t preemptions = pp_clock_preemptions();
-    pp_status status = job->compute->begin(worker->in.worker, step, err);
+    pp_status status = job->compute->begin(worker->in.compute_worker, step, err);
     pp_progress_begin(&worker->progress, step, pp_clock_now_ns());
     if (!status)
         status = job->transport->begin(job->world, worker->rank, err);
@@ -117,7 +119,7 @@ static pp_status run_step(pp_worker *worker, uint32_t number, pp_err *err)
     group->record.begin_ns[worker->rank] = pp_clock_now_ns();
     status = pp_interpret(&worker->in, step, err);
     if (!status && !job->program->forward_only && !(status = exchange_tied(worker, err)))
-        status = job->compute->end(worker->in.worker, err);
+        status = job->compute->end(worker->in.compute_worker, err);
     group->record.over_ns[worker->rank] = pp_clock_now_ns();
     group->record.preemptions[worker->rank] = pp_clock_preemptions() - preemptions;
     if (!status)

@@ -22,7 +22,7 @@ void pp_sequential_free(pp_sequential **sequential)
         free((*sequential)->memory);
     free((*sequential)->split);
     free((*sequential)->tied);
-    free((*sequential)->turn);
+    free((*sequential)->microbatch_order);
     free(*sequential);
     *sequential = NULL;
 }
@@ -112,11 +112,11 @@ pp_status pp_sequential_new(const pp_compute *compute, const pp_compute_work *wo
         return status;
     s->tensors = pp_alloc_array(program->stages, sizeof *s->tensors);
     s->split = pp_alloc_array(program->stages, sizeof *s->split);
-    s->turn = pp_alloc_array(program->microbatches, sizeof *s->turn);
-    if (!s->tensors || !s->split || !s->turn)
+    s->microbatch_order = pp_alloc_array(program->microbatches, sizeof *s->microbatch_order);
+    if (!s->tensors || !s->split || !s->microbatch_order)
         return pp_err_nomem(err);
     for (uint32_t j = 0; j < program->microbatches; j++)
-        s->turn[j] = j;
+        s->microbatch_order[j] = j;
     for (size_t i = 0; i < program->count; i++)
         s->split[program->op[i].stage] |= program->op[i].kind == PP_OP_W;
     size_t bytes = lay_out(s);
@@ -193,9 +193,9 @@ pp_status pp_sequential_step(pp_sequential *s, uint32_t step, pp_costs *took, pp
 {
     pp_status status = s->compute->begin(s->worker, step, err);
     for (uint32_t j = 0; j < s->program->microbatches && !status; j++) {
-        status = forward(s, s->turn[j], took, err);
+        status = forward(s, s->microbatch_order[j], took, err);
         if (!status && !s->program->forward_only)
-            status = back(s, s->turn[j], took, err);
+            status = back(s, s->microbatch_order[j], took, err);
     }
     if (status || s->program->forward_only)
         return status;

@@ -21,7 +21,8 @@ typedef struct pp_sequential {
     pp_device_memory device; /* what the memory is of; all zero: this process */
     bool *split;             /* [stages]: the backward is I and W, not B */
     char *tied;              /* gradients of tied weights, of the first and the last stage */
-    uint32_t *turn; /* [microbatches]: a step takes them in this order; ascending at first */
+    uint32_t
+        *microbatch_order; /* [microbatches]: a step takes them in this order; ascending at first */
     const volatile sig_atomic_t
         *stop; /* as in pp_world_options, checked before every op; NULL at first */
 } pp_sequential;
@@ -35,7 +36,7 @@ void pp_sequential_free(pp_sequential **sequential); /* for PP_CLEANUP */
 
 /* These three fail: INFEASIBLE when the stop flag rises; as compute.
  *
- * One step of the training run, microbatch after microbatch by `turn`; update included.
+ * One step of the training run, microbatch after microbatch by `microbatch_order`; update included.
  * took: NULL, or costs with a class per microbatch; what the ops took is added to f_ns, i_ns, w_ns,
  * b_ns. */
 PP_MUST_CHECK pp_status pp_sequential_step(pp_sequential *sequential, uint32_t step, pp_costs *took,

@@ -20,9 +20,9 @@
 static const char *const names[] = { "gradients", "parameters", "losses" };
 
 /* Returns whether a stage sums the gradients of its weights in the order of the microbatches in
- * `turn`. first: `turn` is set to the order of this stage. */
-static bool takes_turns(const pp_program *program, uint32_t rank, uint32_t stage, bool first,
-                        uint32_t *turn)
+ * `microbatch_order`. first: `microbatch_order` is set to the order of this stage. */
+static bool follows_order(const pp_program *program, uint32_t rank, uint32_t stage, bool first,
+                          uint32_t *microbatch_order)
 {
     uint32_t n = 0;
     for (size_t i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
@@ -30,23 +30,23 @@ static bool takes_turns(const pp_program *program, uint32_t rank, uint32_t stage
         if (op.stage != stage || (op.kind != PP_OP_W && op.kind != PP_OP_B))
             continue;
         if (first)
-            turn[n] = op.microbatch;
-        if (turn[n++] != op.microbatch)
+            microbatch_order[n] = op.microbatch;
+        if (microbatch_order[n++] != op.microbatch)
             return false;
     }
     return true;
 }
 
 /* Floating-point sums are equal to the bit only in one order. If all stages take the microbatches
- * in the same order, `turn` becomes that order, for the sequential run. Returns false if they do
- * not; `turn` is ascending then. */
-static bool set_turns(const pp_program *program, uint32_t *turn)
+ * in the same order, `microbatch_order` becomes that order, for the sequential run. Returns false
+ * if they do not; `microbatch_order` is ascending then. */
+static bool find_microbatch_order(const pp_program *program, uint32_t *microbatch_order)
 {
     bool same = true;
     for (uint32_t s = 0; s < program->stages && same; s++)
-        same = takes_turns(program, program->stage_rank[s], s, s == 0, turn);
+        same = follows_order(program, program->stage_rank[s], s, s == 0, microbatch_order);
     for (uint32_t j = 0; j < program->microbatches && !same; j++)
-        turn[j] = j;
+        microbatch_order[j] = j;
     return same;
 }
 
@@ -210,8 +210,8 @@ static pp_status compare_slope(pp_sequential *s, uint32_t stage, size_t index,
                       index, stage, gradients[index], (above - below) / (2 * by));
 }
 
-/* Does so for weights of all stages in turn. The worker has the initial weights, and keeps them up
- * to rounding. */
+/* Does so for weights of all stages in microbatch_order. The worker has the initial weights, and
+ * keeps them up to rounding. */
 static pp_status compare_slopes(pp_sequential *s, const values *v, pp_verdict *verdict, pp_err *err)
 {
     uint32_t stages = s->program->stages;
@@ -318,7 +318,7 @@ static pp_status compare_reference(const values *v, pp_sequential *s, const char
 }
 
 /* Repeats the steps on the reference backend, whose tensors have sizes of their own. */
-static pp_status check_reference(const values *v, uint32_t steps, const uint32_t *turn,
+static pp_status check_reference(const values *v, uint32_t steps, const uint32_t *microbatch_order,
                                  const volatile sig_atomic_t *stop, const char *got,
                                  pp_verdict *verdict, pp_err *err)
 {
@@ -344,7 +344,8 @@ static pp_status check_reference(const values *v, uint32_t steps, const uint32_t
     if (status)
         return status;
     sequential->stop = stop;
-    memcpy(sequential->turn, turn, job->program->microbatches * sizeof *turn);
+    memcpy(sequential->microbatch_order, microbatch_order,
+           job->program->microbatches * sizeof *microbatch_order);
     status = repeat(sequential, steps, err);
     if (status)
         return status;
@@ -381,7 +382,7 @@ pp_status pp_verify(const pp_run_job *job, uint32_t steps, const volatile sig_at
     if (!status)
         status = check_reads(job, first, hosted, err);
     sequential->stop = stop;
-    verdict_out->ordered = set_turns(job->program, sequential->turn);
+    verdict_out->ordered = find_microbatch_order(job->program, sequential->microbatch_order);
     if (!status && first == 0)
         status = check_slopes(job, &v, stop, verdict_out, err);
     if (!status && first == 0)
@@ -391,7 +392,8 @@ pp_status pp_verify(const pp_run_job *job, uint32_t steps, const volatile sig_at
     if (!status && first == 0 && job->compute->check)
         status = job->compute->check(sequential->worker, err);
     if (!status && first == 0 && job->compute->reference)
-        status = check_reference(&v, steps, sequential->turn, stop, got, verdict_out, err);
+        status =
+            check_reference(&v, steps, sequential->microbatch_order, stop, got, verdict_out, err);
     free(got);
     free(wanted);
     free(v.count);
