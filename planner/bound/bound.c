@@ -440,7 +440,7 @@ pp_status pp_bound_report(const pp_costs *costs, const pp_order *order, pp_repor
 {
     bool within = report->has_memory && report->memory_limit_bytes > 0;
     uint32_t fullest;
-    within = within && pp_report_short(report, report->memory_limit_bytes, &fullest) <= 0;
+    within = within && pp_report_excess(report, report->memory_limit_bytes, &fullest) <= 0;
     pp_bound bound;
     pp_status status =
         pp_bound_order(costs, order, within ? report->memory_limit_bytes : 0, &bound, err);

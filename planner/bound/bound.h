@@ -13,8 +13,7 @@
     X(LOAD, "load")        /* shortest way in, all work, shortest way out */                      \
     X(PATH, "path")        /* the longest chain of one microbatch, F down and B up, with links */ \
     X(START, "start")      /* the forwards that exist, or fit, before the first backward */       \
-    X(AREA, "memory area") /* bytes x time that every activation takes, over the bytes there are  \
-                            */
+    X(AREA, "memory area") /* bytes x time of all activations, divided by the rank's free bytes */
 
 typedef enum pp_bound_part {
 #define PP_BOUND_ENUM(name, text) PP_BOUND_##name,
@@ -36,8 +35,8 @@ typedef struct pp_bound {
 /* stage_rank: [costs->stages].
  * split: the bound also holds when some or all backwards are split into I and W; otherwise every
  * backward is fused.
- * memory_limit_bytes: every order that stays within it on every rank; 0, or without has_memory:
- * every order.
+ * memory_limit_bytes: the bound holds for the orders that stay within it on every rank; with 0, or
+ * without has_memory, for all orders.
  * Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_bound_makespan(const pp_costs *costs, const uint32_t *stage_rank,
                                           bool split, int64_t memory_limit_bytes,

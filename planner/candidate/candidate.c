@@ -17,13 +17,13 @@ double pp_candidate_score(const pp_candidate *candidate, pp_ns step_ns)
 
 bool pp_is_worth(double least, double floor, double score, double best_score)
 {
-    return least * (1 + 1.0 / PP_MEASURABLE_GAIN) < best_score &&
+    return least * (1 + 1.0 / PP_MEASURABLE_PART) < best_score &&
            score - best_score <= 2.5 * (best_score - floor);
 }
 
-static pp_status build_nothing(const pp_schedule_params *shape, pp_order **order_out, pp_err *err)
+static pp_status build_nothing(const pp_schedule_params *params, pp_order **order_out, pp_err *err)
 {
-    (void)shape;
+    (void)params;
     (void)order_out;
     return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SCHEDULE),
                       "planned orders are found, not generated");

@@ -8,9 +8,10 @@
 #include "sim/order/order.h"
 
 typedef enum pp_candidate_status {
-    PP_CANDIDATE_OK,         /* simulated, fits */
-    PP_CANDIDATE_PRUNED,     /* not simulated: its bound is worse than the best, or no budget */
-    PP_CANDIDATE_INFEASIBLE, /* does not fit, or is not legal */
+    PP_CANDIDATE_OK,            /* simulated, fits */
+    PP_CANDIDATE_NOT_SIMULATED, /* at first, and for good where its bound or the budget rules it out
+                                 */
+    PP_CANDIDATE_INFEASIBLE,    /* does not fit, or is not legal */
 } pp_candidate_status;
 
 const char *pp_candidate_status_name(pp_candidate_status status);

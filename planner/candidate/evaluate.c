@@ -10,14 +10,15 @@
 
 /* PyTorch's rule fixes the group of an interleaved schedule and refuses some m; Megatron's takes
  * any legal one, so the smallest is tried then. */
-static pp_status smallest_group(const pp_schedule *schedule, pp_schedule_params *shape,
+static pp_status smallest_group(const pp_schedule *schedule, pp_schedule_params *params,
                                 pp_order **order_out)
 {
     pp_status status = PP_USAGE;
-    uint32_t last = shape->microbatches < 2 * shape->ranks ? shape->microbatches : 2 * shape->ranks;
-    for (uint32_t n = shape->ranks; n <= last && status == PP_USAGE; n++) {
-        shape->group_size = n;
-        status = pp_schedule_build(schedule, shape, order_out, NULL);
+    uint32_t last =
+        params->microbatches < 2 * params->ranks ? params->microbatches : 2 * params->ranks;
+    for (uint32_t n = params->ranks; n <= last && status == PP_USAGE; n++) {
+        params->group_size = n;
+        status = pp_schedule_build(schedule, params, order_out, NULL);
     }
     return status;
 }
@@ -25,7 +26,7 @@ static pp_status smallest_group(const pp_schedule *schedule, pp_schedule_params 
 pp_status pp_candidate_order(const pp_plan_problem *problem, pp_candidate *candidate,
                              const pp_costs *costs, pp_order **order_out, pp_err *err)
 {
-    pp_schedule_params shape = {
+    pp_schedule_params params = {
         .ranks = (uint32_t)candidate->parallel.pp,
         .chunks = (uint32_t)candidate->parallel.vpp,
         .microbatches = candidate->microbatches,
@@ -33,10 +34,10 @@ pp_status pp_candidate_order(const pp_plan_problem *problem, pp_candidate *candi
         .costs = costs,
     };
     pp_err why = pp_err_like(err);
-    pp_status status = pp_schedule_build(candidate->schedule, &shape, order_out, &why);
+    pp_status status = pp_schedule_build(candidate->schedule, &params, order_out, &why);
     if (status == PP_USAGE && candidate->schedule->grouped && !problem->request->group_size &&
-        smallest_group(candidate->schedule, &shape, order_out) == PP_OK) {
-        candidate->group_size = shape.group_size;
+        smallest_group(candidate->schedule, &params, order_out) == PP_OK) {
+        candidate->group_size = params.group_size;
         return PP_OK;
     }
     if (status)
@@ -102,7 +103,7 @@ static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, co
     if (status)
         return status;
     uint32_t r = 0;
-    int64_t beyond = pp_report_short(report, search->problem->memory_limit_bytes, &r);
+    int64_t beyond = pp_report_excess(report, search->problem->memory_limit_bytes, &r);
     if (report->peak_memory_bytes > candidate->peak_bytes) {
         candidate->peak_bytes = report->peak_memory_bytes;
         candidate->peak_rank = report->peak_memory_rank;

@@ -1,4 +1,5 @@
-/* Why a candidate or a packing is not the answer, as values; who shows them makes the sentence. */
+/* Why a candidate or a packing is not the answer, as values. The command words them;
+ * only what ends in an error is printed here. */
 #ifndef PPSIM_PLANNER_CANDIDATE_REASON_H
 #define PPSIM_PLANNER_CANDIDATE_REASON_H
 

@@ -41,7 +41,7 @@ typedef enum pp_orders {
 } pp_orders;
 
 /* A difference is measurable when it is more than 1 / this of a step. */
-#define PP_MEASURABLE_GAIN 1000
+#define PP_MEASURABLE_PART 1000
 
 /* Which sequences share a microbatch: planner/pack/pack.h. */
 typedef enum pp_packing {

@@ -102,8 +102,9 @@ typedef struct bounded {
 
 static bounded replicas_to_bound(const pp_workload *workload, const pp_model *model)
 {
-    const double tokens_per_square = 1 / (6 * (double)model->hidden); /* dense layers: 24 h^2 T and
-                                                                         4 h Q FLOPs forward */
+    /* A dense layer's forward has 24 h^2 FLOPs per token and 4 h per unit of the square sum, which
+     * thus counts as 1 / (6 h) tokens. */
+    const double tokens_per_square = 1 / (6 * (double)model->hidden);
     double most_work = 0;
     int64_t most_tokens = 0;
     int64_t tokens_of_first = 0; /* the largest microbatch of the replica with the most work */

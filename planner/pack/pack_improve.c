@@ -197,8 +197,9 @@ static bool out_of_budget(const pp_pack_case *c, int64_t done)
     return (task->iterations || !(task->stop || task->ops_most)) && done >= task->iterations;
 }
 
-static pp_status walk(improving *x, pp_pack_verdict *changed, pp_grouping *best, worth *best_worth,
-                      bool *stopped_out, pp_err *err)
+/* Late acceptance: takes changes until the budget is spent, and keeps the best grouping seen. */
+static pp_status accept_late(improving *x, pp_pack_verdict *changed, pp_grouping *best,
+                             worth *best_worth, bool *stopped_out, pp_err *err)
 {
     const pp_pack_task *task = x->c->task;
     const pp_parallel *split = &x->c->packer->candidate.parallel;
@@ -275,7 +276,7 @@ pp_status pp_pack_improve(const pp_pack_case *c, pp_grouping *grouping, pp_pack_
     pp_status status = begin(&x, grouping, err);
     worth best = x.now;
     if (!status)
-        status = walk(&x, changed, grouping, &best, stopped_out, err);
+        status = accept_late(&x, changed, grouping, &best, stopped_out, err);
     free(changed);
     return status ? status : pp_pack_judge(c->packer, c->task->lengths, grouping, verdict, err);
 }

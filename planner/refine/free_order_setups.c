@@ -91,10 +91,10 @@ static void list_setup_candidates(const pp_search *search, double best_score, bo
         if (fits != seeded || is_listed(listed, k))
             continue;
         if (!is_usable(setup) || search->pool.data[setup->data].workload.microbatches == 0 ||
-            (!fits && c->status == PP_CANDIDATE_PRUNED))
+            (!fits && c->status == PP_CANDIDATE_NOT_SIMULATED))
             continue;
         if (search->problem->request->orders != PP_ORDERS_PLANNED &&
-            least * (1 + 1.0 / PP_MEASURABLE_GAIN) >= best_score)
+            least * (1 + 1.0 / PP_MEASURABLE_PART) >= best_score)
             continue;
         if (!fits && best_score < HUGE_VAL &&
             setup_forwards(&search->pool, setup) > DISPATCHED_FORWARDS_MAX)

@@ -228,7 +228,7 @@ static void conclude(const pp_candidate *named, const pp_candidate *found, bool 
     }
     const double score = pp_candidate_score(named, named->step_ns);
     outcome->gain = 1 - pp_candidate_score(found, found->step_ns) / score;
-    outcome->verdict = taken && outcome->gain * PP_MEASURABLE_GAIN >= 1 ? PP_FREE_ORDERS_TAKEN
+    outcome->verdict = taken && outcome->gain * PP_MEASURABLE_PART >= 1 ? PP_FREE_ORDERS_TAKEN
                                                                         : PP_FREE_ORDERS_NO_GAIN;
 }
 
@@ -257,8 +257,8 @@ pp_status pp_search_plan_orders(pp_search *search, size_t *best,
     c = named == SIZE_MAX ? NULL : &search->pool.candidate[named];
     const pp_candidate *f = found == SIZE_MAX ? NULL : &search->pool.candidate[found];
     bool taken = f && (must || !c ||
-                       pp_candidate_score(f, f->step_ns) * PP_MEASURABLE_GAIN <
-                           score * (PP_MEASURABLE_GAIN - 1));
+                       pp_candidate_score(f, f->step_ns) * PP_MEASURABLE_PART <
+                           score * (PP_MEASURABLE_PART - 1));
     conclude(c, f, taken, ended, &outcome);
     *outcome_out = outcome;
     *best = taken ? found : named;

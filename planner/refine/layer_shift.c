@@ -81,7 +81,8 @@ static pp_status try_move(shift *t, uint32_t from, uint32_t to, bool *better_out
         return status;
     pp_candidate *c = &search->pool.candidate[candidates];
     c->group_size = like.group_size;
-    if (c->status == PP_CANDIDATE_PRUNED && pp_candidate_score(c, c->least_step_ns) < t->score) {
+    if (c->status == PP_CANDIDATE_NOT_SIMULATED &&
+        pp_candidate_score(c, c->least_step_ns) < t->score) {
         status = pp_candidate_simulate(search, c, err);
         t->ops -= 3.0 * count * c->microbatches;
         const double score = pp_candidate_score(c, c->step_ns);
@@ -159,7 +160,7 @@ pp_status pp_search_shift(pp_search *search, size_t *best, pp_err *err)
         return PP_OK;
     const pp_candidate *named = &search->pool.candidate[*best];
     const double score = pp_candidate_score(named, named->step_ns);
-    double least = score * (1 - 1.0 / PP_MEASURABLE_GAIN);
+    double least = score * (1 - 1.0 / PP_MEASURABLE_PART);
     size_t begun[BEGINNINGS];
     for (size_t k = 0; k < BEGINNINGS; k++) {
         begun[k] = next_beginning(&search->pool, PROMISING * score, begun, k);

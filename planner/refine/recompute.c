@@ -272,9 +272,9 @@ static pp_status add(recompute_fit *t, pp_recompute_table **table, double *best_
     double limit = *best_score;
     if (table && *found != SIZE_MAX &&
         search->pool.candidate[*found].recompute == PP_RECOMPUTE_STAGES)
-        limit *= 1 - 1.0 / PP_MEASURABLE_GAIN;
+        limit *= 1 - 1.0 / PP_MEASURABLE_PART;
     c->group_size = t->like.group_size;
-    if (c->status != PP_CANDIDATE_PRUNED || pp_candidate_score(c, c->least_step_ns) >= limit)
+    if (c->status != PP_CANDIDATE_NOT_SIMULATED || pp_candidate_score(c, c->least_step_ns) >= limit)
         return PP_OK;
     status = pp_candidate_simulate(search, c, err);
     const double score = pp_candidate_score(c, c->step_ns);
@@ -504,7 +504,7 @@ static bool lacks_memory(const pp_candidate *c, const pp_bound *bound)
 {
     if (c->status == PP_CANDIDATE_INFEASIBLE)
         return c->short_bytes > 0;
-    return c->status == PP_CANDIDATE_PRUNED &&
+    return c->status == PP_CANDIDATE_NOT_SIMULATED &&
            (bound->part == PP_BOUND_START || bound->part == PP_BOUND_AREA);
 }
 
@@ -522,7 +522,7 @@ static size_t list_needy(const pp_pool *pool, double best_score, needy *list)
                                 : b->part_ns[PP_BOUND_PATH];
         const double least = pp_candidate_score(c, setup->least_step_ns - b->ns + alone);
         if (c->legal && lacks_memory(c, b) && c->recompute == PP_RECOMPUTE_NONE && setup->legal &&
-            !setup->unseen && least * (1 + 1.0 / PP_MEASURABLE_GAIN) < best_score &&
+            !setup->unseen && least * (1 + 1.0 / PP_MEASURABLE_PART) < best_score &&
             !is_hopeless(pool, setup))
             list[count++] = (needy){ least, i };
     }
@@ -542,7 +542,7 @@ pp_status pp_search_recompute(pp_search *search, size_t *best, pp_err *err)
                                        request->switches.value.recompute < PP_RECOMPUTE_AUTO))
         return PP_OK;
     if (named)
-        limit = pp_candidate_score(named, named->step_ns) * (1 - 1.0 / PP_MEASURABLE_GAIN);
+        limit = pp_candidate_score(named, named->step_ns) * (1 - 1.0 / PP_MEASURABLE_PART);
     needy *list = pp_alloc_array(search->pool.count + 1, sizeof *list);
     if (!list)
         return pp_err_nomem(err);

@@ -305,7 +305,7 @@ static pp_status simulate_refined(pp_search *search, size_t index, pp_err *err)
     const pp_err refusal = search->progress.refusal;
     pp_cost_set set PP_CLEANUP(pp_cost_set_free) = { 0 };
     pp_candidate c = search->pool.candidate[index];
-    const double score = pp_candidate_score(&c, c.step_ns) * (1 - 1.0 / PP_MEASURABLE_GAIN);
+    const double score = pp_candidate_score(&c, c.step_ns) * (1 - 1.0 / PP_MEASURABLE_PART);
     if (!setup->legal)
         return PP_OK;
     c.setup = (uint32_t)search->pool.setup_count - 1;

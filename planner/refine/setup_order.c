@@ -70,18 +70,18 @@ static pp_status make_instance(const pp_ordering *o, uint32_t replica, pp_order_
 static pp_status begin_replica(pp_ordering *o, uint32_t replica, pp_err *err)
 {
     pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
-    pp_movable_order *walk PP_CLEANUP(pp_movable_order_free) = NULL;
+    pp_movable_order *movable PP_CLEANUP(pp_movable_order_free) = NULL;
     uint32_t *ops PP_CLEANUP(pp_free_array) = NULL;
     pp_status status = make_instance(o, replica, &x, err);
-    if (status || (status = pp_movable_order_new(x, &walk, err)))
+    if (status || (status = pp_movable_order_new(x, &movable, err)))
         return status;
     ops = pp_alloc_array((size_t)x->ops + 1, sizeof *ops);
     if (!ops)
         return pp_err_nomem(err);
     pp_order_problem_from_order(x, o->seed, ops);
-    if (!pp_movable_order_set(walk, ops))
+    if (!pp_movable_order_set(movable, ops))
         return PP_OK; /* fits nowhere but in the fused twin */
-    o->share[replica].makespan = walk->makespan;
+    o->share[replica].makespan = movable->makespan;
     return pp_order_problem_to_order(x, ops, o->split, &o->share[replica].order, err);
 }
 
@@ -184,7 +184,7 @@ static pp_status probe_replica(pp_ordering *o, uint32_t replica, pp_err *err)
                                              .seed = o->search->problem->request->seed };
     status = pp_order_search(x, o->limits.ticks, &budget, &found, err);
     bool worse = !status && part->makespan < INT64_MAX &&
-                 found->makespan >= part->makespan - part->makespan / PP_MEASURABLE_GAIN;
+                 found->makespan >= part->makespan - part->makespan / PP_MEASURABLE_PART;
     return status || worse ? status : adopt(o, x, found, part, err);
 }
 

@@ -29,7 +29,8 @@ static int prefer_simpler(const pp_candidate *a, const pp_candidate *b)
     return (a->recompute > b->recompute) - (a->recompute < b->recompute);
 }
 
-/* Then, when both have run: less memory, first in the table, first considered. */
+/* Breaks the ties that remain between simulated candidates: less peak memory, then the order of
+ * sim/schedules.def, then that of the setups. */
 static int compare_results(const pp_candidate *a, const pp_candidate *b)
 {
     size_t x = table_index(a->schedule);
@@ -110,7 +111,7 @@ static pp_status try_others(pp_search *search, const entry *queue, size_t count,
                             queue[i].candidate->status == PP_CANDIDATE_OK);
         for (size_t i = 0, tries = 0; i < count && !done && tries < RUNNER_UP_TRIES; i++) {
             pp_candidate *c = &search->pool.candidate[queue[i].index];
-            if (c->schedule != schedule || c->status != PP_CANDIDATE_PRUNED)
+            if (c->schedule != schedule || c->status != PP_CANDIDATE_NOT_SIMULATED)
                 continue;
             if (pp_search_is_over(search, true))
                 return PP_OK;
@@ -132,7 +133,7 @@ pp_status pp_branch_and_bound(pp_search *search, size_t *best_out, pp_err *err)
     size_t count = 0;
     for (size_t i = 0; i < search->pool.count; i++) {
         const pp_candidate *c = &search->pool.candidate[i];
-        if (c->status == PP_CANDIDATE_PRUNED && !search->pool.setup[c->setup].unseen)
+        if (c->status == PP_CANDIDATE_NOT_SIMULATED && !search->pool.setup[c->setup].unseen)
             queue[count++] = (entry){ pp_candidate_score(c, c->least_step_ns), c, i };
     }
     qsort(queue, count, sizeof *queue, compare_queued);

@@ -136,7 +136,7 @@ static pp_status study(pp_search *search, size_t index, pp_jitter_result *out, p
 
 static bool is_tie(const finalist *a, const finalist *best)
 {
-    double least = best->score / PP_MEASURABLE_GAIN;
+    double least = best->score / PP_MEASURABLE_PART;
     return a->score - best->score <= fmax(least, hypot(a->error, best->error));
 }
 
@@ -154,8 +154,8 @@ static pp_jitter_ranking ranking_of(const pp_candidate *c, int64_t scenarios, co
     };
 }
 
-pp_status pp_search_rank(pp_search *search, size_t *best, pp_jitter_ranking *ranking_out,
-                         pp_err *err)
+pp_status pp_search_choose_under_jitter(pp_search *search, size_t *best,
+                                        pp_jitter_ranking *ranking_out, pp_err *err)
 {
     *ranking_out = (pp_jitter_ranking){ .verdict = PP_JITTER_NOT_RANKED };
     final f PP_CLEANUP(final_free) = { 0 };

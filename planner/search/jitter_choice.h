@@ -26,7 +26,7 @@ typedef struct pp_jitter_ranking {
 /* Where the request has jitter: studies the fastest candidates and changes best to the one with the
  * least percentile; 1f1b where that is as good. Fails: USAGE (no such rank or link), INPUT, NOMEM.
  */
-PP_MUST_CHECK pp_status pp_search_rank(pp_search *search, size_t *best,
-                                       pp_jitter_ranking *ranking_out, pp_err *err);
+PP_MUST_CHECK pp_status pp_search_choose_under_jitter(pp_search *search, size_t *best,
+                                                      pp_jitter_ranking *ranking_out, pp_err *err);
 
 #endif

@@ -222,7 +222,7 @@ static void list_candidates(pp_search *search, size_t best, pp_search_result *ch
           compare_listed);
     for (size_t i = 0; i < search->pool.count; i++) {
         choice->ok += search->pool.candidate[i].status == PP_CANDIDATE_OK;
-        choice->pruned += search->pool.candidate[i].status == PP_CANDIDATE_PRUNED;
+        choice->pruned += search->pool.candidate[i].status == PP_CANDIDATE_NOT_SIMULATED;
         choice->per_gpu =
             choice->per_gpu || pp_parallel_gpus(&search->pool.candidate[i].parallel) !=
                                    pp_parallel_gpus(&first.parallel);

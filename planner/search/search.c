@@ -28,7 +28,7 @@ static void note_all_pruned(pp_search *search, size_t best)
 {
     for (size_t i = 0; i < search->pool.count; i++) {
         pp_candidate *c = &search->pool.candidate[i];
-        if (c->status == PP_CANDIDATE_PRUNED)
+        if (c->status == PP_CANDIDATE_NOT_SIMULATED)
             note_pruned(search, c, best == SIZE_MAX ? NULL : &search->pool.candidate[best]);
     }
 }
@@ -71,7 +71,7 @@ pp_status pp_search_find(pp_search *search, const pp_plan_request *request,
     if (!status)
         status = pp_search_plan_orders(search, &outcome.best, &outcome.orders, err);
     if (!status)
-        status = pp_search_rank(search, &outcome.best, &outcome.ranking, err);
+        status = pp_search_choose_under_jitter(search, &outcome.best, &outcome.ranking, err);
     if (!status)
         *outcome_out = outcome;
     return status;

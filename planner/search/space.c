@@ -260,7 +260,8 @@ static bool out_of_time(pp_search *search, size_t min_bounded)
     return search->progress.stopped;
 }
 
-/* So that what was not looked at is listed. */
+/* Adds a placeholder for a schedule whose setups were not bounded before the time ended, so that
+ * results list it. */
 static pp_status add_unseen(pp_search *search, const point *at, const pp_schedule *schedule,
                             pp_err *err)
 {
@@ -399,12 +400,12 @@ static pp_status none_legal(const pp_plan_problem *problem, const pp_err *refusa
         return err->status;
     }
     if (request->schedule) {
-        pp_schedule_params shape = { .ranks = (uint32_t)problem->parallel.pp,
-                                     .chunks = (uint32_t)or_one(problem->parallel.vpp),
-                                     .microbatches = 1,
-                                     .group_size = request->group_size };
+        pp_schedule_params params = { .ranks = (uint32_t)problem->parallel.pp,
+                                      .chunks = (uint32_t)or_one(problem->parallel.vpp),
+                                      .microbatches = 1,
+                                      .group_size = request->group_size };
         pp_order *order = NULL;
-        pp_status status = pp_schedule_build(request->schedule, &shape, &order, err);
+        pp_status status = pp_schedule_build(request->schedule, &params, &order, err);
         pp_order_free(&order);
         if (status)
             return status;
@@ -451,6 +452,6 @@ pp_status pp_search_enumerate(pp_search *search, size_t min_bounded, pp_err *err
             return PP_OK;
     }
     if (search->problem->request->score_limit > 0 && search->space.legal_points)
-        return PP_OK; /* what is left is of no use */
+        return PP_OK; /* all legal points exceed the score limit */
     return none_legal(search->problem, &search->progress.refusal, err);
 }

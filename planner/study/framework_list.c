@@ -16,7 +16,7 @@ enum { PROTOCOLS_MOST = 3, LAYOUTS_MOST = 3 };
 
 bool pp_is_tie(double score, double least)
 {
-    return score * (PP_MEASURABLE_GAIN - 1) <= least * PP_MEASURABLE_GAIN;
+    return score * (PP_MEASURABLE_PART - 1) <= least * PP_MEASURABLE_PART;
 }
 
 /* What the framework itself does where sizes differ. Only who reads plans has the sizes from one.

@@ -218,7 +218,8 @@ static pp_status look_at_all(splits *list, size_t *best_out, size_t *simulated, 
         split *row = &list->row[i];
         double limit = i ? score_of(&list->row[best]) : HUGE_VAL;
         bool over = limit < HUGE_VAL && is_over(list->request, *simulated);
-        row->best = (pp_candidate){ .parallel = row->parallel, .status = PP_CANDIDATE_PRUNED };
+        row->best =
+            (pp_candidate){ .parallel = row->parallel, .status = PP_CANDIDATE_NOT_SIMULATED };
         row->best.reason.kind = over ? PP_REASON_UNSEEN : PP_REASON_SPLIT_SLOWER;
         row->best.parallel.vpp = 1;
         row->best.least_step_ns =

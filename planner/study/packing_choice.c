@@ -247,8 +247,8 @@ static bool is_forced(const pp_plan_request *request)
 
 static bool is_better(const pp_search_result *given, const pp_search_result *other)
 {
-    return step_score(&other->candidate[0]) * PP_MEASURABLE_GAIN <
-           step_score(&given->candidate[0]) * (PP_MEASURABLE_GAIN - 1);
+    return step_score(&other->candidate[0]) * PP_MEASURABLE_PART <
+           step_score(&given->candidate[0]) * (PP_MEASURABLE_PART - 1);
 }
 
 static void swap_choices(pp_search_result **a, pp_search_result **b)

@@ -54,7 +54,7 @@ static pp_status simulate_all(pp_search *search, pp_pareto *out, pp_err *err)
 {
     for (size_t i = 0; i < search->pool.count; i++) {
         pp_candidate *c = &search->pool.candidate[i];
-        if (c->status != PP_CANDIDATE_PRUNED)
+        if (c->status != PP_CANDIDATE_NOT_SIMULATED)
             continue;
         out->stopped |= pp_search_is_over(search, out->count > 0);
         if (out->stopped)
@@ -73,7 +73,7 @@ static pp_status simulate_all(pp_search *search, pp_pareto *out, pp_err *err)
 static bool gains_nothing(const pp_pareto *out, size_t at)
 {
     const pp_candidate *c = &out->point[at].candidate;
-    const double most = pp_candidate_score(c, c->step_ns) * (1 + 1.0 / PP_MEASURABLE_GAIN);
+    const double most = pp_candidate_score(c, c->step_ns) * (1 + 1.0 / PP_MEASURABLE_PART);
     for (size_t i = at + 1; i < out->count; i++) {
         const pp_candidate *other = &out->point[i].candidate;
         if (pp_candidate_score(other, other->step_ns) > most)

@@ -307,8 +307,8 @@ static pp_status report_miss(const pp_search *search, const pp_candidate *miss, 
         uint32_t rank = 0;
         status = pp_candidate_run(search->problem, &search->pool.setup[miss->setup], miss, order,
                                   set.costs[i], &program, &timeline, &report, err);
-        if (status ||
-            pp_report_short(report, search->problem->memory_limit_bytes, &rank) < miss->short_bytes)
+        if (status || pp_report_excess(report, search->problem->memory_limit_bytes, &rank) <
+                          miss->short_bytes)
             continue;
         status = pp_report_set_limit(report, program, timeline, set.costs[i],
                                      search->problem->memory_limit_bytes, err);

@@ -129,7 +129,7 @@ static pp_status account_memory(const pp_program *program, const pp_timeline *ti
     return PP_OK;
 }
 
-int64_t pp_report_short(const pp_report *report, int64_t limit_bytes, uint32_t *rank_out)
+int64_t pp_report_excess(const pp_report *report, int64_t limit_bytes, uint32_t *rank_out)
 {
     int64_t most = INT64_MIN;
     for (uint32_t r = 0; r < report->ranks; r++) {
@@ -147,8 +147,8 @@ int64_t pp_report_short(const pp_report *report, int64_t limit_bytes, uint32_t *
 void pp_report_take_memory(pp_report *report, const pp_report *other)
 {
     uint32_t rank = 0;
-    if (!other->has_memory || pp_report_short(other, other->memory_limit_bytes, &rank) <=
-                                  pp_report_short(report, report->memory_limit_bytes, &rank))
+    if (!other->has_memory || pp_report_excess(other, other->memory_limit_bytes, &rank) <=
+                                  pp_report_excess(report, report->memory_limit_bytes, &rank))
         return;
     report->memory_replica = other->memory_replica;
     report->peak_memory_bytes = other->peak_memory_bytes;

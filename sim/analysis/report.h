@@ -87,7 +87,7 @@ typedef struct pp_report {
 
 /* Returns by how many bytes the rank that exceeds its limit most does so; 0 or less when all fit.
  * rank_out receives that rank. limit_bytes: for ranks without their own limit; 0: no limit. */
-int64_t pp_report_short(const pp_report *report, int64_t limit_bytes, uint32_t *rank_out);
+int64_t pp_report_excess(const pp_report *report, int64_t limit_bytes, uint32_t *rank_out);
 
 /* Merges the memory of two replicas with equal ranks and limits: if `other` exceeds its limit by
  * more, or comes nearer to it, its memory replaces that of `report`. */

@@ -314,8 +314,8 @@ static transfers transfers_of(const pp_cost_context *context, const message *m, 
     if (stage > 0)
         t.backward = send_seconds(context, m, stage, stage - 1);
     /* Without overlap, Megatron's interleaved schedule waits for each batched exchange (up to four
-     * messages after an F and a B). 1F1B waits, too, but there the dependencies already include it.
-     */
+     * messages after an F and a B): the exchange is charged to the op, and the link takes no time.
+     * 1F1B waits, too, but there the dependencies already include it. */
     if (context->parallel.vpp > 1 && !context->switches.p2p_overlap) {
         t.exchange = fmax(t.forward, t.backward);
         t.forward = t.backward = 0;

@@ -20,9 +20,9 @@ typedef struct pp_gpu_batch {
     double t;              /* tensor-parallel degree */
     double tokens;         /* on this GPU: T / cp */
     double raw_square_sum; /* Q, the sum of squared lengths */
-    double square_sum; /* that attention computes here: Q, or less with a sliding window, / cp */
-    double all_tokens; /* T, of the microbatch */
-    double all_square_sum; /* square_sum of all cp GPUs */
+    double square_sum;     /* what attention computes on this GPU: all_square_sum / cp */
+    double all_tokens;     /* T, of the microbatch */
+    double all_square_sum; /* Q, or less with a sliding window */
     double element_bytes;
     double row_bytes;      /* A: bytes of a tensor of tokens x hidden */
     double norm_bytes;     /* A' = A / t with sequence parallelism, else A */

@@ -99,10 +99,11 @@ static void add_frame(const pp_gpu_batch *local, pp_work *work)
 {
     const pp_model *m = local->model;
     const double a = local->norm_bytes;
-    pp_add_elementwise(local, 2 * a, 5 * a, work);
+    pp_add_elementwise(local, 2 * a, 5 * a, work); /* norm */
+    /* residual and dropout */
     pp_add_elementwise(local, (m->dropout ? 3.5 : 3) * a, (m->dropout ? 2.5 : 0) * a, work);
-    pp_add_elementwise(local, 0, (m->linear_bias ? 1 : 0) * a, work);
-    pp_add_elementwise(local, 0, 3 * a, work);
+    pp_add_elementwise(local, 0, (m->linear_bias ? 1 : 0) * a, work); /* gradient of the bias */
+    pp_add_elementwise(local, 0, 3 * a, work); /* gradients of both branches added */
     pp_add_tensor_parallel(local, local->row_bytes, work);
 }
 
@@ -114,9 +115,9 @@ static void add_attention(const pp_gpu_batch *local, pp_work *work)
     const double rotated = local->rope ? 2 * token_bytes * (a.q + a.k) : 0;
     const pp_work core = attention_core(local);
     add_projections(local, &a, work);
-    pp_add_elementwise(local, rotated, rotated, work);
-    pp_add_elementwise(local, 0, 2 * qkv, work);
-    pp_add_elementwise(local, 0, local->model->linear_bias ? qkv : 0, work);
+    pp_add_elementwise(local, rotated, rotated, work); /* rope, on q and k */
+    pp_add_elementwise(local, 0, 2 * qkv, work);       /* gradients of q, k and v joined */
+    pp_add_elementwise(local, 0, local->model->linear_bias ? qkv : 0, work); /* of the bias */
     work->f += core.f;
     work->i += core.i;
     add_frame(local, work);
@@ -134,8 +135,9 @@ static void add_mlp(const pp_gpu_batch *local, double rows, double width, double
         return;
     pp_add_linear(local, rows, (m->gated_mlp ? 2 : 1) * width, h, groups, work);
     pp_add_linear(local, rows, h, width, groups, work);
+    /* activation: SwiGLU or GELU */
     pp_add_elementwise(local, (m->gated_mlp ? 3 : 2) * wide, (m->gated_mlp ? 5 : 3) * wide, work);
-    pp_add_elementwise(local, 0, m->linear_bias ? wide : 0, work);
+    pp_add_elementwise(local, 0, m->linear_bias ? wide : 0, work); /* gradient of the bias */
 }
 
 /* Adds router, permutation, all-to-all over ep, and experts, which are divided by ep and tp and
@@ -149,8 +151,8 @@ static void add_experts(const pp_gpu_batch *local, pp_work *work)
     const double routed = top * local->norm_bytes;
     const double groups = (double)m->experts / (double)par->ep;
     pp_add_linear(local, own, (double)m->experts, (double)m->hidden, 1, work);
-    pp_add_elementwise(local, 2 * routed, 2 * routed, work);
-    pp_add_elementwise(local, 2 * routed, 4 * routed, work);
+    pp_add_elementwise(local, 2 * routed, 2 * routed, work); /* permutation */
+    pp_add_elementwise(local, 2 * routed, 4 * routed, work); /* back, weighted by the router */
     const pp_collective_group group = pp_group_of(local->hw, par->ep, par->tp);
     const double exchange =
         local->context->no_collectives ? 0 : pp_all_to_all_seconds(local->hw, group, routed);

@@ -28,7 +28,8 @@ bool pp_measured_work(const pp_gpu_batch *local, pp_measured_kind first_kind, pp
         work.i = work.w = b / 2;
     else if (fused)
         work.saved = work.i + work.w - b;
-    /* the factor between kernels and steps is removed, since this was measured in a step */
+    /* The cost model divides by `sustained`, which slows isolated kernels down to their speed in a
+     * step. These times were measured in a step, so that division is cancelled here. */
     const double sustained = local->hw->sustained;
     *work_out = (pp_work){ .f = work.f * sustained,
                            .i = work.i * sustained,

@@ -25,7 +25,7 @@
 typedef struct host {
     pp_ns clock_ns;
     pp_ns synced_ns; /* cost of syncs since the device last continued */
-    size_t drained;  /* all groups that were posted by steps before this one are done */
+    size_t drained;  /* every group that steps before this one posted is done */
 } host;
 
 typedef struct run {
@@ -245,8 +245,9 @@ static uint32_t held_by(const run *r, uint32_t t, pp_ns posted_ns)
 }
 
 /* Records that the rank was idle from its clock to the end of group g. Until the other end of the
- * last transfer was posted, it waited for data (its input was not computed) or for a buffer (the
- * receive of its output was not posted), after that for the link. */
+ * last transfer was posted, a rank in a receive waits for data (its input was not computed), a rank
+ * in a send for a buffer (without a receive there is nothing to send into); after that both wait
+ * for the link. */
 static void account_wait(run *r, uint32_t rank, uint32_t g)
 {
     pp_ns end_ns = r->lanes.group[g].end_ns;
@@ -329,8 +330,9 @@ static bool take_step(run *r, uint32_t rank, pp_comm_step step)
         pp_op op = r->program->op[i];
         const pp_costs *costs = r->costs;
         const pp_ns *table[] = { costs->f_ns, costs->i_ns, costs->w_ns, costs->b_ns };
-        bool ends =
-            pp_pair_ends(r->program, costs, i); /* both ops were issued before the pair began */
+        bool ends = pp_pair_ends(
+            r->program, costs,
+            i); /* the second op of a pair: its time and launches were charged with the first */
         pp_ns takes_ns = table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
         if (pair || ends)
             takes_ns = pair ? pp_pair_ns(r->program, costs, i) : 0;

@@ -150,7 +150,8 @@ static void find_shortest(search *s, pp_circle *out)
     size_t limit = s->comm->transfer_count;
     out->count = 0;
     for (uint32_t t = 0; t < s->comm->transfer_count && limit; t++) {
-        /* every circle contains the front of a lane */
+        /* every circle passes through the front of a lane, so that these are enough to begin with
+         */
         if (s->stuck->done[t] || reason_of(s->stuck, t) == PP_CIRCLE_OWN_PLACE ||
             s->stuck->front[t] != s->comm->transfer[t].group)
             continue;

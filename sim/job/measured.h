@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 typedef enum pp_measured_kind {
-    /* Each of the first three stands for four kinds: add PP_OP_F, PP_OP_I, PP_OP_W or PP_OP_B. */
+    /* Each of the first three is the base of four kinds: PP_MEASURED_LAYER + PP_OP_B is the fused
+     * backward of a layer. */
     PP_MEASURED_LAYER,                         /* one layer */
     PP_MEASURED_FIRST = PP_MEASURED_LAYER + 4, /* what the first stage adds to its layers */
     PP_MEASURED_LAST = PP_MEASURED_FIRST + 4,  /* what the last stage adds; may be negative */

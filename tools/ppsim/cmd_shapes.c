@@ -1,5 +1,5 @@
 /* ppsim shapes: compares the cost of size protocols, that is of the ways in which receivers
- * learn the sizes of tensors. Each protocol is planned and simulated with the same set-up. */
+ * learn the sizes of tensors. Each protocol is planned and simulated with the same setup. */
 #include "sim/analysis/critical_path.h"
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"

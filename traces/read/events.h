@@ -1,6 +1,6 @@
-/* The one reader of Trace Event files (Chromium's "Trace Event Format"): recordings of PyTorch's
- * profiler and ppsim's own format chrome. It hands over event by event, so that a file of any size,
- * compressed or not, takes the memory of one event. */
+/* The streaming reader of Trace Event files (Chromium's "Trace Event Format"): recordings of
+ * PyTorch's profiler and ppsim's own format chrome. It hands over event by event, so that a file of
+ * any size, compressed or not, takes the memory of one event. */
 #ifndef PPSIM_TRACES_READ_EVENTS_H
 #define PPSIM_TRACES_READ_EVENTS_H
 

@@ -224,7 +224,7 @@ static void print_memory(const pp_report *report, pp_text *text)
     uint32_t rank = 0;
     if (!report || !report->has_memory || !report->memory_limit_bytes)
         return;
-    const bool over = pp_report_short(report, report->memory_limit_bytes, &rank) > 0;
+    const bool over = pp_report_excess(report, report->memory_limit_bytes, &rank) > 0;
     pp_text_add(text, "memory       %s, at most %s on rank %" PRIu32 " (limit %s)\n",
                 over ? "does not fit" : "fits",
                 pp_format_bytes(cell[0], sizeof cell[0], report->peak_memory_bytes),

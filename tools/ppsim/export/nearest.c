@@ -59,11 +59,11 @@ static pp_order *build(const pp_schedule *schedule, const pp_export *data)
     const pp_order *from = data->order;
     pp_order *order = NULL;
     pp_err reason = { 0 };
-    const pp_schedule_params shape = { .ranks = from->ranks,
-                                       .chunks = from->stages / from->ranks,
-                                       .microbatches = from->microbatches,
-                                       .costs = data->costs };
-    return pp_schedule_build(schedule, &shape, &order, &reason) ? NULL : order;
+    const pp_schedule_params params = { .ranks = from->ranks,
+                                        .chunks = from->stages / from->ranks,
+                                        .microbatches = from->microbatches,
+                                        .costs = data->costs };
+    return pp_schedule_build(schedule, &params, &order, &reason) ? NULL : order;
 }
 
 /* "; the nearest that it runs is 1f1b, ..." */

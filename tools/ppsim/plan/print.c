@@ -377,7 +377,7 @@ static void print_row(const pp_search_result *choice, const pp_candidate *c, pp_
     double slower = 100 * (score(c) / score(&choice->candidate[0]) - 1);
     if (c->status == PP_CANDIDATE_OK)
         pp_text_add(&why, "%.2f %% slower%s", slower, c->reason.kind ? "; " : "");
-    if (c->status == PP_CANDIDATE_PRUNED && c->least_step_ns && slower >= 0)
+    if (c->status == PP_CANDIDATE_NOT_SIMULATED && c->least_step_ns && slower >= 0)
         pp_text_add(&why, "not simulated: at least %.2f %% slower", slower);
     else
         pp_reason_say(c, &why);

@@ -188,7 +188,7 @@ static void say_target_cost(const pp_target_cost *cost, pp_text *text)
         pp_text_add(text, "what is not known, as the budget ended first");
     else if (cost->kind == PP_TARGET_COST_NO_PLAN)
         pp_text_add(text, "what is not known: %s", cost->why);
-    else if (fabs(100 * cost->more) * PP_MEASURABLE_GAIN < 100)
+    else if (fabs(100 * cost->more) * PP_MEASURABLE_PART < 100)
         pp_text_add(text, "nothing measurable");
     else
         pp_text_add(text, "%.2f %% (%s, tp %" PRId64 ": %s)", 100 * cost->more,

@@ -196,7 +196,7 @@ pp_status pp_scenario_check_limit(const pp_report *report, pp_err *err)
 {
     char missing[32];
     uint32_t fullest = 0;
-    int64_t beyond = pp_report_short(report, report->memory_limit_bytes, &fullest);
+    int64_t beyond = pp_report_excess(report, report->memory_limit_bytes, &fullest);
     if (!report->has_memory || beyond <= 0)
         return PP_OK;
     const pp_rank_report *rank = &report->per_rank[fullest];

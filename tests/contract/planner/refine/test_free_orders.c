@@ -177,7 +177,7 @@ static pp_plan_request request_for(const planning *p, const tight_job *job)
 }
 
 /* Bounds of what recomputes little are good even where none of its orders fits: they take no room
- * from set-ups in which a named order does. 2.5 %: all share 400 simulations. */
+ * from setups in which a named order does. 2.5 %: all share 400 simulations. */
 START_TEST(recomputation_left_free_is_no_slower)
 {
     static const tight_job jobs[] = {

@@ -121,7 +121,7 @@ static double score_with(pp_plan_request request, pp_recompute how)
     return found;
 }
 
-/* What one switch makes fit, some layers do, beside an framework's buffers too; and the free choice
+/* What one switch makes fit, some layers do, beside a framework's buffers too; and the free choice
  * is as fast as the better one, however little memory there is. */
 START_TEST(less_memory_changes_nothing)
 {
@@ -462,7 +462,7 @@ START_TEST(free_orders_are_found_before_tables)
 }
 END_TEST
 
-/* Where just the switch fits beside an framework's buffers, what may differ fits too. */
+/* Where just the switch fits beside a framework's buffers, what may differ fits too. */
 START_TEST(the_least_memory_of_the_switch_is_enough)
 {
     static const char *const of[][3] = { { "gpt3.6b", "1f1b", "ppsim" },

@@ -121,8 +121,8 @@ START_TEST(without_spread_it_is_the_step)
         if (!c->ranked_ns)
             continue;
         ck_assert_int_eq(c->p95_ns, c->step_ns);
-        ck_assert(c->tie == (ranked(c) * PP_MEASURABLE_GAIN <=
-                             ranked(&choice->candidate[0]) * (PP_MEASURABLE_GAIN + 1)));
+        ck_assert(c->tie == (ranked(c) * PP_MEASURABLE_PART <=
+                             ranked(&choice->candidate[0]) * (PP_MEASURABLE_PART + 1)));
     }
     pp_search_result_free(&choice);
     pp_search_result_free(&before);

@@ -78,7 +78,7 @@ static bool beats_alone(const pp_plan_request *request, const pp_search_result *
     return true;
 }
 
-/* What an framework does with sizes by itself, by the table of docs/shape-overhead.md. */
+/* What a framework does with sizes by itself, by the table of docs/shape-overhead.md. */
 static const char *const *protocols_of(const char *framework)
 {
     static const char *const reads_plans[] = { "plan",   "message",    "cached",

@@ -43,7 +43,7 @@ static void look_at(const pp_plan_request *request, const pp_search_result *choi
         ck_assert_int_eq(status, PP_INFEASIBLE);
     if (status == PP_OK) {
         pp_ns step_ns = alone->candidate[0].step_ns;
-        if (row->status == PP_CANDIDATE_PRUNED) {
+        if (row->status == PP_CANDIDATE_NOT_SIMULATED) {
             ck_assert_int_le(row->least_step_ns, step_ns);
             ck_assert_int_ge(step_ns, choice->plan->prediction->step_ns);
         }
@@ -105,8 +105,8 @@ START_TEST(most_splits_are_pruned)
     size_t pruned = 0;
     for (size_t i = 1; i < choice->splits; i++) {
         const pp_candidate *c = &choice->split[i];
-        pruned += c->status == PP_CANDIDATE_PRUNED;
-        if (c->status == PP_CANDIDATE_PRUNED)
+        pruned += c->status == PP_CANDIDATE_NOT_SIMULATED;
+        if (c->status == PP_CANDIDATE_NOT_SIMULATED)
             ck_assert_int_ge(c->least_step_ns, choice->plan->prediction->step_ns);
         else if (c->status == PP_CANDIDATE_OK)
             ck_assert_int_ge(c->step_ns, choice->plan->prediction->step_ns);

@@ -108,7 +108,7 @@ START_TEST(the_runtime_takes_the_plan)
         double more =
             (double)plan->prediction->step_ns / (double)best->plan->prediction->step_ns - 1;
         const pp_target_cost *cost = k ? &choice->target.all : &choice->target.limits;
-        bool measurable = more * PP_MEASURABLE_GAIN >= 1 || more * PP_MEASURABLE_GAIN <= -1;
+        bool measurable = more * PP_MEASURABLE_PART >= 1 || more * PP_MEASURABLE_PART <= -1;
         ck_assert_int_eq(cost->kind, PP_TARGET_COST_KNOWN);
         ck_assert_double_eq_tol(cost->more, more, 1e-12);
         ck_assert_str_eq(cost->schedule->name, best->plan->schedule);

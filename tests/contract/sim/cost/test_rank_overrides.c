@@ -108,7 +108,7 @@ START_TEST(memory_of_a_rank_is_obeyed)
     const pp_report *report = found->plan->prediction;
     uint32_t rank = 0;
     ck_assert_int_le(report->per_rank[1].memory.total_bytes, (int64_t)22 << 30);
-    ck_assert_int_le(pp_report_short(report, request.memory_limit_bytes, &rank), 0);
+    ck_assert_int_le(pp_report_excess(report, request.memory_limit_bytes, &rank), 0);
     ck_assert_int_gt(report->peak_memory_bytes, (int64_t)22 << 30);
     pp_search_result_free(&found);
     pp_rank_overrides none PP_CLEANUP(pp_rank_overrides_free) = overrides_of(NULL, "1=1GiB", NULL);
@@ -169,7 +169,7 @@ START_TEST(bounds_hold)
         pp_search_result *alone = NULL;
         pp_err err = { 0 };
         ck_assert(c->status != PP_CANDIDATE_OK || c->least_step_ns <= c->step_ns);
-        if (i % stride || c->status != PP_CANDIDATE_PRUNED)
+        if (i % stride || c->status != PP_CANDIDATE_NOT_SIMULATED)
             continue;
         pp_plan_request one = request;
         one.parallel = c->parallel;

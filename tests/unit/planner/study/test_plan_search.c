@@ -358,9 +358,9 @@ START_TEST(a_budget_ends_the_bounding)
     ck_assert_uint_eq(choice->ok, 1);
     for (size_t i = 0; i < choice->count; i++) {
         const pp_candidate *c = &choice->candidate[i];
-        if (c->status == PP_CANDIDATE_PRUNED)
+        if (c->status == PP_CANDIDATE_NOT_SIMULATED)
             ck_assert(c->reason.kind == PP_REASON_UNSEEN || c->reason.kind == PP_REASON_BUDGET);
-        unseen += c->status == PP_CANDIDATE_PRUNED && !c->least_step_ns;
+        unseen += c->status == PP_CANDIDATE_NOT_SIMULATED && !c->least_step_ns;
     }
     ck_assert_uint_gt(unseen, choice->count / 2);
     pp_search_result_free(&choice);

@@ -481,7 +481,7 @@ START_TEST(a_plan_is_costed_anew_with_its_table)
         }
     }
     pp_workload_free(&padded);
-    plan->partition = NULL; /* these are of the set-up */
+    plan->partition = NULL; /* these are of the setup */
     plan->recomputed.of = NULL;
     plan->workload = (pp_workload){ 0 };
     pp_plan_free(&plan);

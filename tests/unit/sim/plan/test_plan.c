@@ -177,7 +177,7 @@ START_TEST(memory_is_that_of_the_replica_that_needs_most)
     ck_assert_uint_eq(report->replica, 1);
     ck_assert_uint_eq(report->memory_replica, 0);
     ck_assert_int_gt(report->peak_memory_bytes, 1 << 20);
-    ck_assert_int_eq(pp_report_short(report, plan->memory_limit_bytes, &rank), 1);
+    ck_assert_int_eq(pp_report_excess(report, plan->memory_limit_bytes, &rank), 1);
     ck_assert_uint_eq(rank, 1);
     ck_assert_ptr_nonnull(pp_report_first_over(report, &rank));
     pp_report_free(&report);
