@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As the value of an attribute, or as text; what XML 1.0 does not take was replaced before. */
+/* Escapes `words` for an attribute or for text. Characters that XML 1.0 does not allow were
+ * replaced when the file was read. */
 static void add_xml(const char *words, pp_text *text)
 {
     for (; *words; words++) {
@@ -39,7 +40,7 @@ static int by_file(const void *left, const void *right)
     int order = strcmp(a->file, b->file);
     if (!order && a->metric != b->metric)
         order = a->metric < b->metric ? -1 : 1;
-    return order ? order : (a > b) - (a < b); /* worst first, as they are */
+    return order ? order : (a > b) - (a < b); /* rows are sorted already, worst first */
 }
 
 static bool one_case(const pp_difference *a, const pp_difference *b)
@@ -58,7 +59,7 @@ static void add_line(const pp_difference *row, pp_text *text)
     add_xml(line, text);
 }
 
-/* A test case is a metric of a file, with its worst values. */
+/* Writes a test case: one metric of one file, with its worst values. */
 static void add_case(const pp_difference *const *rows, size_t count, pp_text *text)
 {
     enum { VALUES = 10 };
@@ -90,7 +91,7 @@ static size_t count_cases(const pp_difference *const *rows, size_t count, size_t
     for (size_t i = 0; i < count; i++) {
         bool first = i == 0 || !one_case(rows[i - 1], rows[i]);
         cases += first;
-        *failed += first && rows[i]->fails; /* the worst value stands first */
+        *failed += first && rows[i]->fails; /* the first row is the worst */
     }
     return cases;
 }

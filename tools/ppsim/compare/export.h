@@ -1,4 +1,4 @@
-/* Differences for programs. */
+/* Writes differences for programs: as JUnit XML and as JSON. */
 #ifndef PPSIM_TOOLS_PPSIM_COMPARE_EXPORT_H
 #define PPSIM_TOOLS_PPSIM_COMPARE_EXPORT_H
 

@@ -85,7 +85,7 @@ static pp_status add_name(names *n, char *name, pp_err *err)
     return PP_OK;
 }
 
-/* All .json and .json.gz below root/below that are not hidden. */
+/* Collects all .json and .json.gz files below root/below that are not hidden. */
 static pp_status list_folder(const char *root, const char *below, int depth, names *n, pp_err *err)
 {
     char *path PP_CLEANUP(pp_free_text) = *below ? join(root, below) : pp_copy_text(root);
@@ -144,8 +144,9 @@ static pp_status read_one(const char *path, pp_compare_file *file, pp_err *err)
     return status ? status : pp_compare_parse(text, bytes, path, file, err);
 }
 
-/* base, now: paths, the pair's from here on; NULL: there is none. Neither is a file that is none of
- * ours, in a folder. */
+/* Adds a pair and reads its files. `base` and `now` are paths, or NULL where there is no file; the
+ * pair takes them over, even on failure. In folders, a pair without a file of a known kind counts
+ * as missing on both sides. */
 static pp_status add_pair(const char *name, char *base, char *now, pp_compare_pairs *pairs,
                           pp_err *err)
 {
@@ -258,12 +259,13 @@ static pp_status set_platform(const char *given, pp_compare_pairs *pairs, pp_err
     return PP_OK;
 }
 
-/* Where the baseline of the last pair lies, and what is there. */
+/* Finds the path of the last pair's baseline, and reads the file if it exists. */
 static pp_status find_baseline(const char *folder, const char *relative, pp_compare_pairs *pairs,
                                pp_err *err)
 {
     pp_compare_pair *pair = &pairs->pair[pairs->count - 1];
-    char own[sizeof pair->now.platform]; /* a profile says itself where it was measured */
+    char own[sizeof pair->now.platform]; /* a profile holds the name of the machine that it was
+                                            measured on */
     platform_key(pair->now.platform, own, sizeof own);
     const char *platform = *own && !pairs->platform_given ? own : pairs->platform;
     char *key PP_CLEANUP(pp_free_text) = join(folder, pair->now.measured ? platform : SIMULATED);
@@ -278,7 +280,7 @@ static pp_status find_baseline(const char *folder, const char *relative, pp_comp
     return pair->has_base ? read_one(pair->base_path, &pair->base, err) : PP_OK;
 }
 
-/* Baselines of files that are not among the new ones. */
+/* Adds a pair for every baseline file that is not among the new files. */
 static pp_status add_gone(const char *folder, const char *key, const names *now,
                           pp_compare_pairs *pairs, pp_err *err)
 {
@@ -333,7 +335,7 @@ pp_status pp_compare_pair_baseline(const char *folder, const char *now, const ch
     return status || refresh ? status : check_any(folder, pairs, err);
 }
 
-/* All folders above the file. */
+/* Creates all folders above the file. */
 static pp_status make_folders(char *path, pp_err *err)
 {
     for (char *c = path + 1; *c; c++) {
@@ -349,7 +351,7 @@ static pp_status make_folders(char *path, pp_err *err)
     return PP_OK;
 }
 
-/* A new file, written beside its baseline. */
+/* A new file that was written to a temporary path in the folder of its baseline. */
 typedef struct staged {
     char *text; /* NULL: there is none */
     size_t bytes;

@@ -4,7 +4,7 @@
 
 #include "tools/ppsim/compare/quantities.h"
 
-/* Two files to compare; one of them may be missing. */
+/* Two files to compare, the base and the new one. One of them may be missing. */
 typedef struct pp_compare_pair {
     char *name; /* printable */
     char *base_path, *new_path;
@@ -16,7 +16,7 @@ typedef struct pp_compare_pairs {
     pp_compare_pair *pair;
     size_t count, capacity;
     bool folders;
-    char platform[128]; /* of --baseline: this machine's, or as given */
+    char platform[128]; /* folder below the baseline: named after this machine, or as given */
     bool platform_given;
 } pp_compare_pairs;
 
@@ -25,12 +25,14 @@ void pp_compare_pairs_free(pp_compare_pairs *pairs); /* for PP_CLEANUP */
  * IO, INPUT, NOMEM. */
 PP_MUST_CHECK pp_status pp_compare_pair_up(const char *base, const char *now,
                                            pp_compare_pairs *pairs, pp_err *err);
-/* A file or folder and its baseline. platform NULL: this machine's.
- * Fails: as above; UNAVAILABLE when there is no baseline for any of it, unless `refresh`. */
+/* Pairs the file or folder `now` with its baseline below `folder`. When `platform` is NULL, the
+ * folder of this machine is used. Fails: as pp_compare_pair_up; UNAVAILABLE when no file has a
+ * baseline, unless `refresh` is set. */
 PP_MUST_CHECK pp_status pp_compare_pair_baseline(const char *folder, const char *now,
                                                  const char *platform, bool refresh,
                                                  pp_compare_pairs *pairs, pp_err *err);
-/* Makes the new files the baseline, and removes from it those that are gone. Fails: IO, NOMEM. */
+/* Makes the new files the baseline and removes files from it that have no new one. Fails: IO,
+ * NOMEM. */
 PP_MUST_CHECK pp_status pp_compare_refresh(pp_compare_pairs *pairs, pp_err *err);
 
 #endif

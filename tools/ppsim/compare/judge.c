@@ -23,10 +23,10 @@ const char *pp_verdict_word(pp_compare_verdict verdict)
     return verdict_words[verdict];
 }
 
-/* Counts the values of two documents, and those that differ. */
+/* The result of comparing two documents: how many values they have, and how many differ. */
 typedef struct whole {
     size_t values, differ;
-    char first[96]; /* pointer to the first of them */
+    char first[96]; /* JSON pointer to the first that differs */
 } whole;
 
 static void compare_whole(const pp_json_at *a, const pp_json_at *b, const char *pointer, whole *w);
@@ -53,7 +53,8 @@ static size_t children(const pp_json_at *at)
     return count;
 }
 
-/* The child of `at` that stands where `like` stands, or else the index-th. */
+/* Finds the child of `at` with the key of `like`, or without `like` the index-th child. Elements of
+ * arrays are found by index. Returns false if there is none. */
 static bool child_of(const pp_json_at *at, const pp_json_at *like, size_t index, pp_json_at *child)
 {
     pp_err err = PP_COMMAND_ERR;
@@ -182,7 +183,8 @@ static void judge_number(const pp_tolerances *tolerances, pp_difference *d)
                (tolerances->strict && known && d->verdict < PP_VERDICT_ALLOWED);
 }
 
-/* The difference as a part of what the metric is part of. */
+/* Returns the difference relative to the base file's value of the metric that this one is part of,
+ * or to its own value before. */
 static double severity(const pp_difference *d, const pp_compare_file *base)
 {
     const pp_metric *m = d->metric;
@@ -205,7 +207,7 @@ static double component(const pp_compare_file *file, int c, double rank)
     return item ? item->value : 0;
 }
 
-/* Which rank has the peak, and what there changed most. */
+/* Sets the detail of a peak: which rank has it, and which memory component changed most. */
 static pp_status explain_memory(const pp_compare_file *base, const pp_compare_file *now,
                                 pp_difference *d, pp_err *err)
 {
@@ -242,7 +244,8 @@ static pp_status explain_memory(const pp_compare_file *base, const pp_compare_fi
     return PP_OK;
 }
 
-/* An interval of links alone is narrow because compute is not in it. */
+/* Sets the detail of an interval that covers links only: it is narrow because compute was not
+ * measured. */
 static pp_status explain_interval(const pp_compare_file *base, const pp_compare_file *now,
                                   pp_difference *d, pp_err *err)
 {
@@ -276,7 +279,8 @@ static pp_status judge_both(const pp_compare_file *base, const pp_compare_file *
             status = explain_interval(base, now, d, err);
         return status;
     }
-    d->severity = d->metric->timed ? 0 : INFINITY; /* a setting explains numbers: it stands first */
+    d->severity =
+        d->metric->timed ? 0 : INFINITY; /* settings explain numbers, so they come first */
     if (d->metric->unit == PP_METRIC_WHOLE)
         status = judge_whole(d, err);
     else
@@ -306,7 +310,8 @@ static pp_status add(const char *name, const pp_metric *metric, const pp_quantit
     return PP_OK;
 }
 
-/* A quantity that only one file has. A metric of the whole file that is missing now is no pass. */
+/* Judges a quantity that only one file has. A judged metric of the whole file that is missing in
+ * the new file fails. */
 static void judge_one(const pp_tolerances *tolerances, pp_difference *d, bool gone)
 {
     bool measured = (d->before && d->before->measured) || (d->after && d->after->measured);

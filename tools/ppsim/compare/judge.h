@@ -4,7 +4,8 @@
 
 #include "tools/ppsim/compare/quantities.h"
 
-/* name, word. In the order in which they are shown, those that fail first. */
+/* Each row has a name and a word. Verdicts are in the order in which they are shown; those that can
+ * fail come first. */
 #define PP_VERDICT_MAP(X) \
     X(WORSE, "worse")     \
     X(CHANGED, "changed") \
@@ -28,7 +29,7 @@ typedef struct pp_difference {
     const char *file; /* of the pair */
     const pp_metric *metric;
     const char *place;
-    const pp_quantity *before, *after; /* NULL: it has none */
+    const pp_quantity *before, *after; /* NULL: that file does not have the quantity */
     pp_compare_verdict verdict;
     bool fails;
     double severity; /* the difference relative to the quantity that the metric is part of */
@@ -43,8 +44,9 @@ typedef struct pp_differences {
     size_t verdicts[PP_VERDICT_COUNT], fails;
 } pp_differences;
 
-/* Compares two files of one kind. base, now: NULL: there is no such file. name: of the pair,
- * borrowed. Fails: USAGE (different kinds, which are named), NOMEM. */
+/* Compares two files of one kind and appends to `differences`. `base` or `now` is NULL when that
+ * file is missing. `name`, the name of the pair, is borrowed. Fails: USAGE (the files are of
+ * different kinds, which the message names), NOMEM. */
 PP_MUST_CHECK pp_status pp_compare_judge(const char *name, const pp_compare_file *base,
                                          const pp_compare_file *now,
                                          const pp_tolerances *tolerances,

@@ -15,7 +15,8 @@
 #define MORE PP_BETTER_MORE
 #define NEITHER PP_BETTER_NEITHER
 
-/* name, file, key, unit, better, judged, measured in runs, part of */
+/* The columns are: name, kind of file, key, unit, better direction, judged, measured in runs, part
+ * of. */
 static const pp_metric metrics[] = {
     { "file", PP_COMPARE_OTHER, NULL, PP_METRIC_TEXT, NEITHER, true, false, NULL },
 
@@ -184,13 +185,13 @@ void pp_metric_describe(const pp_metric *metric, char *text, size_t size)
              metric->timed ? ", measured by run" : "");
 }
 
-/* Does the segment of a key stand for any? */
+/* Returns whether the segment of a key is a wildcard. */
 static bool is_wild(const char *segment)
 {
     return *segment == '*' || *segment == '{';
 }
 
-/* "rank 3", then "rank 3 activations" */
+/* Appends what one wildcard matched: "rank 3" first, then "rank 3 activations". */
 static void add_place(const char *segment, size_t wild, const char *found, size_t length,
                       char *place, size_t size)
 {
@@ -230,8 +231,8 @@ const pp_metric *pp_metric_match(pp_compare_kind kind, const char *pointer, char
     return NULL;
 }
 
-/* "1%", "any", or a quantity of the metric's unit; a bare number is one of a metric without unit.
- */
+/* Parses "1%", "any", or a quantity in the metric's unit. A number without a unit is accepted for
+ * metrics that have none, and 0 for every metric. */
 static pp_status read_limit(const char *text, const pp_metric *metric, const char *argument,
                             pp_limit *limit, pp_err *err)
 {

@@ -1,4 +1,5 @@
-/* All that can be compared, and how. docs/ci.md has the rules. */
+/* The metrics that `ppsim compare` knows and the tolerances of its command line. docs/ci.md has the
+ * rules. */
 #ifndef PPSIM_TOOLS_PPSIM_COMPARE_METRICS_H
 #define PPSIM_TOOLS_PPSIM_COMPARE_METRICS_H
 
@@ -21,7 +22,8 @@ typedef enum pp_metric_unit {
     PP_METRIC_PART,   /* 0.01 is shown as 1 % */
     PP_METRIC_NUMBER, /* a count, a rate, a parameter */
     PP_METRIC_TEXT,
-    PP_METRIC_WHOLE, /* all below the key, as one: how many values differ, and the first of them */
+    PP_METRIC_WHOLE, /* everything below the key is one value: how many parts differ, and which is
+                        first */
     PP_METRIC_SKIP,  /* not compared */
 } pp_metric_unit;
 
@@ -31,33 +33,37 @@ typedef enum pp_metric_better {
     PP_BETTER_MORE
 } pp_metric_better;
 
-/* One row says all about a metric. */
+/* One metric: where a file holds it, in which unit, and how a difference is judged. */
 typedef struct pp_metric {
-    const char *name; /* of --tolerance */
+    const char *name; /* as --tolerance names it; "": it cannot be named */
     pp_compare_kind kind;
-    /* JSON pointer below the root, or for reports below a plan's prediction; "*" is any key,
-     * "{rank}" any index, printed as "rank 3". NULL: no place in the file of its own. */
+    /* JSON pointer from the root of the file; for a report also from a plan's prediction. "*"
+     * stands for any key, "{rank}" for any index, which is printed as "rank 3". It is NULL when a
+     * reader computes the metric or collects it from several places. */
     const char *key;
     pp_metric_unit unit;
     pp_metric_better better;
-    bool judged;         /* worse is a regression; otherwise only where --tolerance names it */
-    bool timed;          /* measured in the report of a run, exact elsewhere */
-    const char *part_of; /* what its differences are ranked against; NULL: itself */
+    bool judged; /* a worse value is a regression; if false, only when --tolerance names it */
+    bool timed;  /* it is measured in the report of a run, and exact in other files */
+    const char *part_of; /* metric whose value its differences are ranked against; NULL: itself */
 } pp_metric;
 
 size_t pp_metric_count(void);
 const pp_metric *pp_metric_at(size_t index);
+/* Returns the metric of this name for this kind of file, or NULL. */
 const pp_metric *pp_metric_find(pp_compare_kind kind, const char *name);
-/* The description in `ppsim list metrics`: kind of file, unit, direction, whether it is judged. */
+/* Writes the description that `ppsim list metrics` prints, cut to `size` bytes: kind of file, unit,
+ * direction, and whether the metric is judged. */
 void pp_metric_describe(const pp_metric *metric, char *text, size_t size);
-/* The row whose key fits `pointer`, or NULL; place: what "*" and "{}" stood for. */
+/* Returns the metric whose key matches `pointer`, or NULL if there is none. `place` receives what
+ * the wildcards of the key matched, separated by blanks, cut to `size` bytes. */
 const pp_metric *pp_metric_match(pp_compare_kind kind, const char *pointer, char *place,
                                  size_t size);
 
 typedef struct pp_limit {
-    bool given;    /* by name: it is judged */
-    bool one_way;  /* "+T" or "-T": that direction, whichever is better */
-    bool relative; /* to the value before */
+    bool given;    /* it names the metric, which is therefore judged */
+    bool one_way;  /* "+T" or "-T": it limits only that direction, whichever is better */
+    bool relative; /* `value` is a fraction of the value before */
     double value;
 } pp_limit;
 
@@ -68,7 +74,9 @@ typedef struct pp_tolerances {
     bool strict;                                       /* any difference fails */
 } pp_tolerances;
 
-/* "METRIC=1%", "METRIC=+2us", "all=0.1%". Fails: USAGE. */
+/* Parses one --tolerance, such as "METRIC=1%", "METRIC=+2us" or "all=0.1%", into `tolerances`. The
+ * caller makes two passes: with `all` set, arguments other than "all=" are skipped; without it,
+ * those that are. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_tolerance_add(const char *argument, bool all, pp_tolerances *tolerances,
                                          pp_err *err);
 

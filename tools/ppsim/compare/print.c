@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Copies what fits into `columns`, "..." at the end where it does not, whole characters only.
- * Returns the columns used. */
+/* Copies as many whole characters of `text` as fit into `columns`, ending in "..." where it is cut.
+ * Returns the number of columns used. */
 static size_t fit(const char *text, size_t columns, char *buffer, size_t size)
 {
     size_t total = 0;
@@ -74,7 +74,7 @@ static void number_cells(const pp_difference *row, pp_compare_cells *cells)
     }
     char size[PP_CELL];
     number(unit, fabs(delta), false, size);
-    if (unit == PP_METRIC_PART) /* points, not a part of what was before */
+    if (unit == PP_METRIC_PART) /* percentage points, not a percentage of the value before */
         snprintf(size, sizeof size, "%.3g pt", 100 * fabs(delta));
     snprintf(cells->delta, PP_CELL, "%c%.60s", delta < 0 ? '-' : '+', size);
     double percent = 100 * delta / fabs(before);
@@ -151,7 +151,7 @@ static void trim(pp_text *text)
 
 enum { COLUMNS = 80, VERDICT = 9, NAME = 27, VALUE = 11, PERCENT = 10 };
 
-/* "schedule 1f1b -> zbv": what is no number, or too long for a column. */
+/* Writes a difference that is no number, or is too long for a column: "schedule 1f1b -> zbv". */
 static void text_sentence(const pp_difference *row, const pp_compare_cells *cells, pp_text *text)
 {
     bool whole = row->metric->unit == PP_METRIC_WHOLE;
@@ -209,7 +209,7 @@ static size_t shown(const pp_differences *d)
     return d->count - d->verdicts[PP_VERDICT_SAME];
 }
 
-/* On two lines where one is too long. */
+/* Writes the names of both sides, on two lines where one would be too long. */
 static void text_head(const pp_compare_print *print, pp_text *text)
 {
     pp_text sentence PP_CLEANUP(pp_text_free) = { 0 };
@@ -246,7 +246,7 @@ void pp_compare_text(const pp_compare_print *print, pp_text *text)
         pp_text_add(text, "... %zu more; --rows N or --json shows them\n", shown(d) - rows);
 }
 
-/* So that a cell is what it says: no table, markup or HTML of its own. */
+/* Escapes a cell, so that its text cannot act as a table, markup or HTML. */
 static void add_cell(const char *cell, pp_text *text)
 {
     pp_text_add(text, " ");

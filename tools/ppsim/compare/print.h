@@ -1,4 +1,4 @@
-/* Differences as people read them. */
+/* Prints differences as text and as Markdown. */
 #ifndef PPSIM_TOOLS_PPSIM_COMPARE_PRINT_H
 #define PPSIM_TOOLS_PPSIM_COMPARE_PRINT_H
 

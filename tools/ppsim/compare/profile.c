@@ -36,7 +36,7 @@ static pp_status add_text(pp_compare_file *file, const char *name, const char *p
 {
     pp_quantity *item = NULL;
     if (!*text)
-        return PP_OK; /* not known */
+        return PP_OK; /* it is not known */
     pp_status status = pp_compare_add(file, metric_of(name), place, 0, &item, err);
     if (status)
         return status;
@@ -44,13 +44,13 @@ static pp_status add_text(pp_compare_file *file, const char *name, const char *p
     return item->text ? PP_OK : pp_err_nomem(err);
 }
 
-/* low, high: NaN where they are not known. */
+/* Adds a measured number. `low` and `high` are NaN when they are not known. */
 static pp_status add_number(pp_compare_file *file, const char *name, const char *place,
                             double value, double low, double high, pp_err *err)
 {
     pp_quantity *item = NULL;
     if (!isfinite(value))
-        return PP_OK; /* not known */
+        return PP_OK; /* it is not known */
     pp_status status = pp_compare_add(file, metric_of(name), place, value, &item, err);
     if (status)
         return status;
@@ -82,7 +82,8 @@ static pp_status add_fit(const pp_fit *fit, const char *name, pp_compare_file *f
                       fit->cv_mape + reach, err);
 }
 
-/* "NVIDIA H200", or this machine's processor and cores: whose numbers they are. */
+/* Sets where the profile was measured: the device, such as "NVIDIA H200", or the processor and its
+ * cores. */
 static void set_platform(const pp_profile *profile, pp_compare_file *file)
 {
     if (profile->samples.device[0])
@@ -123,7 +124,7 @@ static pp_status add_predicted(const pp_fit *fit, const pp_series *series, const
     pp_fit_value value = { 0 };
     pp_err ignored = { 0 };
     if (pp_fit_predict(fit, series, sample, &value, &ignored))
-        return PP_OK; /* it needs a variable that this sample has not */
+        return PP_OK; /* the fit needs a variable that this sample does not have */
     return add_number(file, "drift", place, value.seconds * 1e9, value.low_s * 1e9,
                       value.high_s * 1e9, err);
 }
@@ -141,7 +142,7 @@ static pp_status add_drift(const pp_profile_entry *old, const pp_profile_entry *
         for (size_t i = 0; i < series->count && !status; i++) {
             const pp_sample *sample = &series->sample[i];
             if (sample->pass != 0)
-                continue; /* the same sizes again */
+                continue; /* later passes repeat the same sizes */
             pp_compare_sample_name(name, series, sample, place, sizeof place);
             status = add_predicted(&old->choice.fit, series, sample, place, base, err);
             if (!status)
@@ -151,7 +152,7 @@ static pp_status add_drift(const pp_profile_entry *old, const pp_profile_entry *
     return status;
 }
 
-/* "stage_f, stage_b": what forms were fitted to. */
+/* Writes the first fitted classes: "stage_f, stage_b". */
 static void name_fitted(const pp_profile *profile, pp_text *text)
 {
     char name[128];

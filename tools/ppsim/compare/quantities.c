@@ -1,5 +1,5 @@
-/* The quantities of one file as a table. Readers append them; sorted by metric and place, they are
- * found by binary search. Quantities of one name get a number. */
+/* The table of the quantities of one file. Readers append to it; after it is sorted by metric and
+ * place, a quantity is found by binary search. Repeated names are numbered. */
 #include "tools/ppsim/compare/quantities.h"
 
 #include "calib/profile/profile.h"

@@ -21,9 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXACT_MAX 9007199254740992.0 /* 2^53: whole numbers up to here are exact in a double */
+#define EXACT_MAX 9007199254740992.0 /* 2^53: a double holds whole numbers up to here exactly */
 
-/* Walks a report or plan. */
+/* The state of a traversal of a report or plan. */
 typedef struct walk {
     pp_compare_file *file;
     pp_compare_kind kind;
@@ -84,7 +84,8 @@ static pp_status add_whole(walk *w, const pp_json_at *at, const pp_metric *metri
 
 static pp_status visit(walk *w, const pp_json_at *at, pp_err *err);
 
-/* An item of `at`, which is the document's root where used is 0. */
+/* Visits a child. The first `used` bytes of w->pointer are the pointer of its parent, 0 for the
+ * root. */
 static pp_status visit_child(walk *w, const pp_json_at *child, size_t used, pp_err *err)
 {
     size_t room = sizeof w->pointer - used;
@@ -117,7 +118,7 @@ static pp_status visit_children(walk *w, const pp_json_at *at, pp_err *err)
     return status;
 }
 
-/* What a plan says, its prediction says again. */
+/* Returns whether this text in a plan's prediction repeats one that the plan has itself. */
 static bool is_told(const walk *w, const pp_metric *metric)
 {
     return w->file->kind == PP_COMPARE_PLAN && w->kind == PP_COMPARE_REPORT &&
@@ -146,7 +147,7 @@ static void free_values(double **values)
     free(*values);
 }
 
-/* step and makespan of a run: over its iterations. */
+/* Sets the spread of a run's step time or makespan, taken over its iterations. */
 static pp_status add_spread(const pp_json_at *list, const char *key, const char *metric,
                             pp_compare_file *file, pp_err *err)
 {
@@ -196,7 +197,8 @@ static pp_status read_report(const pp_json_at *root, pp_compare_file *file, pp_e
     return add_spread(&list, "makespan_ns", "makespan", file, err);
 }
 
-/* As others hold it: through its JSON. */
+/* Reads a report that was just simulated. It goes through its JSON text, so that it has the same
+ * quantities as a report that was read from a file. */
 static pp_status read_simulated(const pp_report *report, pp_compare_file *file, pp_err *err)
 {
     pp_json_build build = { 0 };
@@ -211,7 +213,8 @@ static pp_status read_simulated(const pp_report *report, pp_compare_file *file, 
     return read_report(&root, file, err);
 }
 
-/* A prediction that is not what the plan gives is told from one that is. */
+/* Adds whether the prediction is the file's own or had to be simulated because the file's was
+ * stale. */
 static pp_status add_origin(pp_compare_file *file, pp_err *err)
 {
     const pp_metric *metric = pp_metric_find(PP_COMPARE_PLAN, "prediction");
@@ -223,7 +226,8 @@ static pp_status add_origin(pp_compare_file *file, pp_err *err)
     return item->text ? PP_OK : pp_err_nomem(err);
 }
 
-/* A plan is simulated: it may have no prediction, or have been edited since. */
+/* Reads a plan. It is simulated as well, because it may have no prediction or may have been edited
+ * after it was predicted. */
 static pp_status read_plan(const pp_json_at *root, pp_compare_file *file, pp_err *err)
 {
     walk w = { .file = file, .kind = PP_COMPARE_PLAN };
@@ -231,7 +235,7 @@ static pp_status read_plan(const pp_json_at *root, pp_compare_file *file, pp_err
     pp_report *report PP_CLEANUP(pp_report_free) = NULL;
     pp_json_at prediction;
     const pp_costs *costs;
-    pp_status status = pp_plan_read(file->json, file->name, &plan, err); /* is it one? */
+    pp_status status = pp_plan_read(file->json, file->name, &plan, err); /* checks the whole plan */
     if (status || (status = visit_children(&w, root, err)) ||
         (status = pp_plan_simulate(plan, NULL, NULL, &costs, &report, err)))
         return status;
@@ -280,8 +284,6 @@ static pp_status read_kind(const char *text, size_t bytes, pp_compare_file *file
     return PP_OK;
 }
 
-/* Sorted by metric and place; what comes a second time there, as the tensors of a boundary do, is
- * told from the first. */
 pp_status pp_compare_parse(const char *text, size_t bytes, const char *name, pp_compare_file *file,
                            pp_err *err)
 {

@@ -1,11 +1,12 @@
-/* A file to compare, taken apart into quantities. */
+/* Reads a file into the quantities that are compared. */
 #ifndef PPSIM_TOOLS_PPSIM_COMPARE_READ_H
 #define PPSIM_TOOLS_PPSIM_COMPARE_READ_H
 
 #include "tools/ppsim/compare/quantities.h"
 
-/* text: as it lies on the disk; gzip is unpacked. A file of another kind is none that fails.
- * file_out: all zero before, and freed by the caller even after a failure.
+/* Reads `text`, the content of a file, which may be compressed with gzip. A JSON file of an unknown
+ * kind is no failure and becomes PP_COMPARE_OTHER. The caller passes `file_out` all zero and frees
+ * it, even after a failure.
  * Fails: INPUT with the place, USAGE and INFEASIBLE (a plan that cannot be simulated), NOMEM. */
 PP_MUST_CHECK pp_status pp_compare_parse(const char *text, size_t bytes, const char *name,
                                          pp_compare_file *file_out, pp_err *err);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MICROSECONDS_MAX 9.0e12 /* up to here a double resolves a ns */
+#define MICROSECONDS_MAX 9.0e12 /* up to this many microseconds a double resolves a nanosecond */
 #define RANKS_MAX 65536
 
 typedef struct slice {
@@ -20,7 +20,7 @@ typedef struct slice {
     double begin_ns, ns;
 } slice;
 
-/* What the ops of a step sum to. */
+/* The sums over the ops of a step. */
 typedef struct sums {
     double busy_ns[RANKS_MAX];
     size_t ranks;
@@ -32,7 +32,7 @@ static void free_sums(sums **s)
     free(*s);
 }
 
-/* is_slice_out: false for an event of another phase. */
+/* Reads a complete event (phase X). `is_slice_out` receives false for an event of another phase. */
 static pp_status read_slice(const pp_json_at *event, slice *s, bool *is_slice_out, pp_err *err)
 {
     const char *phase = NULL;
@@ -69,7 +69,7 @@ static pp_status add_slice(const slice *s, pp_compare_file *file, sums *sum, pp_
     char place[160];
     bool op = strcmp(s->category, "compute") == 0;
     double end_ns = s->begin_ns + s->ns;
-    if (strcmp(s->category, "idle") == 0) /* what busy leaves */
+    if (strcmp(s->category, "idle") == 0) /* the rest of the time is idle */
         return PP_OK;
     snprintf(place, sizeof place, "%.100s of rank %" PRId64, s->name, s->rank);
     if (op) {
@@ -127,7 +127,7 @@ static pp_status add_sample(const pp_series *series, const pp_sample *sample, pp
     return PP_OK;
 }
 
-/* A profiler's: medians of all steps, per stage and kind of op. */
+/* Reads a recording of a profiler: the medians over all steps, by stage and kind of op. */
 static pp_status read_recording(const char *text, size_t bytes, pp_compare_file *file, pp_err *err)
 {
     const pp_import *import = NULL;

@@ -1,9 +1,11 @@
-/* Timelines as quantities. */
+/* Reads the quantities of timelines. */
 #ifndef PPSIM_TOOLS_PPSIM_COMPARE_TIMELINE_H
 #define PPSIM_TOOLS_PPSIM_COMPARE_TIMELINE_H
 
 #include "tools/ppsim/compare/quantities.h"
 
+/* Adds the quantities of a timeline: `text` as pp_compare_parse has it, `root` the same parsed.
+ * Fails: INPUT, NOMEM. */
 PP_MUST_CHECK pp_status pp_compare_read_timeline(const pp_json_at *root, const char *text,
                                                  size_t bytes, pp_compare_file *file, pp_err *err);
 

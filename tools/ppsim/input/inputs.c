@@ -1,6 +1,6 @@
-/* Files that many points of a sweep share. Each is read and parsed once and is constant afterwards,
- * so that any thread may read it. The hash of its content shows whether a sweep that is continued
- * still refers to the same files. */
+/* Holds the files that many points of a sweep share. Each is read and parsed once and is constant
+ * afterwards, so that any thread may read it. The hash of its content shows whether a sweep that is
+ * continued still refers to the same files. */
 #include "tools/ppsim/input/inputs.h"
 
 #include "calib/profile/profile_read.h"

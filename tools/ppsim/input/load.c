@@ -30,7 +30,7 @@ static pp_status unknown_name(const char *name, pp_data_kind kind, const char *o
     return status;
 }
 
-/* A name with a dot that ends in .json, or with a slash, is meant as a file. */
+/* Returns whether a name refers to a file: it has a slash, contains ".json", or exists. */
 static bool is_file(const char *name)
 {
     return strchr(name, '/') || strstr(name, ".json") || access(name, F_OK) == 0;

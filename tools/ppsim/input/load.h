@@ -1,4 +1,4 @@
-/* Models, hardware, profiles and lengths by name or file. */
+/* Loads models, hardware, profiles and lengths by name or from a file. */
 #ifndef PPSIM_TOOLS_PPSIM_INPUT_LOAD_H
 #define PPSIM_TOOLS_PPSIM_INPUT_LOAD_H
 
@@ -9,8 +9,8 @@
 #include "sim/job/model.h"
 #include "traces/read/data.h"
 
-/* The text of a model, hardware or profile by name (traces/data) or file. Fails: USAGE (unknown
- * name, nearest given), IO, NOMEM. */
+/* The text of a model, hardware or profile. `data` is either embedded in the program or held by
+ * `owned`. Freed with pp_loaded_text_free. */
 typedef struct pp_loaded_text {
     const char *data;
     size_t bytes;
@@ -18,17 +18,21 @@ typedef struct pp_loaded_text {
     char *owned;
 } pp_loaded_text;
 
+/* Finds the text of an embedded model, hardware or profile by its name, or reads a file, which may
+ * be compressed. Fails: USAGE (unknown name; the message names the nearest one), IO, INPUT (a
+ * damaged gzip file), NOMEM. */
 PP_MUST_CHECK pp_status pp_load_text(pp_data_kind kind, const char *name_or_file,
                                      pp_loaded_text *text_out, pp_err *err);
 void pp_loaded_text_free(pp_loaded_text *text); /* for PP_CLEANUP */
 
-/* The same, parsed. Fails also: INPUT. */
+/* Load and parse. Fails: as pp_load_text, INPUT. */
 PP_MUST_CHECK pp_status pp_load_model(const char *name_or_file, pp_model *model_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_load_hardware(const char *name_or_file, pp_hardware *hardware_out,
                                          pp_err *err);
 PP_MUST_CHECK pp_status pp_load_lengths(const char *path, pp_lengths *lengths_out, pp_err *err);
-/* A cluster with the hardware of its classes, or one machine: no class, hardware_out[0].
- * hardware_out: [PP_CLUSTER_CLASSES_MAX]. */
+/* Loads a cluster and the hardware of each of its classes into
+ * hardware_out[PP_CLUSTER_CLASSES_MAX]. For a file that describes one machine, the cluster has no
+ * classes and the hardware is hardware_out[0]. Fails: as pp_load_hardware. */
 PP_MUST_CHECK pp_status pp_load_cluster(const char *name_or_file, pp_cluster *cluster_out,
                                         pp_hardware *hardware_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_load_profile(const char *name_or_file, pp_profile **profile_out,

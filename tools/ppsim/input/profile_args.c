@@ -1,5 +1,6 @@
-/* Reads --profile and its companions: has a profile answer the cost model, finds the hardware
- * that is missing in it, and notes in the plan how far the answers can be trusted. */
+/* Reads --profile and the options that belong to it. The profile then gives costs to the cost
+ * model, --hw completes what the profile does not hold, and the plan gets notes about how far its
+ * costs can be trusted. */
 #include "tools/ppsim/input/profile_args.h"
 
 #include "runtime/cpu/settings.h"
@@ -67,7 +68,8 @@ bool pp_profile_settings(const pp_profile_in_use *use, char *settings_out, size_
     return true;
 }
 
-/* The probe measured one shape of layer; another one takes another time. */
+/* Refuses a model whose layers differ from those that the probe of compute cpu measured, because
+ * their times would differ, too. */
 static pp_status check_shape(const pp_profile_in_use *use, const pp_model *model, pp_err *err)
 {
     char text[128];

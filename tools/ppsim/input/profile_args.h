@@ -1,4 +1,4 @@
-/* --profile, --profile-only, --profile-layers: a profile that answers the cost model. */
+/* The options --profile, --profile-only and --profile-layers: costs from a profile. */
 #ifndef PPSIM_TOOLS_PPSIM_INPUT_PROFILE_ARGS_H
 #define PPSIM_TOOLS_PPSIM_INPUT_PROFILE_ARGS_H
 
@@ -7,41 +7,46 @@
 #include "tools/ppsim/base/command.h"
 #include "tools/ppsim/input/inputs.h"
 
-/* All zero: there is none. */
+/* The profile that a command uses. All zero: there is none. The caller releases it with
+ * pp_profile_release. */
 typedef struct pp_profile_in_use {
-    const pp_inputs *inputs; /* what was read before; may be NULL. Set before reading */
-    bool quiet;              /* no remarks. Likewise */
+    const pp_inputs *inputs; /* set by the caller: files that were already read; may be NULL */
+    bool quiet;              /* set by the caller: no remarks are printed */
     const char *path;
     const pp_profile *profile;
-    pp_profile *owned; /* NULL: it is one of the inputs */
+    pp_profile *owned; /* NULL: the profile is one of `inputs`, or there is none */
     pp_measured_profile *measured;
-    const char *hardware; /* name of the hardware that completes the profile; NULL: none */
+    const char *hardware; /* name of the hardware given by --hw; NULL: none */
 } pp_profile_in_use;
 
-/* Reads --profile, if it is given. Fails: USAGE, IO, INPUT, NOMEM. */
+/* Loads the profile of --profile, if it is given. Fails: USAGE, IO, INPUT, NOMEM. */
 PP_MUST_CHECK pp_status pp_profile_given(const pp_args *args, pp_profile_in_use *use, pp_err *err);
-/* Has it answer, as the other options say. Fails: USAGE, NOMEM. */
+/* Prepares the profile to give costs, for the part and the number of layers that --profile-only and
+ * --profile-layers choose. Does nothing without a profile. Fails: USAGE, NOMEM. */
 PP_MUST_CHECK pp_status pp_profile_options(const pp_args *args, pp_profile_in_use *use,
                                            pp_err *err);
 void pp_profile_release(pp_profile_in_use *use);
 
-/* The hardware that costs are for: --hw, or what the profile alone describes.
- * Fails: USAGE (the profile describes too little), IO, INPUT. */
+/* Finds the hardware that costs are computed for: that of --hw, or without it one that is described
+ * by the profile alone. `hardware_out` refers to the measurements in `use`. Fails: USAGE (the
+ * profile describes too little, or another layer than `model` has), IO, INPUT, NOMEM. */
 PP_MUST_CHECK pp_status pp_profile_hardware(const pp_args *args, pp_profile_in_use *use,
                                             const pp_model *model, pp_hardware *hardware_out,
                                             pp_err *err);
 
-/* What compute cpu was measured with, where its stages are taken. False: they are not. */
+/* Writes the settings of compute cpu with which the stages were measured, and the type of its
+ * numbers. Returns false when stage times do not come from such a profile. */
 bool pp_profile_settings(const pp_profile_in_use *use, char *settings_out, size_t size,
                          pp_dtype *dtype_out);
 
-/* Assumptions and interval of a plan that was costed by the profile, also in its prediction.
- * Warns of what it was asked outside of its samples, unless quiet. */
+/* Adds to a plan with costs from the profile, and to its prediction, the assumptions and the
+ * interval of uncertainty. Prints a remark about each cost that lies outside of the samples, unless
+ * `quiet`. Does nothing without a profile. Fails: NOMEM, and as pp_measured_uncertainty. */
 PP_MUST_CHECK pp_status pp_profile_finish(const pp_profile_in_use *use,
                                           const pp_cost_context *context, pp_plan *plan,
                                           pp_err *err);
 
-/* Those of a plan's assumptions that are warnings, with "; " between. */
+/* Appends those assumptions of a plan that are warnings, separated by "; ". */
 void pp_profile_warnings(const pp_notes *assumptions, pp_text *text);
 
 #endif

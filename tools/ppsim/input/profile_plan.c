@@ -20,8 +20,8 @@ static size_t find_entry(const pp_profile *profile, const char *name)
     return PP_ENTRY_NONE;
 }
 
-/* "stage_f was affine: a 1e-4, b 2e-6, is affine: ..."; the first that differs, and how many more.
- */
+/* Writes the first class that differs, and how many more do: "stage_f was affine: a 1e-4, b 2e-6,
+ * is affine: ...". */
 static pp_status describe_difference(const pp_plan *plan, const pp_profile *profile, pp_text *text,
                                      pp_err *err)
 {
@@ -81,7 +81,7 @@ static pp_status load_model(const pp_args *args, const pp_plan *plan, pp_model *
     return PP_OK;
 }
 
-/* What the plan says of the software; the rest as the current stack has it. */
+/* Sets the switches that the plan records, and takes the others from the stack "current". */
 static pp_status set_switches(const pp_plan *plan, const pp_profile_in_use *use,
                               pp_switches *switches, pp_err *err)
 {

@@ -1,5 +1,5 @@
-/* Reads the options of shared NICs, of the slow-down by overlap, and of what a transfer is made of;
- * they take precedence over the plan. */
+/* Reads the options of transfers, of communicators, of shared NICs and of the slow-down by overlap.
+ * They take precedence over the plan. */
 #include "tools/ppsim/input/transfer_args.h"
 
 #include "tools/ppsim/base/args.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "compute=1.1,comm=1.3", or the profile that measured it. */
+/* Parses "compute=1.1,comm=1.3", or reads both factors from a profile. */
 static pp_status read_slowdown(const char *text, pp_sharing *sharing, pp_err *err)
 {
     pp_profile *profile PP_CLEANUP(pp_profile_free) = NULL;
@@ -20,7 +20,7 @@ static pp_status read_slowdown(const char *text, pp_sharing *sharing, pp_err *er
         return status;
     const pp_interference *found = &profile->interference;
     if (pp_interference_share(found, sharing) || isfinite(found->compute) || isfinite(found->comm))
-        return PP_OK; /* measured, and perhaps nothing slows down */
+        return PP_OK; /* the factors were measured and may both be 1 */
     return pp_err_set(err, PP_USAGE, "--overlap-slowdown",
                       "%.200s holds no slow-down; 'ppsim calibrate --probe interference' measures "
                       "it, or give compute=X,comm=Y",
@@ -41,7 +41,7 @@ static pp_status apply_sharing(const pp_args *args, pp_sharing *sharing, pp_err 
     return status;
 }
 
-/* A communicator is one queue on each of its ranks (NCCL). */
+/* Applies --communicators. A communicator has one queue on each of its ranks, as in NCCL. */
 static pp_status apply_communicators(const pp_args *args, pp_plan *plan, pp_err *err)
 {
     int layout = 0;
