@@ -25,7 +25,8 @@ PP_MUST_CHECK pp_status pp_load_text(pp_data_kind kind, const char *name_or_file
                                      pp_loaded_text *text_out, pp_err *err);
 void pp_loaded_text_free(pp_loaded_text *text); /* for PP_CLEANUP */
 
-/* Load and parse. Fails: as pp_load_text, INPUT. */
+/* Each of these functions finds the text as pp_load_text does, or reads the file `path`, and parses
+ * it. The caller frees lengths and profiles. Fails: as pp_load_text, INPUT. */
 PP_MUST_CHECK pp_status pp_load_model(const char *name_or_file, pp_model *model_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_load_hardware(const char *name_or_file, pp_hardware *hardware_out,
                                          pp_err *err);

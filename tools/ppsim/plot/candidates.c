@@ -8,7 +8,7 @@
 
 #define CELL_BYTES 64
 
-/* Columns that are drawn or named. */
+/* The columns that are drawn or used in names. */
 enum { STATUS, SCHEDULE, VPP, TP, DP, BATCH, RECOMPUTE, STEP, BUBBLE, PEAK, USED };
 
 static const char *const names[USED] = {
@@ -30,8 +30,8 @@ bool pp_candidates_recognise(const char *text, size_t bytes)
     return bytes >= sizeof start - 1 && memcmp(text, start, sizeof start - 1) == 0;
 }
 
-/* The cell at `at` without its end; returns where it ends: a comma, a line's end, or the NUL. A
- * quoted one is passed over. */
+/* Copies the cell at `at` and returns the position after it, which holds a comma, a newline or NUL.
+ * A quoted cell is skipped and gives an empty text. */
 static const char *read_cell(const char *at, char cell[CELL_BYTES])
 {
     size_t length = 0;
@@ -46,7 +46,8 @@ static const char *read_cell(const char *at, char cell[CELL_BYTES])
     return at + length;
 }
 
-/* place[i]: the number of column i; the header is *text, which is left behind. */
+/* Reads the header at *text and moves *text behind it. place[i] receives the position of column
+ * i. */
 static pp_status read_header(const char **text, const char *file, int place[USED], pp_err *err)
 {
     const char *at = *text;
@@ -91,7 +92,8 @@ static const char *read_row(const char *at, const int place[USED], char cells[US
     return *at == '\n' ? at + 1 : at + strlen(at);
 }
 
-/* The file is sorted by speed: the first row of a schedule is its best. */
+/* Returns whether the schedule has a bar already. The file is sorted by speed, so that the first
+ * row of a schedule is its best. */
 static bool seen(const pp_picture *picture, size_t from, const char *schedule)
 {
     size_t length = strlen(schedule);

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NOT_THERE 127 /* exit status of a child that found no gnuplot */
+#define NOT_THERE 127 /* exit status of a child that could not start gnuplot */
 
 const char *pp_plot_base_name(const char *path)
 {
@@ -68,10 +68,10 @@ static void close_file(FILE **file)
         fclose(*file);
 }
 
-/* In the child: never returns. */
+/* Runs in the child process and never returns. */
 static void become_gnuplot(const pp_plot_files *files, int out, int words)
 {
-    char script[512]; /* a folder before it: a name that begins with a dash is no option */
+    char script[512]; /* "./" comes first, so that a name with a leading dash is no option */
     int length = snprintf(script, sizeof script, "./%s", pp_plot_base_name(files->script));
     char *const argv[] = { "gnuplot", "-d", script, NULL };
     int nothing = open("/dev/null", O_RDONLY);
@@ -96,7 +96,8 @@ static pp_status read_back(FILE *file, char **text_out, size_t *bytes_out, pp_er
     return PP_OK;
 }
 
-/* The first line that says something: gnuplot shows the place before it, with a caret. */
+/* Returns the first line with a message. Before it gnuplot prints the line of the script and a
+ * caret. */
 static const char *first_words(char *text)
 {
     char *at = strstr(text, "line ");
@@ -125,7 +126,7 @@ static pp_status judge(const pp_plot_files *files, int status, FILE *out, FILE *
                           first_words(said));
     *picture_out = picture;
     *bytes_out = bytes;
-    picture = NULL; /* the caller's now */
+    picture = NULL; /* the caller owns it now */
     return PP_OK;
 }
 

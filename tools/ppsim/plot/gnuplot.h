@@ -1,4 +1,4 @@
-/* gnuplot as a program. */
+/* Runs gnuplot and names its files. */
 #ifndef PPSIM_TOOLS_PPSIM_PLOT_GNUPLOT_H
 #define PPSIM_TOOLS_PPSIM_PLOT_GNUPLOT_H
 
@@ -7,23 +7,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The files of a picture. Owner frees with pp_plot_files_free. */
+/* The files of a picture. The owner frees them with pp_plot_files_free. */
 typedef struct pp_plot_files {
     const char *picture; /* as given; borrowed */
-    char *folder;        /* "." where none was given */
-    char *script, *data; /* beside the picture, as it was given */
+    char *folder;        /* folder of the picture; "." if its name has none */
+    char *script, *data; /* paths of gnuplot's script and data, in the picture's folder */
     bool png;
 } pp_plot_files;
 
-/* Fails: USAGE (no such name can be a picture's), NOMEM. */
+/* Derives the names of the files from that of the picture. Fails: USAGE (the name does not end in
+ * that of a picture's format), NOMEM. */
 PP_MUST_CHECK pp_status pp_plot_files_name(const char *picture, pp_plot_files *files_out,
                                            pp_err *err);
 void pp_plot_files_free(pp_plot_files *files); /* for PP_CLEANUP */
-/* "step.gp" of "dir/step.gp". */
+/* Returns the part of `path` after its last slash: "step.gp" for "dir/step.gp". */
 const char *pp_plot_base_name(const char *path);
 
-/* Runs gnuplot on the script, in its folder; picture_out: what it printed, the caller's to free().
- * Fails: UNAVAILABLE (there is no gnuplot), IO, NOMEM. */
+/* Runs gnuplot on the script, in its folder, and returns the picture that it printed, which the
+ * caller frees with free(). Fails: UNAVAILABLE (there is no gnuplot), IO, NOMEM. */
 PP_MUST_CHECK pp_status pp_gnuplot_run(const pp_plot_files *files, char **picture_out,
                                        size_t *bytes_out, pp_err *err);
 

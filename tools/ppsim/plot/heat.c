@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers of a line that can be drawn. */
+/* The numbers of a line that can be drawn. */
 static const struct metric {
     const char *key, *words;
     double scale;
@@ -29,13 +29,13 @@ static const struct metric {
 
 enum { METRICS = sizeof metrics / sizeof metrics[0] };
 
-/* What is drawn of a sweep. */
+/* The part of a sweep that is drawn. */
 typedef struct request {
     pp_sweep sweep;
     pp_sweep_lines lines;
     const struct metric *metric;
-    size_t x, y;        /* axes; y SIZE_MAX: one row */
-    const char **fixed; /* [axes]: --where; NULL: free */
+    size_t x, y;        /* indices of the axes; y is SIZE_MAX when there is one row */
+    const char **fixed; /* [axes], value of --where; NULL: not fixed */
     pp_picture *picture;
 } request;
 
@@ -93,7 +93,7 @@ static bool is_model(const pp_axis *axis)
     return strcmp(axis->option->name, "--model") == 0;
 }
 
-/* The axes with the most values, where none is named. */
+/* Returns the axis with the most values among those that can be shown, or SIZE_MAX. */
 static size_t widest(const request *r, size_t taken)
 {
     const pp_grid *grid = &r->sweep.grid;
@@ -180,7 +180,8 @@ static pp_status choose_metric(const pp_args *args, request *r, pp_err *err)
                       near ? "did you mean '" : "such as '", near ? near : names[0], "'?");
 }
 
-/* Is the reason about memory? The words are those of plan and simulate. */
+/* Returns whether the reason contains one of `words`, which are parts of messages of plan and
+ * simulate. */
 static bool speaks_of(const char *reason, const char *const words[])
 {
     for (; *words; words++) {
@@ -204,7 +205,7 @@ static pp_cell_state class_of(const char *status, const char *reason)
                                      : PP_CELL_INFEASIBLE;
 }
 
-/* The values of a point on axes that the picture does not show, where they vary. */
+/* Writes a point's values on the axes that vary and that the picture does not show. */
 static void describe(const request *r, uint32_t point, const char *schedule, pp_cell *cell)
 {
     const pp_grid *grid = &r->sweep.grid;
@@ -223,7 +224,8 @@ static void describe(const request *r, uint32_t point, const char *schedule, pp_
         snprintf(cell->note, sizeof cell->note, "%.31s", schedule);
 }
 
-/* A cell keeps its best point, or else the state that says most. */
+/* Adds a point to its cell. A cell keeps its best point; without one, the state that comes first in
+ * pp_cell_state. */
 static pp_status add_point(const request *r, uint32_t point, pp_cell *cell, pp_err *err)
 {
     const char *status_text = "";
@@ -314,7 +316,8 @@ static pp_status add_ticks(request *r, size_t axis, bool y, pp_err *err)
     return PP_OK;
 }
 
-/* What all points have in common, and over what a cell is the best. */
+/* Writes the titles of the axes, the values that all points have in common, and the axes over which
+ * a cell shows the best. */
 static void add_names(const request *r)
 {
     const pp_grid *grid = &r->sweep.grid;

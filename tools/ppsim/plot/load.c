@@ -76,7 +76,7 @@ static pp_status add_study(const pp_args *args, const char *source, pp_picture *
     return add_bar(s.plan->schedule, source, s.plan->prediction, picture, err);
 }
 
-/* Reports of before 0.2 have none. */
+/* Reads the 5 % quantiles. Reports of versions before 0.2 do not have them. */
 static pp_status read_twentieths(const pp_json_at *jitter, pp_jitter_result *j, pp_err *err)
 {
     pp_json_at list;
@@ -121,7 +121,7 @@ static pp_status read_jitter(const pp_json_at *root, const pp_bar *bar, pp_pictu
     return pp_json_get_int(&jitter, "scenarios", 1, INT64_MAX, &j->spec.scenarios, err);
 }
 
-/* The keys that are drawn; others are left to their readers. */
+/* Reads those keys of a report that are drawn, and checks no others. */
 static pp_status add_report(const pp_json_at *root, const char *source, pp_picture *picture,
                             pp_err *err)
 {
@@ -155,7 +155,8 @@ static bool has_format(const pp_json_at *root, const char *format)
            !pp_json_read_text(&at, &found, NULL) && strcmp(found, format) == 0;
 }
 
-/* *mine_out: it is one of the files that are no study. */
+/* Adds a JSON file of a known kind. *mine_out receives false, and nothing is added, when it is
+ * another kind and may be a scenario. */
 static pp_status add_json(const pp_args *args, const char *text, size_t bytes, const char *source,
                           pp_picture *picture, bool *mine_out, pp_err *err)
 {

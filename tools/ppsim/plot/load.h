@@ -1,4 +1,4 @@
-/* What the inputs of `ppsim plot` show. */
+/* Loads the inputs of `ppsim plot` into a picture. */
 #ifndef PPSIM_TOOLS_PPSIM_PLOT_LOAD_H
 #define PPSIM_TOOLS_PPSIM_PLOT_LOAD_H
 

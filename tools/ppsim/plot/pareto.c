@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* A point in GPU seconds per step; gpus_out: of it. */
+/* Reads a point, with its costs in GPU seconds per step, and its number of GPUs. */
 static pp_status read_point(const pp_json_at *at, pp_trade *trade, int64_t *gpus_out, pp_err *err)
 {
     int64_t step_ns = 0;

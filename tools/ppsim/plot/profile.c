@@ -18,9 +18,9 @@ static int by_place(const void *left, const void *right)
     return (a->fitted_s > b->fitted_s) - (a->fitted_s < b->fitted_s);
 }
 
-/* How many values of the variable there are among the sorted points; 0 where one of them is not
- * known or stands for several fitted times, or these fall: a size that only goes along with what
- * the fit depends on. */
+/* Returns the number of distinct values of the variable among the sorted points. Returns 0 if the
+ * fitted time is not a function of the variable that never decreases: a value is unknown, has
+ * several fitted times, or has a smaller time than the value before. */
 static size_t distinct(const pp_fitted *point, size_t count)
 {
     size_t values = 0;
@@ -34,7 +34,7 @@ static size_t distinct(const pp_fitted *point, size_t count)
     return values;
 }
 
-/* The samples of an entry in their order, place by place what they were measured at. */
+/* Adds the samples of an entry in their order. The place of each is its value of `variable`. */
 static pp_status add_points(const pp_profile *profile, const pp_profile_entry *entry,
                             pp_variable variable, pp_picture *picture, pp_err *err)
 {
@@ -58,9 +58,9 @@ static pp_status add_points(const pp_profile *profile, const pp_profile_entry *e
     return PP_OK;
 }
 
-/* The axis is what the fitted times are a function of: the variable that decides them with the
- * fewest values, since whatever else decides them only tells apart what they do not. Where none
- * does, several of them decide, and the axis is the fitted time itself. */
+/* Chooses the axis of an entry: among the variables that determine the fitted times, the one with
+ * the fewest values, because others distinguish points of equal time. If no variable alone
+ * determines them, the axis is the fitted time itself. */
 static pp_status choose_axis(const pp_profile *profile, const pp_profile_entry *entry,
                              pp_picture *picture, pp_err *err)
 {
@@ -111,7 +111,8 @@ static pp_status add_entry(const pp_profile *profile, const pp_profile_entry *en
     return choose_axis(profile, entry, picture, err);
 }
 
-/* "stage_f" is also "stage_f 3" and "stage_f first". */
+/* Returns whether an entry belongs to a class: "stage_f" includes "stage_f 3" and "stage_f
+ * first". */
 static bool is_of(const pp_profile_entry *entry, const char *class_name)
 {
     const size_t bytes = class_name ? strlen(class_name) : 0;

@@ -30,7 +30,8 @@ static int compare(const void *left, const void *right)
     return strcmp(a, b);
 }
 
-/* Values with commas of their own: F=1ms,B=2ms; Et*3|t,t*3L. */
+/* Returns whether commas separate values of this option. They do not where one value contains
+ * commas, as F=1ms,B=2ms and Et*3|t,t*3L do. */
 static bool is_list(const pp_option *option)
 {
     return option->argument && !strchr(option->argument, ',') &&
@@ -53,13 +54,13 @@ static pp_status add_value(pp_axis *axis, const char *value, size_t bytes, pp_er
     return PP_OK;
 }
 
-/* How a range goes on: by + or by *. */
+/* A range. `by` is the operation that gives the next value, + or *. */
 typedef struct range {
     int64_t first, last, step;
     char by;
 } range;
 
-/* Is `text` written like a range? */
+/* Splits a text of the form of a range into its numbers. Returns false for another text. */
 static bool split_range(const char *text, char first[24], char last[24], char step[24], char *by)
 {
     int used = 0;

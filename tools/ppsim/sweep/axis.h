@@ -1,4 +1,4 @@
-/* Lists and ranges of values of one option. */
+/* The values of one option of a sweep: lists and ranges. */
 #ifndef PPSIM_TOOLS_PPSIM_SWEEP_AXIS_H
 #define PPSIM_TOOLS_PPSIM_SWEEP_AXIS_H
 
@@ -13,12 +13,13 @@ typedef struct pp_axis {
     size_t count, capacity;
 } pp_axis;
 
-/* "pp" of "--pp". */
+/* Returns the name of the axis's option without dashes: "pp" for "--pp". */
 const char *pp_axis_name(const pp_axis *axis);
-/* Values of `option` out of `text`: a,b,c and ranges 4..64*2, 1..7, 0..8+2. Options whose values
- * hold commas themselves are no lists. Fails: USAGE, NOMEM. */
+/* Adds the values in `text`, which is a list (a,b,c) of values and ranges (4..64*2, 1..7, 0..8+2).
+ * The values are copied. For an option whose values contain commas themselves, `text` is one value.
+ * Fails: USAGE, NOMEM. */
 PP_MUST_CHECK pp_status pp_axis_add(pp_axis *axis, const char *text, pp_err *err);
-/* Fails: USAGE when a value is there twice. */
+/* Sorts the values. Fails: USAGE when one occurs twice. */
 PP_MUST_CHECK pp_status pp_axis_sort(pp_axis *axis, pp_err *err);
 
 #endif

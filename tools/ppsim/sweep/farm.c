@@ -17,21 +17,23 @@
 #include <string.h>
 #include <time.h>
 
-/* Answers; smaller ones are points. */
+/* Answers of process 0. Smaller numbers are points. */
 #define ASK_AGAIN UINT64_MAX
-#define END_TOGETHER (UINT64_MAX - 1) /* all processes are there: MPI can be ended normally */
+#define END_TOGETHER \
+    (UINT64_MAX - 1) /* all processes take part in the end, so that MPI can be finalized */
 #define END_ALONE (UINT64_MAX - 2)
 
-#define NAP_NS 200000         /* of process 0 between looks */
-#define ASK_AGAIN_NS 20000000 /* of a process for which there is no point now */
-#define GRACE_NS 2000000000   /* for who has not asked when all is done, and twice its last point */
-#define PATIENCE_NS 60000000000 /* with process 0, and four times the longest point */
+#define NAP_NS 200000           /* process 0 sleeps this long between polls */
+#define ASK_AGAIN_NS 20000000   /* another process sleeps this long when it got no point */
+#define GRACE_NS 2000000000     /* wait for silent processes, plus twice the longest point */
+#define PATIENCE_NS 60000000000 /* wait for process 0, plus four times the longest point */
 
-/* What a process says when it asks: which point, how it ended, then the line or the error. */
+/* A request of a process for its next point, with the result of the last one: the point, its
+ * status, and its line or error. */
 typedef struct message {
     uint32_t point;
     uint32_t status; /* pp_status */
-    uint32_t empty;  /* it has nothing to say */
+    uint32_t empty;  /* the message has no result */
     char text[PP_FARM_BYTES_MAX - 12];
 } message;
 
@@ -55,19 +57,19 @@ void pp_sweep_farm_close(pp_sweep_farm *farm)
     farm->farm = NULL;
 }
 
-/* What process 0 knows of another. */
+/* What process 0 knows of another process. */
 typedef struct peer {
     bool waits;        /* it has asked since everything was done */
-    bool left;         /* it was told to end */
+    bool left;         /* it got the answer to end */
     int64_t handed_ns; /* when it got its last point */
 } peer;
 
 typedef struct server {
     pp_sweep_farm *farm;
-    pp_sweep_work *work; /* NULL: there is none */
+    pp_sweep_work *work; /* NULL: process 0 failed before it had any */
     peer *peer;          /* [processes] */
     uint32_t waiting, left;
-    int64_t longest_ns, over_ns; /* a point took; since when all is done, 0: not yet */
+    int64_t longest_ns, over_ns; /* longest time of a point; when all was done, 0: not yet */
 } server;
 
 static void take_line(server *s, const char *text, size_t bytes)
@@ -96,7 +98,8 @@ static void take_line(server *s, const char *text, size_t bytes)
     pp_sweep_give(s->work, m.point, line, length);
 }
 
-/* end: END_... once it is known who is there, else 0. */
+/* Chooses the answer to process `from`. `end` is END_TOGETHER or END_ALONE once it is known which
+ * processes are alive, and 0 before. */
 static uint64_t choose_answer(server *s, uint32_t from, uint64_t end)
 {
     peer *p = &s->peer[from];
@@ -115,7 +118,7 @@ static uint64_t choose_answer(server *s, uint32_t from, uint64_t end)
     return pp_sweep_take(s->work, true, &point) ? point : ASK_AGAIN;
 }
 
-/* One message, when there is one. */
+/* Receives and answers one message, if there is one. *came says whether there was. */
 static pp_status serve_one(server *s, uint64_t end, bool *came, pp_err *err)
 {
     uint32_t from;
@@ -140,7 +143,8 @@ static void *compute(void *argument)
     return NULL;
 }
 
-/* Until everything is done and every process that lives has asked once more. */
+/* Serves until everything is done and every process has asked once more, or the wait for those that
+ * do not is over. */
 static pp_status serve(server *s, pp_err *err)
 {
     uint32_t others = s->farm->processes - 1;
@@ -161,7 +165,7 @@ static pp_status serve(server *s, pp_err *err)
     return PP_OK;
 }
 
-/* Processes that wait are told to end, each as it asks. */
+/* Answers the waiting processes that they end, each when it asks. */
 static pp_status dismiss(server *s, pp_err *err)
 {
     uint64_t end = s->farm->missing ? END_ALONE : END_TOGETHER;
@@ -175,7 +179,7 @@ static pp_status dismiss(server *s, pp_err *err)
             nap(NAP_NS);
     }
     if (s->farm->missing)
-        nap(100 * NAP_NS); /* so that the last answers leave: MPI is not asked to wait for them */
+        nap(100 * NAP_NS); /* gives the last answers time to leave, because MPI is not finalized */
     return PP_OK;
 }
 
@@ -198,7 +202,8 @@ pp_status pp_sweep_farm_serve(pp_sweep_farm *farm, pp_sweep_work *work, pp_err *
     return status;
 }
 
-/* The line of a point, or why there is none, as a message. */
+/* Computes a point and writes its line, or the error, into a message. Returns the message's
+ * bytes. */
 static size_t run_point(const pp_sweep *sweep, uint32_t point, message *m)
 {
     char *line PP_CLEANUP(pp_free_text) = NULL;

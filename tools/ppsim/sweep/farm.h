@@ -5,8 +5,8 @@
 #include "runtime/module/farm.h"
 #include "tools/ppsim/sweep/work.h"
 
-/* The processes that an MPI launcher started, of which this is one. farm: NULL: there is only one.
- * */
+/* The processes that an MPI launcher started, including this one. `farm` is NULL when no launcher
+ * did. */
 typedef struct pp_sweep_farm {
     const pp_farm_table *table;
     pp_farm *farm;
@@ -14,12 +14,15 @@ typedef struct pp_sweep_farm {
     bool missing; /* some processes died */
 } pp_sweep_farm;
 
-/* Opens the farm. Fails: UNAVAILABLE (started by MPI, but built without), IO. */
+/* Opens the farm. Fails: UNAVAILABLE (an MPI launcher started a program that was built without
+ * MPI), IO. */
 PP_MUST_CHECK pp_status pp_sweep_farm_open(pp_sweep_farm *farm_out, pp_err *err);
-/* Process 0: hands out points, and computes some itself, until all are done; then it ends the
- * others. work: NULL: there is none, because of a failure. Fails: IO. */
+/* Runs in process 0: hands out points and computes some itself until all are done, then tells the
+ * other processes to end. `work` is NULL when process 0 failed before it had any. Fails: IO,
+ * NOMEM. */
 PP_MUST_CHECK pp_status pp_sweep_farm_serve(pp_sweep_farm *farm, pp_sweep_work *work, pp_err *err);
-/* Any other process: computes points until process 0 has none left. Fails: IO. */
+/* Runs in every other process: computes points until process 0 tells it to end. Fails: IO,
+ * NOMEM. */
 PP_MUST_CHECK pp_status pp_sweep_farm_work(pp_sweep_farm *farm, const pp_sweep *sweep, pp_err *err);
 void pp_sweep_farm_close(pp_sweep_farm *farm); /* for PP_CLEANUP */
 

@@ -63,7 +63,8 @@ static pp_status add_line(const pp_sweep *sweep, const char *text, size_t bytes,
     return PP_OK;
 }
 
-/* A file that was killed in its header has only the beginning of it. */
+/* Checks a file without a newline. It is accepted if it is the beginning of this sweep's header,
+ * which a killed process leaves. */
 static pp_status check_torn_header(const pp_sweep *sweep, const char *path, const char *text,
                                    size_t bytes, pp_err *err)
 {
@@ -123,7 +124,8 @@ static pp_status io_error(const pp_sweep_file *file, pp_err *err)
     return pp_err_set(err, PP_IO, file->path, "%s", strerror(errno));
 }
 
-/* Goes on behind the last whole line. */
+/* Locks the file, reads its lines, and cuts off an incomplete one. Writes the header into an empty
+ * file. */
 static pp_status begin(const pp_sweep *sweep, pp_sweep_lines *lines, pp_sweep_file *file,
                        pp_err *err)
 {
@@ -165,7 +167,7 @@ pp_status pp_sweep_file_open(const pp_sweep *sweep, const char *path, pp_sweep_l
             return status;
     }
     *file_out = file;
-    file.path = NULL; /* the caller's now */
+    file.path = NULL; /* the caller owns it now */
     return PP_OK;
 }
 
@@ -174,14 +176,15 @@ pp_status pp_sweep_file_append(pp_sweep_file *file, const char *line, size_t byt
     if (!file->path)
         return PP_OK;
     size_t written = 0;
-    while (written < bytes) { /* what a full disk or a reader that left cuts short says why next */
+    while (written < bytes) { /* after a short write (full disk, closed pipe) the next one fails
+                                 with the reason */
         ssize_t now = write(file->descriptor, line + written, bytes - written);
         if (now < 0 && errno == EINTR)
             continue;
         if (now < 0) {
             pp_status status = io_error(file, err);
             if (written > 0 && file->regular && ftruncate(file->descriptor, file->good_bytes))
-                return status; /* a torn line, as after a kill */
+                return status; /* an incomplete line remains, as after a kill */
             return status;
         }
         written += (size_t)now;

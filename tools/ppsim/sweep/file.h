@@ -6,7 +6,8 @@
 
 #include <sys/types.h>
 
-/* The lines of the points that are done: line[point] with newline and NUL, or NULL. */
+/* The lines of the points that are done. line[point] ends in a newline and a NUL; it is NULL for a
+ * point that is not done. */
 typedef struct pp_sweep_lines {
     char **line; /* [points] */
     uint32_t points, done;
@@ -14,34 +15,35 @@ typedef struct pp_sweep_lines {
 
 PP_MUST_CHECK pp_status pp_sweep_lines_new(uint32_t points, pp_sweep_lines *lines_out, pp_err *err);
 void pp_sweep_lines_free(pp_sweep_lines *lines); /* for PP_CLEANUP */
-/* Adds the lines of the file `path`. What follows the last newline is an incomplete line and is
- * left out; good_bytes_out is the length without it. any_shard: as in pp_sweep_same. Fails: IO,
+/* Adds the lines of the file `path`. An incomplete line after the last newline is left out, and
+ * good_bytes_out receives the number of bytes before it. any_shard: as in pp_sweep_same. Fails: IO,
  * INPUT, NOMEM. */
 PP_MUST_CHECK pp_status pp_sweep_lines_read(const pp_sweep *sweep, const char *path, bool any_shard,
                                             pp_sweep_lines *lines, off_t *good_bytes_out,
                                             pp_err *err);
-/* The same for a text; path: for messages. */
+/* Does the same for a text. `path` is the name for messages. Fails: INPUT, NOMEM. */
 PP_MUST_CHECK pp_status pp_sweep_lines_parse(const pp_sweep *sweep, const char *text, size_t bytes,
                                              const char *path, bool any_shard,
                                              pp_sweep_lines *lines, off_t *good_bytes_out,
                                              pp_err *err);
 
-/* A file that grows by lines. path NULL: nowhere. */
+/* A file to which lines are appended. When `path` is NULL, nothing is written. */
 typedef struct pp_sweep_file {
     const char *path; /* borrowed */
     int descriptor;
     off_t good_bytes;    /* whole lines */
-    int64_t synced_ns;   /* on the clock of runtime/core/clock.h */
+    int64_t synced_ns;   /* time of the last sync, on the clock of runtime/core/clock.h */
     bool regular, dirty; /* dirty: not synced */
 } pp_sweep_file;
 
-/* Opens or makes `path` for this sweep alone, and reads what is there.
- * Fails: IO (also when another sweep writes it), INPUT, NOMEM. */
+/* Opens or creates `path`, locks it against other sweeps, and adds the lines that it holds to
+ * `lines`. `path` is borrowed. Fails: IO (also when another sweep writes the file), INPUT,
+ * NOMEM. */
 PP_MUST_CHECK pp_status pp_sweep_file_open(const pp_sweep *sweep, const char *path,
                                            pp_sweep_lines *lines, pp_sweep_file *file_out,
                                            pp_err *err);
-/* Appends a line as a whole. It is synced to disk within a second if more lines follow. Fails: IO.
- * */
+/* Appends a whole line. A line that comes at least a second after the last sync causes another.
+ * Fails: IO. */
 PP_MUST_CHECK pp_status pp_sweep_file_append(pp_sweep_file *file, const char *line, size_t bytes,
                                              pp_err *err);
 /* Syncs the file to disk. Fails: IO. */

@@ -1,5 +1,5 @@
-/* The points of a sweep: every combination of the values of its axes. A point is a number in the
- * mixed radix of its axes, so that no list of points is kept. */
+/* Makes the points of a sweep: every combination of the values of its axes. A point is a number in
+ * the mixed radix of its axes, so that no list of points is kept. */
 #include "tools/ppsim/sweep/grid.h"
 
 #include "sim/base/alloc.h"
@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Options for products besides the answer, or for answers that are not single numbers. */
+/* Refuses options that write further files, that give answers other than single numbers, or that do
+ * not fit the study. */
 static pp_status refuse_products(const pp_command *study, const pp_option *option, pp_err *err)
 {
     static const char *const products[] = { "--emit",     "--trace",   "--candidates",
@@ -37,7 +38,7 @@ static pp_status refuse_products(const pp_command *study, const pp_option *optio
     return PP_OK;
 }
 
-/* name: with its dashes, or an alias. */
+/* Finds or adds the axis of an option. `name` has its dashes and may be an alias. */
 static pp_status find_axis(pp_grid *grid, const char *name, size_t *at_out, pp_err *err)
 {
     const pp_option *option = pp_option_find(grid->study->options, name, strlen(name));
@@ -119,7 +120,7 @@ static pp_status finish(pp_grid *grid, pp_err *err)
     return PP_OK;
 }
 
-/* A text, a whole number, or an array of them. */
+/* Adds the values of a text, a whole number, or an array of these. */
 static pp_status read_values(const pp_json_at *at, pp_grid *grid, const char *name, pp_err *err)
 {
     char number[32];
@@ -190,7 +191,7 @@ pp_status pp_grid_read_json(const pp_json_at *root, pp_grid *grid_out, pp_err *e
         return pp_err_set(err, inner.status == PP_USAGE ? PP_INPUT : inner.status, root->file,
                           "%s%s%s", inner.where, inner.where[0] ? ": " : "", inner.text);
     *grid_out = grid;
-    grid = (pp_grid){ 0 }; /* the caller's now */
+    grid = (pp_grid){ 0 }; /* the caller owns it now */
     return PP_OK;
 }
 
@@ -207,7 +208,8 @@ static pp_status read_file(const char *path, pp_grid *grid, pp_err *err)
     return pp_grid_read_json(&root, grid, err);
 }
 
-/* Of a grid file too: what is in the file and on the command line is refused. */
+/* Adds the options of the command line as axes. An option that the file of --grid has already is
+ * refused. */
 static pp_status read_options(const pp_args *args, const pp_option *own, pp_grid *grid, pp_err *err)
 {
     const char *value = NULL;
@@ -243,7 +245,7 @@ pp_status pp_grid_read(const pp_args *args, const pp_option *own, pp_grid *grid_
     if (status || (status = read_options(args, own, &grid, err)) || (status = finish(&grid, err)))
         return status;
     *grid_out = grid;
-    grid = (pp_grid){ 0 }; /* the caller's now */
+    grid = (pp_grid){ 0 }; /* the caller owns it now */
     return PP_OK;
 }
 

@@ -14,7 +14,7 @@
 static const char *const header_keys[] = { "format", "version", "study", "grid", "inputs",
                                            "points", "ppsim",   "shard", NULL };
 
-/* Does this option name files, and of which kind? */
+/* Returns whether this value of the axis names a file, and its kind. */
 static bool names_file(const pp_axis *axis, const char *value, pp_input_kind *kind)
 {
     static const struct {
@@ -146,7 +146,7 @@ static bool same_axis(const pp_axis *a, const pp_axis *b)
     return same;
 }
 
-/* Both sorted by name. */
+/* Checks that two grids, whose axes are sorted by name, are equal. */
 static pp_status same_grid(const pp_grid *mine, const pp_grid *other, const char *path, pp_err *err)
 {
     size_t i = 0;

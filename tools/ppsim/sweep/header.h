@@ -1,4 +1,4 @@
-/* What a sweep is, and the line that says so in its file. */
+/* A sweep, and the header line of its file. */
 #ifndef PPSIM_TOOLS_PPSIM_SWEEP_HEADER_H
 #define PPSIM_TOOLS_PPSIM_SWEEP_HEADER_H
 
@@ -20,16 +20,17 @@ typedef struct pp_sweep {
  * */
 PP_MUST_CHECK pp_status pp_sweep_header(const pp_sweep *sweep, char **text_out, size_t *bytes_out,
                                         pp_err *err);
-/* Reads the files that values name. Fails: USAGE, IO, INPUT, NOMEM. */
+/* Reads the files that values of the grid name, and hashes them. Fails: USAGE, IO, INPUT, NOMEM. */
 PP_MUST_CHECK pp_status pp_sweep_load(pp_sweep *sweep, pp_err *err);
 /* Makes the sweep whose file begins with `header`, without its inputs, for merging. Fails: INPUT,
  * NOMEM. */
 PP_MUST_CHECK pp_status pp_sweep_from_header(const pp_json_at *header, pp_sweep *sweep,
                                              pp_err *err);
-/* Checks that `header`, of the file `path`, is that of this sweep. Fails: INPUT, naming the first
- * difference. */
+/* Checks that `header` is that of this sweep; with `any_shard`, of any shard of it. Fails: INPUT,
+ * naming the first difference; NOMEM. */
 PP_MUST_CHECK pp_status pp_sweep_same(const pp_sweep *sweep, const pp_json_at *header,
                                       bool any_shard, pp_err *err);
+/* Returns whether the point belongs to this sweep's shard. */
 static inline bool pp_sweep_has(const pp_sweep *sweep, uint32_t point)
 {
     return point % sweep->shards == sweep->shard;

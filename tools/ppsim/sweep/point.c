@@ -35,7 +35,8 @@ const char *const pp_sweep_numbers[] = { "schedule",
                                          "warnings",
                                          NULL };
 
-/* ppsim STUDY --axis=value ... --threads=1: as if it had been typed. */
+/* The command line of a point, as a user would type it: ppsim STUDY --axis=value ...
+ * --threads=1. */
 typedef struct point_args {
     char **word; /* [words] */
     size_t words;
@@ -75,7 +76,7 @@ static pp_status make_args(const pp_grid *grid, uint32_t point, point_args *p, p
             add_word(p, option->name, option->argument ? pp_grid_value(grid, point, i) : NULL, err);
     }
     if (!status)
-        status = add_word(p, "--threads", "1", err); /* the workers are many already */
+        status = add_word(p, "--threads", "1", err); /* the sweep has many workers already */
     return status ? status : pp_args_parse(grid->study, (int)p->words, p->word, &p->args, err);
 }
 
@@ -140,7 +141,7 @@ static pp_status run_plan(const pp_sweep *sweep, const pp_args *args, pp_json_bu
     if (!status)
         status = pp_plan_input_read_packing(args, &input, err);
     input.request.no_advice =
-        true; /* it takes ten times as long as a plan; other points answer it */
+        true; /* it takes ten times as long as a plan, and other points answer it */
     if (!status && !(status = pp_plan_search(&input.request, &choice, err)) &&
         !(status = pp_profile_finish(&input.profile, &choice->context, choice->plan, err)))
         put_plan(choice->plan, build, line);
@@ -162,7 +163,7 @@ static bool is_plan(const pp_sweep *sweep)
     return sweep->grid.study == &pp_sweep_plan;
 }
 
-/* How a point ended, or NULL when it has to be asked again some other time. */
+/* Returns how a point ended, or NULL when it has no answer and has to be computed again. */
 static const char *outcome(pp_status status)
 {
     switch (status) {
@@ -217,7 +218,8 @@ static pp_status read_point(const pp_sweep *sweep, uint32_t point, pp_err *err)
     return status;
 }
 
-/* A stride that visits every point once, values of all axes early. */
+/* Returns a stride that is coprime to `points`, so that it visits every point once. It is near the
+ * golden section, so that values of all axes occur early. */
 static uint32_t find_stride(uint32_t points)
 {
     uint32_t stride = (uint32_t)(0.618 * points) | 1;
@@ -234,7 +236,7 @@ static uint32_t find_stride(uint32_t points)
     }
 }
 
-/* Which values are legal in some point; value k of axis i is entry first[i] + k. */
+/* Which values are legal in some point. Value k of axis i has entry first[i] + k. */
 typedef struct legality {
     size_t *first; /* [axes + 1] */
     bool *legal;   /* [first[axes]] */
@@ -255,7 +257,7 @@ static size_t first_legal(const legality *l, size_t axis)
     return 0;
 }
 
-/* The point that has this value, and otherwise legal ones. */
+/* Returns the point with this value of the axis and the first legal value of each other axis. */
 static uint32_t point_with(const pp_grid *grid, const legality *l, size_t axis, size_t value)
 {
     size_t point = 0;

@@ -12,19 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A line, parsed. */
+/* A line of the file, parsed. */
 typedef struct answer {
     uint32_t point;
-    double score; /* the larger, the better */
+    double score; /* the points are sorted by it, the largest first */
     double value[4];
     char schedule[64];
 } answer;
 
 typedef struct rows {
-    answer *row; /* ok ones, best first */
+    answer *row; /* points with status ok, best first */
     size_t count;
     uint32_t infeasible, illegal, warned;
-    char example[3][600]; /* of each of these: key and reason */
+    char example[3][600]; /* key and reason of one point of each of these */
 } rows;
 
 static void free_rows(rows *r)
@@ -32,7 +32,7 @@ static void free_rows(rows *r)
     free(r->row);
 }
 
-/* What the table shows. NULL value: absent in lines that do not know it. */
+/* A column of the table. Lines in which the number is unknown do not have its key. */
 typedef struct figure {
     const char *key, *head;
     double scale;
@@ -75,7 +75,7 @@ static double read_number(const pp_json_at *root, const char *key)
                : NAN;
 }
 
-/* member: "reason" or "warnings". */
+/* Counts a line that has `member`, "reason" or "warnings", and keeps the first as example. */
 static pp_status count_reason(const pp_json_at *root, const char *member, uint32_t *count,
                               char example[600], pp_err *err)
 {
@@ -147,7 +147,7 @@ static const pp_axis *find_axis(const pp_grid *grid, const char *option, size_t 
     return NULL;
 }
 
-/* What differs between points, and the schedule. */
+/* Writes the values of the axes that vary, and the schedule. */
 static void print_point(const pp_grid *grid, const answer *row, size_t column, pp_text *text)
 {
     pp_text words PP_CLEANUP(pp_text_free) = { 0 };
@@ -162,7 +162,7 @@ static void print_point(const pp_grid *grid, const answer *row, size_t column, p
     pp_print_words(text, words.data ? words.data : "", column, column);
 }
 
-/* model NULL: all points. */
+/* Writes the best points of a model, or of all points when `model` is NULL. */
 static void print_best(const pp_sweep *sweep, const rows *r, size_t axis, const char *model,
                        size_t top, pp_text *text)
 {
@@ -273,7 +273,8 @@ static void print_value(const pp_json_at *root, const char *key, pp_text *text)
         print_cell(words, text);
 }
 
-/* A number that has the name of an axis was asked for. */
+/* Returns whether a number has a column of its own. One that has the name of an axis is printed as
+ * that axis. */
 static bool is_column(const pp_grid *grid, const char *key)
 {
     for (size_t i = 0; i < grid->axes; i++) {

@@ -1,5 +1,5 @@
-/* The two studies of a sweep. They borrow the option tables of the commands, not the commands,
- * which stand above this folder. */
+/* Defines the two studies of a sweep. They use the option tables of the commands plan and simulate,
+ * but not the commands, because those are in a higher layer than this folder. */
 #include "tools/ppsim/sweep/study.h"
 
 #include "tools/ppsim/plan/options.h"

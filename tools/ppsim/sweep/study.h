@@ -1,4 +1,5 @@
-/* What a point of a sweep is: a plan or a simulation, with the options of that command. */
+/* The studies of a sweep: each point is a plan or a simulation, with the options of that
+ * command. */
 #ifndef PPSIM_TOOLS_PPSIM_SWEEP_STUDY_H
 #define PPSIM_TOOLS_PPSIM_SWEEP_STUDY_H
 
@@ -7,7 +8,8 @@
 /* Name and options of the commands plan and simulate, by which points are parsed; without `run`. */
 extern const pp_command pp_sweep_plan, pp_sweep_simulate;
 
-/* The value of --study, or of "study" in a file; NULL when there is no such study. */
+/* Returns the study of this name, the value of --study or of "study" in a file, or NULL when there
+ * is none. */
 const pp_command *pp_sweep_study(const char *name);
 
 #endif

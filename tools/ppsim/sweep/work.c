@@ -17,12 +17,12 @@
 
 struct pp_sweep_work {
     const pp_sweep *sweep;
-    pthread_mutex_t lock; /* all that follows */
+    pthread_mutex_t lock; /* protects all fields below */
     pp_sweep_file *file;
     pp_sweep_lines *lines;
-    uint32_t next;         /* no point before it is still to be handed out for the first time */
-    uint32_t again;        /* where the search for points to hand out once more goes on */
-    uint32_t left, wanted; /* without a line; of this shard */
+    uint32_t next;         /* all points before it have been handed out */
+    uint32_t again;        /* the search for points to hand out again continues here */
+    uint32_t left, wanted; /* points without a line; points of this shard */
     pp_err failure;
     pp_ticker ticker;
 };
@@ -55,7 +55,7 @@ void pp_sweep_work_free(pp_sweep_work **work)
     *work = NULL;
 }
 
-/* The lock is held, here and below. */
+/* Finds the first point of this shard from *at on that has no line. The caller holds the lock. */
 static bool find_open(const pp_sweep_work *work, uint32_t *at)
 {
     while (*at < work->lines->points && (!pp_sweep_has(work->sweep, *at) || work->lines->line[*at]))
@@ -75,7 +75,7 @@ bool pp_sweep_take(pp_sweep_work *work, bool again, uint32_t *point_out)
     bool found = !over && find_open(work, &work->next);
     if (found) {
         *point_out = work->next++;
-    } else if (again && !over) { /* then some are open: round and round */
+    } else if (again && !over) { /* some points have no line yet: they are handed out in a cycle */
         if (!find_open(work, &work->again)) {
             work->again = 0;
             (void)find_open(work, &work->again);
@@ -149,7 +149,7 @@ static void compute(pp_sweep_work *work, bool again)
         size_t bytes = 0;
         pp_err err = PP_COMMAND_ERR;
         pp_status status = pp_point_run(work->sweep, point, &line, &bytes, &err);
-        err.status = status; /* also where no message was set */
+        err.status = status; /* the status is set even if there is no message */
         if (status)
             pp_sweep_fail(work, &err);
         else
@@ -163,7 +163,7 @@ static void *run_thread(void *argument)
     return NULL;
 }
 
-/* Threads that cannot be had are not missed: the others take their points. */
+/* If a thread cannot be created, the others compute its points. */
 void pp_sweep_compute(pp_sweep_work *work, uint32_t threads, bool again)
 {
     pthread_t *thread = pp_alloc_array(threads, sizeof *thread);
