@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Known to every command. */
+/* The options that every command has. */
 static const pp_option common[] = {
     { "--json", NULL, "print the product as JSON", NULL, false },
     { "-o", "FILE", "write the product to FILE instead of stdout", "--output", false },
@@ -70,7 +70,7 @@ static bool may_repeat(const pp_command *command, const pp_option *option)
                                 !pp_option_find(common, option->name, length));
 }
 
-/* Names and aliases behind names[count]; returns the new count. */
+/* Appends names and aliases at names[count] and returns the new count. */
 static size_t collect_names(const pp_option *options, const char **names, size_t count, size_t room)
 {
     for (const pp_option *o = options; o->name && count + 2 < room; o++) {
@@ -96,7 +96,7 @@ static pp_status unknown_option(const pp_command *command, const char *name, pp_
                       near ? "?" : "", command->name);
 }
 
-/* The nth option of that name; counted from the end when last is set. */
+/* Returns the index-th option of that name, or with `last` the last one. */
 static const given *lookup(const pp_args *args, const char *name, size_t index, bool last)
 {
     const given *found = NULL;
@@ -115,7 +115,7 @@ static bool is_switch(const pp_option *option)
     return strcmp(option->argument, "on|off") == 0;
 }
 
-/* Or both, as a list. */
+/* Returns whether a text is a value of an option on|off. A list of both values counts, too. */
 static bool is_on_or_off(const char *text)
 {
     static const char *const values[] = { "on", "off", "on,off", "off,on", NULL };
@@ -125,7 +125,8 @@ static bool is_on_or_off(const char *text)
     return values[i] != NULL;
 }
 
-/* Behind a bare flag may stand another option, or a file. */
+/* Returns whether the word after an option on|off is a misspelt value. The option may also be a
+ * bare flag, so that the word can be another option or a file. */
 static bool is_misspelt(const char *text)
 {
     return text[0] != '-' && !is_on_or_off(text) && !strpbrk(text, "./");
@@ -207,7 +208,7 @@ pp_status pp_args_parse(const pp_command *command, int argc, char **argv, pp_arg
             return status;
     }
     *args_out = args;
-    args = NULL; /* the caller's now */
+    args = NULL; /* the caller owns it now */
     return PP_OK;
 }
 
@@ -251,7 +252,7 @@ const pp_option *pp_args_given(const pp_args *args, size_t index, const char **v
     return args->options[index].option;
 }
 
-/* Values on the command line: a bad one is wrong usage. */
+/* Turns INPUT into USAGE: a bad value on the command line is wrong usage. */
 static pp_status as_usage(pp_status status, const pp_err *inner, pp_err *err)
 {
     if (status != PP_INPUT)

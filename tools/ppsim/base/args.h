@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns the index-th word of the command line that is no option, or NULL after the last. */
+/* Returns the index-th word of the command line that belongs to no option, or NULL after the
+ * last. */
 const char *pp_args_word(const pp_args *args, size_t index);
 /* Returns whether the option was given. */
 bool pp_args_has(const pp_args *args, const char *option);
@@ -23,7 +24,8 @@ const char *pp_args_each(const pp_args *args, const char *option, size_t index);
 const pp_option *pp_args_given(const pp_args *args, size_t index, const char **value_out);
 /* Returns the option of `options` with this name or alias, or NULL. */
 const pp_option *pp_option_find(const pp_option *options, const char *name, size_t bytes);
-/* When the option was not given, *out keeps its value. Fails: USAGE. */
+/* Each of these functions parses the value of an option into *out, in bytes, ns or units per
+ * second. Without the option *out keeps its value. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_args_int(const pp_args *args, const char *option, int64_t low,
                                     int64_t high, int64_t *out, pp_err *err);
 PP_MUST_CHECK pp_status pp_args_bytes(const pp_args *args, const char *option, int64_t *out,
@@ -32,7 +34,8 @@ PP_MUST_CHECK pp_status pp_args_duration(const pp_args *args, const char *option
                                          pp_err *err);
 PP_MUST_CHECK pp_status pp_args_rate(const pp_args *args, const char *option, double *out,
                                      pp_err *err);
-/* --rank-speed, --rank-memory, --rank-link, as far as given. Fails: USAGE, NOMEM. */
+/* Parses --rank-speed, --rank-memory and --rank-link, as far as they are given. Fails: USAGE,
+ * NOMEM. */
 PP_MUST_CHECK pp_status pp_args_rank_overrides(const pp_args *args, pp_rank_overrides *overrides,
                                                pp_err *err);
 /* Parses "3" or "0-3". */
@@ -48,7 +51,8 @@ PP_MUST_CHECK pp_status pp_args_choice(const pp_args *args, const char *option,
  * frees it. NULL: out of memory. */
 char *pp_args_command(const pp_args *args);
 
-/* argv[1] is the command's name; argv must outlive args. Fails: USAGE, NOMEM. */
+/* Parses a command line whose argv[1] is the command's name. `argv` must outlive the result, which
+ * the caller frees with pp_args_free. Fails: USAGE, NOMEM. */
 PP_MUST_CHECK pp_status pp_args_parse(const pp_command *command, int argc, char **argv,
                                       pp_args **args_out, pp_err *err);
 void pp_args_free(pp_args **args); /* for PP_CLEANUP */

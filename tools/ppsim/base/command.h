@@ -30,11 +30,12 @@ struct pp_command {
     const char *name;
     const char *arguments; /* for the usage line */
     const char *summary;
-    const pp_option *options; /* ends with a NULL name; --json -o --help come by themselves */
-    const pp_command *const *borrowed; /* ends with NULL: commands whose options it takes too, each
-                                          any number of times; NULL: none */
+    const pp_option
+        *options; /* ends with a NULL name; every command also has --json, -o and --help */
+    const pp_command *const *borrowed; /* commands whose options it also takes, each any number of
+                                          times; ends with NULL; NULL: none */
     const pp_option_alias
-        *aliases;        /* ends with a NULL flag; the flags are rows of `options`, too */
+        *aliases;        /* ends with a NULL flag; each flag is a row of `options`, too */
     const char *details; /* printed below the options; may be NULL */
     pp_status (*run)(const pp_args *args, pp_err *err);
 };

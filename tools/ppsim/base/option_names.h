@@ -4,7 +4,8 @@
 
 #include "sim/base/field.h"
 
-/* Every pp_err of the command begins as PP_COMMAND_ERR, or is made by pp_err_like. */
+/* The names for pp_err. Every pp_err of a command is initialised with PP_COMMAND_ERR or made by
+ * pp_err_like. */
 extern const struct pp_field_names pp_option_names;
 #define PP_COMMAND_ERR            \
     {                             \

@@ -1,4 +1,5 @@
-/* Option rows that several commands have, { PP_OPTION_X }, so that their help says the same. */
+/* Rows of option tables that several commands share, used as { PP_OPTION_X }, so that their help is
+ * the same. */
 #ifndef PPSIM_TOOLS_PPSIM_BASE_OPTION_ROWS_H
 #define PPSIM_TOOLS_PPSIM_BASE_OPTION_ROWS_H
 

@@ -29,7 +29,7 @@ pp_status pp_write_text(const char *path, const char *text, size_t bytes, pp_err
                                   : pp_file_write(path, text, bytes, err);
 }
 
-/* Does an --emit or --trace go to stdout? */
+/* Returns whether an --emit or --trace goes to stdout. */
 static bool exports_to_stdout(const pp_args *args)
 {
     static const char *const options[] = { "--emit", "--trace" };
@@ -48,7 +48,7 @@ pp_status pp_print_product(const pp_args *args, const char *text, size_t bytes, 
 {
     const char *path = pp_args_text(args, "-o");
     if (!path && exports_to_stdout(args))
-        return PP_OK; /* one product on stdout */
+        return PP_OK; /* stdout takes one product only */
     return pp_write_text(path ? path : "-", text, bytes, err);
 }
 

@@ -1,4 +1,4 @@
-/* How far long work is: a line on a terminal, in place of the one before. */
+/* Shows the progress of long work in one line of a terminal. */
 #ifndef PPSIM_TOOLS_PPSIM_BASE_TICKER_H
 #define PPSIM_TOOLS_PPSIM_BASE_TICKER_H
 
@@ -6,17 +6,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Shows the progress of long work on a terminal, with its rate and the time left; on pipes nothing.
- * */
+/* The progress of long work, shown on a terminal with its rate and the time left. Nothing is
+ * printed to a pipe. */
 typedef struct pp_ticker {
-    const char *unit; /* "points" */
-    size_t before;    /* units that were done before it began */
+    const char *unit; /* plural name of a unit, such as "points" */
+    size_t before;    /* units that were done before the ticker began */
     bool shows;
     int64_t begin_ns, shown_ns;
 } pp_ticker;
 
 pp_ticker pp_ticker_begin(const char *unit, size_t before);
-/* "what: 3 of 10 points, 1.2 points/s, 6 s left", a few times per second; what: may be "". */
+/* Prints "what: 3 of 10 points, 1.2 points/s, 6 s left", at most a few times per second. `what` may
+ * be "". */
 void pp_ticker_show(pp_ticker *ticker, const char *what, size_t done, size_t total);
 void pp_ticker_end(const pp_ticker *ticker); /* removes the line */
 

@@ -12,7 +12,7 @@
 typedef struct part {
     const char *name;
     bool here;
-    const char *version; /* when it was built */
+    const char *version; /* version that the build found */
     const char *licence; /* SPDX where there is one */
     const char *use;
 } part;

@@ -15,7 +15,8 @@ int pp_first_clause(const char *reason)
     return end ? (int)(end - reason) : (int)strlen(reason);
 }
 
-/* Of a word that is longer than a line as much as fits, to the last bar: "models|hardware|". */
+/* Returns how many bytes of a word that is longer than a line to print: as many as fit, up to the
+ * last bar, as in "models|hardware|". Without such a bar it is the whole word. */
 static size_t cut_at_bar(const char *word, size_t bytes, size_t room)
 {
     size_t cut = room < bytes ? room : 0;

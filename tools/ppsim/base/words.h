@@ -1,4 +1,4 @@
-/* Text in lines of 80 columns. */
+/* Prints text in lines of 80 columns. */
 #ifndef PPSIM_TOOLS_PPSIM_BASE_WORDS_H
 #define PPSIM_TOOLS_PPSIM_BASE_WORDS_H
 
@@ -12,11 +12,11 @@
  * at `indent`. */
 void pp_print_words(pp_text *text, const char *words, size_t column, size_t indent);
 
-/* Returns the length of the first clause of a reason, without the advice that follows; --json has
- * all of it. */
+/* Returns the length of the first clause of a reason, without the advice that follows. Text output
+ * shows this part, and JSON the whole reason. */
 int pp_first_clause(const char *reason);
 
-/* "7", or "1 to 7" */
+/* Writes "7" if both ends are equal, else "1 to 7". */
 void pp_range_print(char *buffer, size_t size, int64_t least, int64_t most);
 
 #endif

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One file to write. */
+/* A file to write. */
 typedef struct export_file {
     char *path;
     pp_text text;
@@ -39,7 +39,7 @@ static void free_exports(export_files *files)
     free(files->file);
 }
 
-/* Takes over `text`. */
+/* Adds a file. On success `text` is taken over and left empty. */
 static pp_status add_file(export_files *files, const char *path, const char *suffix, pp_text *text,
                           pp_err *err)
 {
@@ -76,8 +76,8 @@ static pp_status json_text(pp_json_build *build, pp_json *json, pp_text *text, p
     return status;
 }
 
-/* A framework places the communication of a plan; rows with communication of their own have no
- * framework. */
+/* Prints the plan. A file with communication of its own is refused, because the framework of a plan
+ * places its communication. */
 static pp_status plan_text(const pp_export *data, pp_text *text, pp_err *err)
 {
     pp_json_build build = { 0 };
@@ -88,7 +88,8 @@ static pp_status plan_text(const pp_export *data, pp_text *text, pp_err *err)
     return json_text(&build, pp_plan_write(data->plan, &build), text, err);
 }
 
-/* The formats that are the program's own files. Returns false when `name` is another one. */
+/* Makes the text of a format of ppsim itself, plan or report. Returns false when `name` is another
+ * format. */
 static bool own_format(const char *name, const pp_export *data, pp_text *text, pp_status *status,
                        pp_err *err)
 {
@@ -147,7 +148,7 @@ static const char *content(const export_file *file)
     return file->text.data ? file->text.data : "";
 }
 
-/* Two products cannot go to one place. */
+/* Refuses two products with the same path. */
 static pp_status check_targets(const pp_args *args, const export_files *files, pp_err *err)
 {
     const char *product = pp_args_text(args, "-o");
@@ -162,7 +163,7 @@ static pp_status check_targets(const pp_args *args, const export_files *files, p
     return PP_OK;
 }
 
-/* All of them or none. */
+/* Stages all files before the first is renamed, so that all are written or none. */
 static pp_status write_files(export_files *files, pp_err *err)
 {
     pp_status status = PP_OK;
@@ -188,7 +189,7 @@ pp_status pp_write_export(const char *option, const char *request, const pp_expo
     return status ? status : write_files(&files, err);
 }
 
-/* --ranks, of a timeline. */
+/* Reads --ranks, the ranks of a timeline to write. */
 static pp_status read_ranks(const pp_args *args, pp_export *data, pp_err *err)
 {
     int64_t low = 0;

@@ -1,14 +1,16 @@
-/* --emit and --trace. */
+/* Writes the files of --emit and --trace. */
 #ifndef PPSIM_TOOLS_PPSIM_EXPORT_EXPORT_H
 #define PPSIM_TOOLS_PPSIM_EXPORT_EXPORT_H
 
 #include "tools/ppsim/base/command.h"
 #include "traces/format/export/export.h"
 
-/* Carries out every --emit FORMAT=FILE and --trace FORMAT=FILE. Formats "plan" and "report" are
- * known besides those of traces/formats.def. Writes nothing before all texts are made. */
+/* Writes the file of every --emit FORMAT=FILE and --trace FORMAT=FILE. The formats are those of
+ * traces/formats.def and, for --emit, "plan" and "report". Nothing is written before all texts are
+ * made. Fails: USAGE, INFEASIBLE (a format cannot hold the data), IO, NOMEM. */
 PP_MUST_CHECK pp_status pp_write_exports(const pp_args *args, const pp_export *data, pp_err *err);
-/* One of them: option is --emit or --trace, request FORMAT=FILE. */
+/* Writes one file: `option` is "--emit" or "--trace", `request` is FORMAT=FILE. Fails: as
+ * pp_write_exports. */
 PP_MUST_CHECK pp_status pp_write_export(const char *option, const char *request,
                                         const pp_export *data, pp_err *err);
 

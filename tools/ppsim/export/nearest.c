@@ -26,8 +26,8 @@ static bool may_run(const pp_target *target, const pp_schedule *schedule)
     return !schedule->simulate_only && (!only || *only);
 }
 
-/* The order in place of the plan's, on the same stages. Returns false when the target does not run
- * it, or it does not fit. step_ns_out: 0 without costs. */
+/* Tries an order in place of the plan's, on the same stages. Returns false when the target does not
+ * run it or it exceeds the memory limit. step_ns_out receives 0 when there are no costs. */
 static bool try_order(const pp_format *format, const pp_export *data, const pp_schedule *schedule,
                       pp_order *order, pp_ns *step_ns_out)
 {
@@ -66,7 +66,7 @@ static pp_order *build(const pp_schedule *schedule, const pp_export *data)
     return pp_schedule_build(schedule, &params, &order, &reason) ? NULL : order;
 }
 
-/* "; the nearest that it runs is 1f1b, ..." */
+/* Appends "; the nearest that it runs is 1f1b, ..." to the message. */
 static void say(const pp_target *target, const char *name, pp_ns step_ns, pp_ns from_ns,
                 pp_err *err)
 {

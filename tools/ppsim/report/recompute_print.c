@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Layers of one stage, over the microbatches. */
+/* The recomputed layers of one stage: least, most and sum over the microbatches. */
 typedef struct span {
     int64_t least, most, sum;
 } span;
@@ -40,7 +40,8 @@ static row row_of(const pp_plan *plan, uint32_t s)
     return r;
 }
 
-/* The first stage after `s` that recomputes otherwise, or has other layers. */
+/* Returns the first stage after `s` that recomputes other layers or has another number of
+ * layers. */
 static uint32_t run_end(const pp_plan *plan, uint32_t s, uint32_t count)
 {
     const row first = row_of(plan, s);
@@ -54,7 +55,7 @@ static uint32_t run_end(const pp_plan *plan, uint32_t s, uint32_t count)
     return next;
 }
 
-/* "0: 3 of 5, 1 to 3: 2 and 1 selective of 5" */
+/* Writes runs of equal stages: "0: 3 of 5, 1 to 3: 2 and 1 selective of 5". */
 static void print_stages(const pp_plan *plan, uint32_t count, pp_text *text)
 {
     pp_text words PP_CLEANUP(pp_text_free) = { 0 };

@@ -43,7 +43,7 @@ static void print_graphs(const pp_report *report, pp_text *text)
 
 #define VALUE_COLUMN 13
 
-/* The largest first; what is below a hundredth is left out. */
+/* Writes up to six components of a peak, the largest first, without those of at most 1 %. */
 static void print_components(const pp_memory_peak *peak, pp_text *text)
 {
     bool done[PP_MEMORY_COUNT] = { false };
@@ -66,7 +66,7 @@ static void print_components(const pp_memory_peak *peak, pp_text *text)
     text->failed |= line.failed;
 }
 
-/* What a rank holds all the time. */
+/* Returns the bytes that a rank holds during the whole step. */
 static int64_t static_bytes(const pp_memory_peak *peak)
 {
     return peak->bytes[PP_MEMORY_PARAMETERS] + peak->bytes[PP_MEMORY_GRADIENTS] +
@@ -119,7 +119,7 @@ static void print_memory(const pp_report *report, pp_text *text)
     pp_over_limit_print(report, text);
 }
 
-/* What all ranks wait for, where it is not data alone. */
+/* Writes the causes of the idle time of all ranks, unless data is the only one. */
 static void print_idle(const pp_report *report, pp_text *text)
 {
     pp_ns sum[PP_IDLE_COUNT] = { 0 };

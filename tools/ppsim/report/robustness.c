@@ -1,5 +1,5 @@
-/* --jitter and --sensitivity of ppsim simulate: reads what was asked, runs the study, and prints
- * it at the end of the report. */
+/* Carries out --jitter and --sensitivity of `ppsim simulate`: reads the options, runs the studies,
+ * and prints them at the end of the report. */
 #include "tools/ppsim/report/robustness.h"
 
 #include "planner/robustness/jitter.h"

@@ -1,4 +1,4 @@
-/* --jitter and --sensitivity of `ppsim simulate`. */
+/* The options --jitter and --sensitivity of `ppsim simulate`. */
 #ifndef PPSIM_TOOLS_PPSIM_REPORT_ROBUSTNESS_H
 #define PPSIM_TOOLS_PPSIM_REPORT_ROBUSTNESS_H
 
@@ -17,12 +17,13 @@ typedef struct pp_robustness_request {
 PP_MUST_CHECK pp_status pp_robust_read(const pp_args *args, pp_robustness_request *request,
                                        pp_err *err);
 
-/* Fills report->robustness. Fails: USAGE (no such rank or link), INPUT, NOMEM. */
+/* Runs the studies that were asked for and sets report->robustness. Fails: USAGE (no such rank or
+ * link), INPUT, NOMEM. */
 PP_MUST_CHECK pp_status pp_robust_study(const pp_robustness_request *request, const pp_plan *plan,
                                         const pp_jitter_subject *subject, pp_report *report,
                                         pp_err *err);
 
-/* Writes the end of a report: jitter and sensitivity, if they were asked for. */
+/* Writes the end of a report: jitter and sensitivity, if they were studied. */
 void pp_robustness_print(const pp_robustness *robustness, pp_text *text);
 
 #endif

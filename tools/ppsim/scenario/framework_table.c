@@ -1,5 +1,5 @@
-/* simulate --executor all: one schedule under the communication behaviour of every framework, as a
- * table. */
+/* Carries out `simulate --executor all`: simulates one schedule under the communication behaviour
+ * of every framework and prints a table. */
 #include "tools/ppsim/scenario/framework_table.h"
 
 #include "sim/engine/engine.h"
@@ -13,12 +13,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One framework. */
+/* A row: the result of one framework. */
 typedef struct row {
     const pp_framework *framework;
     pp_status status;     /* USAGE: it does not run this schedule; INFEASIBLE: it cannot finish */
-    pp_report *report;    /* when it finishes */
-    bool hangs_one_queue; /* rendezvous, one queue per rank, whatever its own lanes are */
+    pp_report *report;    /* NULL if it cannot run */
+    bool hangs_one_queue; /* it hangs under rendezvous with one queue per rank */
     bool communicates;
     pp_err reason;
 } row;
@@ -28,7 +28,8 @@ static void row_free(row *r)
     pp_report_free(&r->report);
 }
 
-/* Strict rendezvous on one queue: what a single communicator without buffers would do. */
+/* Finds out whether the program hangs under strict rendezvous on one queue, the behaviour of a
+ * single communicator without buffers. */
 static pp_status try_one_queue(const pp_costs *costs, pp_program *program, row *r, pp_err *err)
 {
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
@@ -45,7 +46,8 @@ static pp_status try_one_queue(const pp_costs *costs, pp_program *program, row *
     return PP_OK;
 }
 
-/* The options about transfers and hosts; padding is in the costs already. */
+/* Removes the options about transfers and hosts for the framework ideal. Padding stays, because the
+ * costs include it. */
 static void forget_transfers(pp_plan *plan)
 {
     plan->has_sizes = false;
@@ -57,7 +59,7 @@ static void forget_transfers(pp_plan *plan)
     plan->tensors = 0;
 }
 
-/* A refusal or a hang is an answer; anything else is an error. */
+/* Fills a row. A refusal or a hang is a result; any other failure is an error. */
 static pp_status fill(pp_plan *plan, row *r, pp_err *err)
 {
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
@@ -127,7 +129,7 @@ static pp_json *write_row(const row *r, pp_json_build *build)
     return object;
 }
 
-/* Row by row into `text` or `list`. */
+/* Adds all rows to `text` or `list`. */
 static pp_status add_rows(pp_plan *plan, pp_text *text, pp_json *list, pp_json_build *build,
                           pp_err *err)
 {

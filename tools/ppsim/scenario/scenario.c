@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The first letter that is no blank. */
+/* Returns whether the first character that is not blank is a brace. */
 static bool looks_like_json(const char *text, size_t bytes)
 {
     size_t i = 0;
@@ -34,7 +34,7 @@ static pp_status load_plan(const char *path, const char *text, size_t bytes, pp_
     return status ? status : pp_plan_read(json, path, plan_out, err);
 }
 
-/* A size given on the command line must be the file's. */
+/* Checks that a size on the command line, if given, is that of the file. */
 static pp_status check_given(const pp_args *args, const char *option, int64_t found,
                              const char *path, pp_err *err)
 {
@@ -48,7 +48,7 @@ static pp_status check_given(const pp_args *args, const char *option, int64_t fo
     return status;
 }
 
-/* "1f1b.csv" for "dir/1f1b.csv". */
+/* Names a schedule after its file: "1f1b.csv" for "dir/1f1b.csv". */
 static void name_after_file(const char *path, char *name, size_t size)
 {
     const char *slash = strrchr(path, '/');
@@ -62,7 +62,7 @@ static pp_status load_costs(const pp_args *args, uint32_t ranks, uint32_t stages
     const char *file = pp_args_text(args, "--costs-file");
     pp_status status;
     if (!text && !file && !plan->costs)
-        return PP_OK; /* they are not needed */
+        return PP_OK; /* no costs are needed */
     if (!text == !file)
         return pp_err_set(err, PP_USAGE, "--costs",
                           "give either --costs F=1ms,I=1ms,W=1ms,comm=0 "
@@ -93,7 +93,8 @@ static pp_status load_costs(const pp_args *args, uint32_t ranks, uint32_t stages
     return PP_OK;
 }
 
-/* written_out: set when the file communicates itself; it is run as it stands then. */
+/* Reads a schedule file. When it has communication of its own, `written_out` receives its program,
+ * which is run unchanged. */
 static pp_status schedule_from_file(const pp_args *args, const char *path, const char *text,
                                     size_t bytes, pp_plan *plan, pp_program **written_out,
                                     pp_err *err)
@@ -186,7 +187,7 @@ pp_status pp_scenario_check_words(const pp_args *args, pp_err *err)
     return status;
 }
 
-/* With its costs: some schedules depend on them. */
+/* Builds a named schedule, and loads the costs first because some schedules depend on them. */
 static pp_status schedule_from_name(const pp_args *args, const char *name, pp_plan *plan,
                                     pp_err *err)
 {
@@ -210,7 +211,7 @@ static pp_status schedule_from_name(const pp_args *args, const char *name, pp_pl
     return PP_OK;
 }
 
-/* with_costs: room for them, so that they have to be given. */
+/* Makes an empty plan. With `with_costs` it has room for costs, so that they have to be given. */
 static pp_status new_plan(const pp_args *args, bool with_costs, pp_plan **plan_out, pp_err *err)
 {
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
@@ -232,11 +233,11 @@ static pp_status new_plan(const pp_args *args, bool with_costs, pp_plan **plan_o
         plan->has_memory_costs = true;
     }
     *plan_out = plan;
-    plan = NULL; /* the caller's now */
+    plan = NULL; /* the caller owns it now */
     return PP_OK;
 }
 
-/* What a plan holds cannot be given on the command line too. */
+/* Refuses options that set what a plan file holds already. */
 static pp_status refuse_with_plan(const pp_args *args, const char *path, pp_err *err)
 {
     static const char *const own[] = {
@@ -253,7 +254,7 @@ static pp_status refuse_with_plan(const pp_args *args, const char *path, pp_err 
     return PP_OK;
 }
 
-/* A study of a schedule without a model: order and costs from the command line. */
+/* Loads a plan file, or makes a plan of a schedule with the costs of the command line. */
 static pp_status load_source(const pp_args *args, const char *source, bool with_costs,
                              pp_plan **plan_out, pp_program **written_out, pp_err *err)
 {
@@ -280,11 +281,11 @@ static pp_status load_source(const pp_args *args, const char *source, bool with_
     if (status)
         return status;
     *plan_out = plan;
-    plan = NULL; /* the caller's now */
+    plan = NULL; /* the caller owns it now */
     return PP_OK;
 }
 
-/* Every order of the plan without its backwards. */
+/* Removes the backward ops from every order of the plan. */
 static pp_status drop_backwards(pp_plan *plan, pp_err *err)
 {
     for (uint32_t i = 0; i < plan->order_count; i++) {
@@ -313,14 +314,15 @@ pp_status pp_scenario_forward_only(const pp_args *args, const pp_program *writte
         return status;
     for (size_t i = 0; i < plan->assumptions.count; i++) {
         if (strcmp(plan->assumptions.note[i].key, key) == 0)
-            return PP_OK; /* the plan says it */
+            return PP_OK; /* the plan has this assumption already */
     }
     return pp_notes_add(&plan->assumptions, err, key,
                         "an evaluation: activations are freed at the end of F, no gradients, "
                         "optimizer or step boundary");
 }
 
-/* Padding changes the costs; those of a plan that was made with padding have it already. */
+/* Adds padding to the costs. A plan that was made with another padding is refused, because its
+ * costs include that. */
 static pp_status pad(const pp_size_protocol *wanted, pp_plan *plan, pp_err *err)
 {
     const pp_size_protocol *had = &plan->sizes;
@@ -341,7 +343,7 @@ pp_status pp_scenario_exchange(const pp_args *args, pp_plan *plan, bool written,
     pp_status status = pp_args_exchange(args, &exchange, err);
     if (status)
         return status;
-    /* other lengths and new costs are padded where they are made */
+    /* new lengths and new costs are padded when they are computed */
     const bool made = pp_args_has(args, "--lengths") || pp_args_has(args, "--recost");
     if (!made && (status = pad(&exchange.shapes, plan, err)))
         return status;

@@ -1,4 +1,4 @@
-/* What is looked at: a plan, a schedule file, or a named schedule with its costs. */
+/* Loads a scenario: a plan, a schedule file, or a named schedule with its costs. */
 #ifndef PPSIM_TOOLS_PPSIM_SCENARIO_SCENARIO_H
 #define PPSIM_TOOLS_PPSIM_SCENARIO_SCENARIO_H
 
@@ -16,27 +16,29 @@ PP_MUST_CHECK pp_status pp_scenario_source(const pp_args *args, const char *comm
  * caller. Fails: USAGE, IO, INPUT, INFEASIBLE, NOMEM. */
 PP_MUST_CHECK pp_status pp_scenario_load(const pp_args *args, const char *command,
                                          pp_plan **plan_out, pp_program **written_out, pp_err *err);
-/* The same for a given source. */
+/* Does the same for a given source. Fails: as pp_scenario_load. */
 PP_MUST_CHECK pp_status pp_scenario_load_source(const pp_args *args, const char *source,
                                                 pp_plan **plan_out, pp_program **written_out,
                                                 pp_err *err);
 
-/* Loads a plan, or a schedule file without costs (plan->costs is NULL). path: the first word.
- * Fails: as above. */
+/* Loads a plan, or a schedule file without costs, for which plan->costs may be NULL. Fails: as
+ * pp_scenario_load. */
 PP_MUST_CHECK pp_status pp_scenario_load_schedule(const pp_args *args, const char *path,
                                                   pp_plan **plan_out, pp_program **written_out,
                                                   pp_err *err);
 
-/* Checks --schedule, --executor, --costs and sizes as far as that is possible before anything is
- * built. Fails: USAGE. */
+/* Checks --schedule, --executor, --costs and sizes as far as that is possible without building the
+ * order. Fails: USAGE, INPUT. */
 PP_MUST_CHECK pp_status pp_scenario_check_words(const pp_args *args, pp_err *err);
 
-/* Applies --forward-only. written: the program of a file with communication of its own, or NULL. */
+/* Applies --forward-only. `written` is the program of a file with communication of its own, or
+ * NULL. Fails: USAGE, NOMEM. */
 PP_MUST_CHECK pp_status pp_scenario_forward_only(const pp_args *args, const pp_program *written,
                                                  pp_plan *plan, pp_err *err);
 
-/* Applies --shapes, --host, --shape-message and --tensors-per-boundary; padding changes the costs.
- * written: the program has communication of its own. */
+/* Applies --shapes, --host, --shape-message and --tensors-per-boundary. A protocol with padding
+ * changes the costs. `written` says that the file has communication of its own. Fails: USAGE,
+ * NOMEM. */
 PP_MUST_CHECK pp_status pp_scenario_exchange(const pp_args *args, pp_plan *plan, bool written,
                                              pp_err *err);
 

@@ -19,7 +19,7 @@ void pp_scenario_free(pp_scenario *s)
     pp_plan_free(&s->plan);
 }
 
-/* What was said on the command line goes over what the plan says. */
+/* Applies the settings of the command line, which take precedence over the plan's. */
 static pp_status apply_settings(const pp_args *args, pp_scenario *s, pp_err *err)
 {
     pp_plan *plan = s->plan;
@@ -44,7 +44,8 @@ static pp_status apply_settings(const pp_args *args, pp_scenario *s, pp_err *err
     return PP_OK;
 }
 
-/* Tensors go between ranks of neighbouring stages alone. */
+/* Prints a remark about each --rank-link without effect: tensors pass only between ranks of
+ * adjacent stages. */
 static void tell_unused_links(const pp_rank_overrides *overrides, const pp_order *order)
 {
     for (size_t i = 0; i < overrides->count; i++) {
@@ -59,7 +60,7 @@ static void tell_unused_links(const pp_rank_overrides *overrides, const pp_order
     }
 }
 
-/* Options about single ranks override the costs. */
+/* Applies the options about single ranks to the costs. */
 static pp_status apply_overrides(const pp_args *args, pp_plan *plan, pp_err *err)
 {
     pp_rank_overrides overrides PP_CLEANUP(pp_rank_overrides_free) = { 0 };
@@ -96,7 +97,7 @@ void pp_scenario_tell_if_stale(const pp_plan *plan, const pp_report *report, con
 void pp_scenario_tell_stale(const pp_plan *plan, const char *path)
 {
     pp_report *report PP_CLEANUP(pp_report_free) = NULL;
-    pp_err ignored = { 0 }; /* who goes on with the plan meets it again */
+    pp_err ignored = { 0 }; /* a later simulation of the plan reports it again */
     if (plan->predicted_in_file_ns && !pp_plan_simulate(plan, NULL, NULL, NULL, &report, &ignored))
         pp_scenario_tell_if_stale(plan, report, path);
 }
@@ -123,7 +124,7 @@ static pp_status run_study(pp_scenario *s, pp_err *err)
                                     &s->plan->prediction, err);
 }
 
-/* The message about a hang names the command that explains it. */
+/* Adds to the message about a hang the command that looks for a repair. */
 pp_status pp_scenario_predict(pp_scenario *s, pp_err *err)
 {
     static const char hint[] = "; 'ppsim check' looks for a repair";
@@ -151,7 +152,8 @@ pp_status pp_scenario_prepare(const pp_args *args, pp_scenario *s, pp_err *err)
     return status ? status : pp_scenario_read(args, source, s, err);
 }
 
-/* Before the first step every distinct graph is compiled, ranks side by side. */
+/* Adds the time to compile all distinct graphs before the first step. All ranks compile at the same
+ * time. */
 static pp_status add_compile_time(const pp_args *args, pp_report *report, pp_err *err)
 {
     pp_ns each_ns = 0;

@@ -1,5 +1,5 @@
-/* The option table of `ppsim simulate`. It stands apart from the command because the points of a
- * sweep are parsed by it, too. */
+/* Defines the options of `ppsim simulate`. They have a file of their own because the points of a
+ * sweep are parsed with them, too. */
 #include "tools/ppsim/scenario/simulate_options.h"
 
 #include "tools/ppsim/base/option_rows.h"
