@@ -158,8 +158,6 @@ typedef struct pp_plan_request {
      */
     void (*missed)(void *context, const pp_report *nearest);
     void *context; /* passed to all four */
-
-    const pp_notes *assumptions; /* of the caller, copied to the plan; may be NULL */
 } pp_plan_request;
 
 /* The part of the hardware's memory that is left free when no limit is given: 5 %, for the CUDA

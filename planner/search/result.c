@@ -6,7 +6,6 @@
 
 #include "planner/candidate/evaluate.h"
 #include "planner/order/renumber.h"
-#include "planner/search/assumptions.h"
 #include "sim/base/alloc.h"
 #include "sim/base/field.h"
 
@@ -204,7 +203,6 @@ static pp_status make_plan(pp_search *search, const pp_search_outcome *outcome, 
         return status;
     describe(search, c, plan);
     if ((status = fill(search, outcome->best, plan, err)) ||
-        (status = pp_search_assume(search, c, &plan->workload, &plan->assumptions, err)) ||
         (status = predict(search, &search->pool.setup[c->setup], &outcome->ranking, plan, err)))
         return status;
     assert(plan->prediction->step_ns == c->step_ns);
@@ -246,6 +244,7 @@ pp_status pp_search_result_new(pp_search *search, const pp_search_outcome *outco
     if (status)
         return status;
     result->context = setup->context;
+    result->assumed = pp_search_assumed(search, &search->pool.candidate[outcome->best]);
     list_candidates(search, outcome->best, result);
     result->orders = outcome->orders;
     result->ranking = outcome->ranking;

@@ -3,6 +3,7 @@
 #ifndef PPSIM_PLANNER_SEARCH_RESULT_H
 #define PPSIM_PLANNER_SEARCH_RESULT_H
 
+#include "planner/search/assumed.h"
 #include "planner/search/search.h"
 #include "sim/framework/target_limits.h"
 
@@ -91,8 +92,9 @@ typedef struct pp_target_costs {
 
 /* Owner frees with pp_search_result_free. */
 typedef struct pp_search_result {
-    pp_plan *plan;           /* version and command are the caller's to fill */
-    pp_cost_context context; /* of its costs; model and hardware are the request's */
+    pp_plan *plan;           /* version, command and assumptions are the caller's to fill */
+    pp_cost_context context; /* of its costs; model, hardware and overrides are the request's */
+    pp_assumed assumed;
     pp_bound bound;
     pp_candidate *candidate; /* [count]: the chosen one, other OK ones by speed, pruned, others */
     size_t count, ok, pruned, simulated;

@@ -169,7 +169,7 @@ static pp_status add_rank(uint32_t rank, double speed, int64_t bytes, pp_rank_ov
 
 pp_status pp_cluster_rank_overrides(const pp_cluster *cluster, const pp_hardware *hardware,
                                     const pp_plan_request *request, pp_rank_overrides *overrides,
-                                    pp_notes *notes, pp_err *err)
+                                    double *speed_out, pp_err *err)
 {
     double first_s = 0;
     uint32_t rank = cluster->class[0].ranks;
@@ -179,6 +179,7 @@ pp_status pp_cluster_rank_overrides(const pp_cluster *cluster, const pp_hardware
                           cluster->name, count_ranks(cluster), pp_err_name(err, PP_FIELD_RANKS),
                           count_ranks(cluster));
     pp_status status = layers_s(&hardware[0], request, &first_s, err);
+    speed_out[0] = 1;
     for (uint32_t k = 1; k < cluster->classes && !status; k++) {
         const uint32_t end = rank + cluster->class[k].ranks;
         const int64_t own = hardware[k].memory_bytes - pp_memory_reserve_bytes(&hardware[k]);
@@ -186,13 +187,10 @@ pp_status pp_cluster_rank_overrides(const pp_cluster *cluster, const pp_hardware
         double own_s = 0;
         if ((status = layers_s(&hardware[k], request, &own_s, err)))
             return status;
-        status = pp_notes_add(notes, err, "device class",
-                              "ranks %" PRIu32 " to %" PRIu32 ": %s, %.3g times the speed of %s "
-                              "(a layer, forward and backward); links and network of the latter",
-                              rank, end - 1, hardware[k].name, first_s / own_s, hardware[0].name);
+        speed_out[k] = first_s / own_s;
         for (; rank < end && !status; rank++)
             status =
-                add_rank(rank, first_s / own_s, limit && limit < own ? limit : own, overrides, err);
+                add_rank(rank, speed_out[k], limit && limit < own ? limit : own, overrides, err);
     }
     for (uint32_t k = 0; k < cluster->links && !status; k++)
         status = pp_rank_overrides_add(&cluster->link[k], overrides, err);

@@ -24,14 +24,15 @@ typedef struct pp_cluster {
 PP_MUST_CHECK pp_status pp_cluster_parse(const char *text, size_t bytes, const char *file,
                                          pp_cluster *cluster_out, pp_err *err);
 
-/* Speeds relative to the first class: F + I + W of all layers for one micro-batch of request, with
- * its tp (1 where it is free); memory limits of the others; links. What `overrides` has already
- * stays. hardware: [classes]. request->hardware is the first. Fails: USAGE (pp is not the number of
- * ranks), NOMEM, as pp_cost_unit. */
+/* Adds the speeds and memory limits of the ranks of all classes but the first, and the links. What
+ * `overrides` has already stays. hardware: [classes]; request->hardware is the first. speed_out:
+ * [classes], relative to the first class: F + I + W of all layers for one micro-batch of request,
+ * with its tp (1 where it is free). Fails: USAGE (pp is not the number of ranks), NOMEM, as
+ * pp_cost_unit. */
 PP_MUST_CHECK pp_status pp_cluster_rank_overrides(const pp_cluster *cluster,
                                                   const pp_hardware *hardware,
                                                   const pp_plan_request *request,
-                                                  pp_rank_overrides *overrides, pp_notes *notes,
+                                                  pp_rank_overrides *overrides, double *speed_out,
                                                   pp_err *err);
 
 #endif

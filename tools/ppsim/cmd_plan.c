@@ -9,6 +9,7 @@
 #include "tools/ppsim/commands.h"
 #include "tools/ppsim/export/export.h"
 #include "tools/ppsim/input/profile_args.h"
+#include "tools/ppsim/plan/assumptions.h"
 #include "tools/ppsim/plan/explain.h"
 #include "tools/ppsim/plan/input.h"
 #include "tools/ppsim/plan/instance.h"
@@ -143,7 +144,8 @@ static pp_status plan(const pp_args *args, pp_err *err)
     }
     if (status)
         return status;
-    if ((status = pp_plan_note_choices(choice, err)) ||
+    if ((status = pp_plan_note_assumptions(choice, &input.assumptions, err)) ||
+        (status = pp_plan_note_choices(choice, err)) ||
         (status = pp_profile_finish(&input.profile, &choice->context, choice->plan, err)) ||
         (input.target &&
          ((status = pp_target_compare(input.target, &input.free_request, choice, err)) ||

@@ -14,6 +14,7 @@
 #include "tools/ppsim/base/words.h"
 #include "tools/ppsim/commands.h"
 #include "tools/ppsim/input/exchange_args.h"
+#include "tools/ppsim/plan/assumptions.h"
 #include "tools/ppsim/plan/input.h"
 #include "traces/read/gzip.h"
 
@@ -237,6 +238,7 @@ static pp_status from_model(const pp_args *args, table *t, pp_notes *notes, pp_e
     pp_plan_request first = request;
     first.exchange = (pp_exchange_options){ .tensors = 0 };
     if ((status = pp_plan_search(&first, &base, err)) ||
+        (status = pp_plan_note_assumptions(base, &input.assumptions, err)) ||
         (status = copy_notes(&base->plan->assumptions, notes, err)) ||
         (status = note_recompute(base->plan, notes, err)))
         return status;

@@ -47,10 +47,23 @@ static pp_status load_hardware(pp_plan_input *r, const char *name, pp_err *err)
 /* What the ranks of a cluster are, once the sizes are known. */
 static pp_status read_cluster(pp_plan_input *r, pp_err *err)
 {
-    return r->cluster.classes
-               ? pp_cluster_rank_overrides(&r->cluster, r->class_hardware, &r->request,
-                                           &r->overrides, &r->assumptions, err)
-               : PP_OK;
+    const pp_cluster *cluster = &r->cluster;
+    const pp_hardware *hardware = r->class_hardware;
+    double speed[PP_CLUSTER_CLASSES_MAX];
+    uint32_t rank = cluster->class[0].ranks;
+    if (!cluster->classes)
+        return PP_OK;
+    pp_status status =
+        pp_cluster_rank_overrides(cluster, hardware, &r->request, &r->overrides, speed, err);
+    for (uint32_t k = 1; k < cluster->classes && !status; k++) {
+        const uint32_t end = rank + cluster->class[k].ranks;
+        status = pp_notes_add(&r->assumptions, err, "device class",
+                              "ranks %" PRIu32 " to %" PRIu32 ": %s, %.3g times the speed of %s "
+                              "(a layer, forward and backward); links and network of the latter",
+                              rank, end - 1, hardware[k].name, speed[k], hardware[0].name);
+        rank = end;
+    }
+    return status;
 }
 
 static pp_status load_lengths(pp_plan_input *r, const char *name, pp_err *err)
@@ -483,7 +496,6 @@ pp_status pp_plan_input_read_with(const pp_args *args, const char *lengths, pp_p
         (status = read_budget(args, input, err)))
         return status;
     input->request.overrides = input->overrides.count ? &input->overrides : NULL;
-    input->request.assumptions = &input->assumptions;
     status = load_lengths(input, lengths, err);
     return status ? status : read_target(args, input, err);
 }

@@ -273,12 +273,12 @@ START_TEST(classes_are_timed_with_the_switches_given)
     const pp_cluster cluster = cluster_of(text);
     for (int flash = 0; flash < 2; flash++) {
         pp_rank_overrides overrides PP_CLEANUP(pp_rank_overrides_free) = { 0 };
-        pp_notes notes PP_CLEANUP(pp_notes_free) = { 0 };
+        double relative[2];
         pp_err err = { 0 };
         pp_plan_request request = request_with(&p, NULL);
         request.switches.given.flash_attention = true;
         request.switches.value.flash_attention = flash;
-        STEP_OK(pp_cluster_rank_overrides(&cluster, hardware, &request, &overrides, &notes, &err),
+        STEP_OK(pp_cluster_rank_overrides(&cluster, hardware, &request, &overrides, relative, &err),
                 err);
         speed[flash] = pp_rank_overrides_speed(&overrides, 3);
     }
@@ -295,14 +295,15 @@ START_TEST(two_device_classes_beat_the_uniform_split)
     planning other = planning_of("llama3-8b", others[_i]);
     const pp_hardware hardware[] = { p.hardware, other.hardware };
     pp_rank_overrides overrides PP_CLEANUP(pp_rank_overrides_free) = { 0 };
-    pp_notes notes PP_CLEANUP(pp_notes_free) = { 0 };
+    double speed[2];
     char text[400];
     pp_err err = { 0 };
     snprintf(text, sizeof text, two_classes, others[_i]);
     const pp_cluster cluster = cluster_of(text);
     pp_plan_request request = request_with(&p, NULL);
-    STEP_OK(pp_cluster_rank_overrides(&cluster, hardware, &request, &overrides, &notes, &err), err);
+    STEP_OK(pp_cluster_rank_overrides(&cluster, hardware, &request, &overrides, speed, &err), err);
     ck_assert_double_lt(pp_rank_overrides_speed(&overrides, 3), 0.7);
+    ck_assert_double_eq(pp_rank_overrides_speed(&overrides, 3), speed[1]);
     ck_assert_double_eq(pp_rank_overrides_speed(&overrides, 1), 1);
     ck_assert_double_eq(pp_rank_overrides_link_bytes_per_s(&overrides, 1, 2), 2.5e10);
     request.overrides = &overrides;
@@ -325,20 +326,19 @@ START_TEST(what_was_said_of_a_rank_stays)
     const pp_hardware hardware[] = { p.hardware, p.hardware };
     pp_rank_overrides overrides PP_CLEANUP(pp_rank_overrides_free) =
         overrides_of("2=0.25", "3=10GiB", NULL);
-    pp_notes notes PP_CLEANUP(pp_notes_free) = { 0 };
+    double speed[2];
     char text[400];
     pp_err err = { 0 };
     snprintf(text, sizeof text, two_classes, "h100-80g");
     const pp_cluster cluster = cluster_of(text);
     pp_plan_request request = request_with(&p, NULL);
-    STEP_OK(pp_cluster_rank_overrides(&cluster, hardware, &request, &overrides, &notes, &err), err);
+    STEP_OK(pp_cluster_rank_overrides(&cluster, hardware, &request, &overrides, speed, &err), err);
     ck_assert_double_eq(pp_rank_overrides_speed(&overrides, 2), 0.25);
     ck_assert_double_eq(pp_rank_overrides_speed(&overrides, 3), 1);
     ck_assert_int_eq(pp_rank_overrides_memory_bytes(&overrides, 3), (int64_t)10 << 30);
     request.parallel.pp = 8;
     ck_assert_int_eq(
-        pp_cluster_rank_overrides(&cluster, hardware, &request, &overrides, &notes, &err),
-        PP_USAGE);
+        pp_cluster_rank_overrides(&cluster, hardware, &request, &overrides, speed, &err), PP_USAGE);
     ck_assert_ptr_nonnull(strstr(err.text, "ranks 4"));
 }
 END_TEST

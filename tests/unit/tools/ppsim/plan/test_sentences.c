@@ -1,6 +1,7 @@
 /* The sentences and the lines of CSV that are made of a search's values. */
 #include "sim/framework/registry.h"
 #include "tests/support/planning.h"
+#include "tools/ppsim/plan/assumptions.h"
 #include "tools/ppsim/plan/sentences.h"
 
 static const pp_memory_shortage shortage = { .rank = 3,
@@ -146,6 +147,122 @@ START_TEST(a_shortage_is_said)
 }
 END_TEST
 
+/* What is noted for `key`; NULL: nothing. */
+static const char *noted(const pp_notes *notes, const char *key)
+{
+    for (size_t i = 0; i < notes->count; i++) {
+        if (strcmp(notes->note[i].key, key) == 0)
+            return notes->note[i].value;
+    }
+    return NULL;
+}
+
+static pp_search_result *choose_and_note(const pp_plan_request *request, const pp_notes *own)
+{
+    pp_search_result *choice = choose(request);
+    pp_err err = { 0 };
+    STEP_OK(pp_plan_note_assumptions(choice, own, &err), err);
+    return choice;
+}
+
+START_TEST(only_what_was_not_given_is_noted)
+{
+    static const char *const keys[] = { "tensor parallel",  "sequence length", "global batch size",
+                                        "micro-batch size", "memory limit",    "step sync",
+                                        "context parallel", "data parallel" };
+    const pp_notes none = { 0 };
+    planning p = planning_of("gpt22b", "h100-80g");
+    pp_plan_request request = request_of(&p, 8);
+    pp_search_result *choice = choose_and_note(&request, &none);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        ck_assert_msg(noted(&choice->plan->assumptions, keys[i]) != NULL, "%s", keys[i]);
+    ck_assert_ptr_nonnull(
+        strstr(noted(&choice->plan->assumptions, "memory limit"), "fragmentation"));
+    pp_search_result_free(&choice);
+    request.parallel = (pp_parallel){ .pp = 8, .tp = 2, .cp = 1, .dp = 1, .ep = 1 };
+    request.seq_length = 1024;
+    request.global_batch_size = 32;
+    request.micro_batch_size = 1;
+    request.memory_limit_bytes = (int64_t)70 << 30;
+    request.no_step_sync = true;
+    choice = choose_and_note(&request, &none);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        ck_assert_msg(!noted(&choice->plan->assumptions, keys[i]), "%s", keys[i]);
+    ck_assert(!choice->per_gpu);
+    pp_search_result_free(&choice);
+}
+END_TEST
+
+/* The caller's notes come first, then those about the search, then those about the simulation. */
+START_TEST(assumptions_come_before_other_notes)
+{
+    pp_notes own PP_CLEANUP(pp_notes_free) = { 0 };
+    pp_err err = { 0 };
+    planning p = planning_of("gpt22b", "h100-80g");
+    pp_plan_request request = request_of(&p, 8);
+    request.no_step_sync = true;
+    STEP_OK(pp_notes_add(&own, &err, "model", "made up"), err);
+    pp_search_result *choice = choose(&request);
+    const pp_notes *said = &choice->plan->assumptions;
+    const pp_notes *predicted = &choice->plan->prediction->assumptions;
+    STEP_OK(pp_notes_add(&choice->plan->prediction->assumptions, &err, "period", "last"), err);
+    STEP_OK(pp_plan_note_assumptions(choice, &own, &err), err);
+    ck_assert_str_eq(said->note[0].key, "model");
+    ck_assert_str_eq(said->note[1].key, "tensor parallel");
+    ck_assert_uint_eq(predicted->count, said->count + 1);
+    for (size_t i = 0; i < said->count; i++)
+        ck_assert_str_eq(predicted->note[i].value, said->note[i].value);
+    ck_assert_str_eq(predicted->note[said->count].value, "last");
+    pp_search_result_free(&choice);
+}
+END_TEST
+
+START_TEST(packed_lengths_are_noted)
+{
+    const pp_notes none = { 0 };
+    planning p = planning_of("llama3-8b", "h100-80g");
+    int64_t lengths[240];
+    char bins[64];
+    for (size_t k = 0; k < 240; k++)
+        lengths[k] = 100 + (int64_t)(k * 7919 % 4000);
+    pp_plan_request request = request_of(&p, 4);
+    request.parallel.dp = 2;
+    request.lengths = lengths;
+    request.length_count = 240;
+    request.seq_length = 4096;
+    pp_search_result *choice = choose_and_note(&request, &none);
+    const char *packing = noted(&choice->plan->assumptions, "packing");
+    ck_assert_ptr_nonnull(packing);
+    snprintf(bins, sizeof bins, "tokens: %zu bins", choice->plan->workload.first_fit_bins);
+    ck_assert_msg(strstr(packing, bins) != NULL, "%s", packing);
+    pp_search_result_free(&choice);
+    request.schedule = pp_schedule_find("interleaved");
+    request.parallel.vpp = 2;
+    request.micro_batch_size = 1;
+    request.length_count = 205;
+    choice = choose_and_note(&request, &none);
+    packing = noted(&choice->plan->assumptions, "packing");
+    snprintf(bins, sizeof bins, "until there are %zu", choice->plan->workload.bins);
+    ck_assert_msg(strstr(packing, bins) && strstr(packing, "a multiple of pp 4"), "%s", packing);
+    pp_search_result_free(&choice);
+}
+END_TEST
+
+START_TEST(a_group_size_is_noted)
+{
+    const pp_notes none = { 0 };
+    planning p = planning_of("gpt22b", "h100-80g");
+    pp_plan_request request = request_of(&p, 8);
+    request.schedule = pp_schedule_find("interleaved");
+    request.global_batch_size = 17;
+    request.micro_batch_size = 1;
+    pp_search_result *choice = choose_and_note(&request, &none);
+    ck_assert_str_eq(noted(&choice->plan->assumptions, "microbatch group size"),
+                     "9, the smallest that is legal here");
+    pp_search_result_free(&choice);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sentences");
@@ -156,6 +273,10 @@ int main(void)
     tcase_add_test(tc, gains_of_free_orders_are_said);
     tcase_add_test(tc, settings_are_said);
     tcase_add_test(tc, a_shortage_is_said);
+    tcase_add_test(tc, only_what_was_not_given_is_noted);
+    tcase_add_test(tc, assumptions_come_before_other_notes);
+    tcase_add_test(tc, packed_lengths_are_noted);
+    tcase_add_test(tc, a_group_size_is_noted);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }
