@@ -1,4 +1,4 @@
-/* ppsim calibrate: makes a profile of measurements on this machine or of imported ones. */
+/* ppsim calibrate: makes a profile from measurements on this machine or from imported ones. */
 #include "calib/import/import_read.h"
 #include "calib/profile/profile_read.h"
 #include "calib/profile/profile_write.h"
@@ -40,14 +40,14 @@ static const pp_option options[] = {
     { NULL, NULL, NULL, NULL, false },
 };
 
-/* Set by a signal: what is measured by then is kept. */
+/* Set by a signal. The samples measured so far are kept. */
 static volatile sig_atomic_t stop;
 
 static void on_signal(int number)
 {
     (void)number;
     stop = 1;
-    signal(SIGINT, SIG_DFL); /* the second one ends the program */
+    signal(SIGINT, SIG_DFL); /* a second signal ends the program */
     signal(SIGTERM, SIG_DFL);
 }
 
@@ -56,7 +56,7 @@ typedef struct calibrating {
     pp_calibrate_options options;
     bool measures;
     pp_samples samples;
-    size_t known; /* samples that were there before anything was measured */
+    size_t known; /* number of samples before anything is measured */
     pp_calibration calibration;
     pp_profile *before; /* NULL: nothing is resumed */
     pp_profile *profile;
@@ -107,7 +107,7 @@ static pp_status read_probes(const pp_args *args, calibrating *c, pp_err *err)
     return PP_OK;
 }
 
-/* Options that say how to measure, where nothing is measured. */
+/* Refuses options about measuring when nothing is measured. */
 static pp_status check_options(const pp_args *args, const calibrating *c, pp_err *err)
 {
     static const char *const measuring[] = {
@@ -157,7 +157,8 @@ static pp_status check_machine(const pp_profile *before, const char *path, pp_er
                       before->environment.cpu, here.cpu);
 }
 
-/* Samples of the interrupted run; its file is not changed before there is a new one. */
+/* Loads the samples of an interrupted run. Its file is not changed until the new one is
+ * complete. */
 static pp_status resume(const pp_args *args, calibrating *c, pp_err *err)
 {
     const char *path = pp_args_text(args, "-o");
@@ -202,7 +203,7 @@ static pp_status gather(const pp_args *args, calibrating *c, pp_err *err)
     pp_ticker_end(&ticker);
     if (!status && c->before)
         status = pp_profile_carry(c->before, c->options.names, &c->calibration, err);
-    stop = 0; /* fits of what there is are a matter of seconds */
+    stop = 0; /* fitting takes seconds, and a new signal can stop it */
     return status;
 }
 
@@ -223,7 +224,7 @@ static pp_status fit(const pp_args *args, calibrating *c, pp_err *err)
     return status;
 }
 
-/* The profile goes to -o; what people read, or with --json the profile, to stdout. */
+/* Writes the profile to -o, and to stdout a description of it, or with --json the profile. */
 static pp_status print(const pp_args *args, calibrating *c, pp_err *err)
 {
     const char *path = pp_args_text(args, "-o");
@@ -241,7 +242,8 @@ static pp_status print(const pp_args *args, calibrating *c, pp_err *err)
     return status ? status : pp_print_stdout(text.data, text.bytes, err);
 }
 
-/* What was measured before a failure goes to -o. A process that only helps has measured nothing. */
+/* Writes the samples measured before a failure to -o. A process that only takes part in another's
+ * measurements has none. */
 static void keep(const pp_args *args, calibrating *c)
 {
     pp_err err = PP_COMMAND_ERR;

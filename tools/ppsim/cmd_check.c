@@ -52,7 +52,7 @@ static void subject_free(pp_check_subject *s)
     pp_plan_free(&s->plan);
 }
 
-/* Can every cell be read? */
+/* Returns whether every cell of a schedule file can be read. */
 static bool is_readable(const char *text, size_t bytes)
 {
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
@@ -72,14 +72,16 @@ static pp_status load_rows(const char *text, size_t bytes, bool partial, pp_chec
                                  err);
     }
     pp_status status = pp_format_read(text, bytes, v->file, &s->order, err);
-    if (status == PP_INPUT && is_readable(text, bytes)) { /* tokens are fine, the order is not */
+    if (status == PP_INPUT &&
+        is_readable(text, bytes)) { /* the cells are correct, but the order is not */
         err->status = PP_INFEASIBLE;
         return PP_INFEASIBLE;
     }
     return status ? status : pp_framework_lower(v->framework, s->order, NULL, &s->program, err);
 }
 
-/* Replicas of a plan may have orders and microbatches of their own. */
+/* Lowers the order of one replica of the plan. Replicas may have orders and microbatches of their
+ * own. */
 static pp_status take_replica(pp_check_verdict *v, pp_check_subject *s, uint32_t replica,
                               pp_err *err)
 {
@@ -114,7 +116,8 @@ static pp_status load_plan(const char *text, size_t bytes, const pp_args *args, 
     return take_replica(v, s, 0, err);
 }
 
-/* A verdict needs no durations; any will do. */
+/* Makes costs for a file that has none. A verdict depends on message sizes, but not on
+ * durations. */
 static pp_status make_costs(const pp_args *args, pp_check_subject *s, pp_err *err)
 {
     static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 1000, 0 };
@@ -147,7 +150,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of unknown size is 1, as for the engine. */
+/* Returns the bytes of a transfer; 1 if its size is unknown, as in the engine. */
 static int64_t size_of(const pp_check_subject *s, size_t transfer)
 {
     const pp_comm *comm = s->program->comm;
@@ -155,7 +158,7 @@ static int64_t size_of(const pp_check_subject *s, size_t transfer)
     return bytes ? bytes : 1;
 }
 
-/* The first microbatch with a transfer of at least `bytes`. */
+/* Returns the first microbatch with a transfer of at least `bytes`. */
 static uint32_t first_of(const pp_check_subject *s, int64_t bytes)
 {
     const pp_comm *comm = s->program->comm;
@@ -167,7 +170,7 @@ static uint32_t first_of(const pp_check_subject *s, int64_t bytes)
     return first;
 }
 
-/* Sizes of the transfers, ascending, each once. Returns how many. */
+/* Writes the distinct sizes of the transfers in ascending order and returns their number. */
 static size_t collect_sizes(const pp_check_subject *s, int64_t *sizes)
 {
     size_t count = s->program->comm->transfer_count;
@@ -182,8 +185,8 @@ static size_t collect_sizes(const pp_check_subject *s, int64_t *sizes)
     return kept;
 }
 
-/* The shape protocol asked for, or the plan's. Without groups (rendezvous, eager) its messages are
- * posted one by one; tensors keep the groups of their framework. */
+/* Applies the size protocol of --shapes or of the plan. In the modes without groups (rendezvous,
+ * eager) its messages are posted one by one; tensors keep the groups of their framework. */
 static pp_status apply_shapes(const pp_args *args, pp_check_verdict *v, pp_check_subject *s,
                               pp_err *err)
 {
@@ -210,7 +213,8 @@ static pp_status apply_shapes(const pp_args *args, pp_check_verdict *v, pp_check
                               : status;
 }
 
-/* The smallest eager limit under which a hanging schedule finishes, among the sizes there are. */
+/* Finds the smallest eager limit among the message sizes under which a hanging schedule finishes,
+ * by bisection. */
 static pp_status find_flip(const pp_check_subject *s, pp_check_verdict *v, pp_err *err)
 {
     pp_comm_semantics *semantics = &s->program->comm->semantics;
@@ -246,7 +250,8 @@ static pp_status find_flip(const pp_check_subject *s, pp_check_verdict *v, pp_er
     return PP_OK;
 }
 
-/* The program that was loaded. */
+/* Judges the program that was loaded: simulates it, and after a hang looks for the eager limit and
+ * a repair. */
 static pp_status judge_program(const pp_args *args, bool partial, pp_check_verdict *v,
                                pp_check_subject *s, pp_err *err)
 {
@@ -269,7 +274,8 @@ static pp_status judge_program(const pp_args *args, bool partial, pp_check_verdi
     return status ? pp_err_set(err, status, v->reason.where, "%s", v->reason.text) : PP_OK;
 }
 
-/* An answer "no" is kept in the pp_check_verdict; everything else is an error. */
+/* Loads and judges the file. A negative answer is kept in the pp_check_verdict; any other failure
+ * is an error. */
 static pp_status judge(const pp_args *args, pp_check_verdict *v, pp_check_subject *s, pp_err *err)
 {
     const char *text = s->text;
@@ -316,7 +322,8 @@ static pp_status judge(const pp_args *args, pp_check_verdict *v, pp_check_subjec
     return status;
 }
 
-/* What the plan gives with its own framework; a plan that cannot run so has no memory to judge. */
+/* Simulates a plan with its own framework to check its memory. A plan that cannot run with it has
+ * no peak to check. */
 static pp_status simulate(pp_check_verdict *v, const pp_check_subject *s, pp_err *err)
 {
     pp_err why = pp_err_like(err);

@@ -1,5 +1,5 @@
 /* ppsim compare: compares two results, or two folders of them, and decides whether the second is
- * worse. For CI. */
+ * worse. It is meant for CI. */
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"
 #include "tools/ppsim/base/args.h"
@@ -27,7 +27,7 @@ static const pp_option options[] = {
     { NULL, NULL, NULL, NULL, false },
 };
 
-/* A table besides the product. */
+/* A file that is written in addition to the product: Markdown or JUnit. */
 typedef struct side_product {
     const char *option;
     void (*print)(const pp_compare_print *print, pp_text *text);
@@ -64,7 +64,7 @@ static pp_status commit(const pp_args *args, side_product *p, pp_err *err)
     return pp_file_commit(&p->staged, p->text.data, p->text.bytes, err);
 }
 
-/* Two products cannot go to one place. */
+/* Refuses two products with the same path. */
 static pp_status check_targets(const pp_args *args, pp_err *err)
 {
     static const char *const names[] = { "-o", "--markdown", "--junit" };
@@ -79,7 +79,7 @@ static pp_status check_targets(const pp_args *args, pp_err *err)
     return PP_OK;
 }
 
-/* On stdout a table takes the product's place. */
+/* Returns whether a table goes to stdout, where it replaces the product. */
 static bool table_on_stdout(const pp_args *args)
 {
     const char *markdown = pp_args_text(args, "--markdown");

@@ -19,20 +19,21 @@ static const pp_option options[] = {
 
 typedef enum source {
     NOTHING, /* a flag */
-    FILES,   /* nothing is known; shells offer files */
-    WORDS,   /* these */
-    NAMES,   /* 'ppsim list KIND', or a file */
-    FORMATS, /* the same with a = behind it, and then a file */
+    FILES,   /* the values are not known; shells offer files */
+    WORDS,   /* the values are words */
+    NAMES,   /* the values are names of 'ppsim list KIND', or a file */
+    FORMATS, /* the values are such a name, then = and a file */
 } source;
 
-/* What may stand behind an option. */
+/* The values that an option can have. */
 typedef struct values {
     source source;
-    char words[256]; /* of WORDS between spaces, or the KIND */
-    char more[64];   /* of NAMES, behind a space: words beside the names */
+    char words[256]; /* WORDS: the words, separated by spaces; NAMES, FORMATS: the KIND */
+    char more[64];   /* NAMES: words that are also values, each after a space */
 } values;
 
-/* "auto|uniform|LAYOUT": auto uniform; what is in capitals stands for something else. */
+/* Finds the words that are values: "auto uniform" for "auto|uniform|LAYOUT". A word in capitals is
+ * a placeholder. */
 static bool find_words(const char *argument, values *out)
 {
     size_t used = 0;
@@ -136,7 +137,7 @@ static void bash(pp_text *text)
 
 /* --- zsh */
 
-/* For text between single quotes; `special` gets a backslash. */
+/* Escapes text for single quotes, with a backslash before the characters in `special`. */
 static void add_escaped(pp_text *text, const char *words, const char *special)
 {
     for (; *words; words++) {

@@ -30,11 +30,11 @@ static const pp_option options[] = {
     { NULL, NULL, NULL, NULL, false },
 };
 
-#define HEAD_BYTES ((size_t)1 << 20) /* in which a log has its first table */
+#define HEAD_BYTES ((size_t)1 << 20) /* a log has its first table within this many bytes */
 
 enum { PLAN_HOLDS = PP_HOLDS_ORDER | PP_HOLDS_SETTINGS | PP_HOLDS_COSTS | PP_HOLDS_REPLICAS };
 
-/* Says what of `has` the target leaves out. */
+/* Prints a remark about each kind of information in `lost`, which the target format cannot hold. */
 static void tell_lost(const char *target, unsigned lost)
 {
     static const char *const words[] = {
@@ -48,7 +48,7 @@ static void tell_lost(const char *target, unsigned lost)
     }
 }
 
-/* -o FILE, or stdout. */
+/* Writes the target format to -o FILE or to stdout. */
 static pp_status write_out(const pp_args *args, const char *option, const char *target,
                            const pp_export *data, pp_err *err)
 {
@@ -73,7 +73,7 @@ static void free_source(source *s)
     pp_plan_free(&s->plan);
 }
 
-/* What simulate makes of a plan, so that a plan that is written again is the same. */
+/* Simulates the plan as `ppsim simulate` does, so that a plan that is written again is the same. */
 static pp_status predict(source *s, uint32_t *replica_out, pp_err *err)
 {
     pp_plan *plan = s->plan;
@@ -88,7 +88,7 @@ static pp_status predict(source *s, uint32_t *replica_out, pp_err *err)
     return pp_bound_report(s->costs, plan->order[*replica_out], plan->prediction, err);
 }
 
-/* A schedule becomes a timeline by simulation. */
+/* Fails because the target format needs a simulation, and the file has no costs for it. */
 static pp_status need_costs(const char *target, pp_err *err)
 {
     return pp_err_set(err, PP_INFEASIBLE, target,
@@ -136,7 +136,7 @@ static pp_status convert_schedule(const pp_args *args, const char *target, const
     return PP_OK;
 }
 
-/* --ranks, --steps A-B: whole events, as they stand. */
+/* Carries out --ranks and --steps A-B, which copy events unchanged. */
 static pp_status cut(const pp_args *args, const char *target, const pp_events_part *part,
                      pp_err *err)
 {
@@ -148,7 +148,7 @@ static pp_status cut(const pp_args *args, const char *target, const pp_events_pa
     return pp_events_cut(pp_args_word(args, 0), part, path ? path : "-", &kept, err);
 }
 
-/* What was recorded besides the ops. */
+/* Prints remarks about what a recording holds in addition to the ops of the step. */
 static void tell_recorded(const pp_recording *r, size_t step)
 {
     char early[32];
@@ -217,12 +217,15 @@ static pp_status convert_recording(const pp_args *args, const char *target, cons
     if (found.steps == 1)
         has |= (found.transfers ? PP_HOLDS_TRANSFERS : 0) | (found.waits ? PP_HOLDS_IDLE : 0) |
                (found.memory ? PP_HOLDS_MEMORY : 0);
-    unsigned shown = traces && format->emit ? PP_HOLDS_TIMES : 0; /* text: a picture */
+    unsigned shown = traces && format->emit
+                         ? PP_HOLDS_TIMES
+                         : 0; /* a format for both, such as text, shows the times in a picture */
     tell_lost(target, has & ~(format->holds | shown));
     return PP_OK;
 }
 
-/* A file that is neither may hold measurements. */
+/* Replaces the message about a file that is neither schedule nor timeline if the file holds
+ * measurements. */
 static pp_status tell_import(const char *path, pp_status status, pp_err *err)
 {
     char *text PP_CLEANUP(pp_free_text) = NULL;
@@ -234,7 +237,7 @@ static pp_status tell_import(const char *path, pp_status status, pp_err *err)
         const pp_import *import = pp_import_at(i);
         if (strcmp(import->name, "kineto") == 0 || !import->recognise(text, bytes))
             continue;
-        *err = pp_err_like(err); /* says it better */
+        *err = pp_err_like(err); /* the new message replaces the old one */
         return pp_err_set(err, PP_INPUT, path,
                           "holds measurements (%s) and no start of any op, so there is no "
                           "timeline in it; 'ppsim calibrate --import %s=FILE' takes them",

@@ -89,7 +89,7 @@ static size_t count_profiles(void)
     return pp_data_count(PP_DATA_PROFILE);
 }
 
-/* "NVIDIA A100: all_reduce 6.3 %", with the mean errors. */
+/* Describes a profile with the mean errors of its classes: "NVIDIA A100: all_reduce 6.3 %". */
 static pp_status read_profile(size_t index, row *row_out, pp_err *err)
 {
     pp_profile *profile PP_CLEANUP(pp_profile_free) = NULL;
@@ -109,7 +109,7 @@ static pp_status read_profile(size_t index, row *row_out, pp_err *err)
     return PP_OK;
 }
 
-/* What the tables have that hold a name and a summary. */
+/* Defines the readers of registries whose entries have a name and a summary. */
 #define READ_ENTRY(id)                                                                           \
     static pp_status read_##id(size_t index, row *row_out, pp_err *err)                          \
     {                                                                                            \
@@ -134,7 +134,7 @@ static pp_status read_probe(size_t index, row *row_out, pp_err *err)
     return PP_OK;
 }
 
-/* ppsim's own formats, besides those of traces/formats.def. */
+/* The formats of ppsim itself, in addition to those of traces/formats.def. */
 static const row own_formats[] = {
     { "plan", "--emit           read  the plan file: everything a step needs" },
     { "report", "--emit                 the report as JSON" },
@@ -176,12 +176,12 @@ static pp_status read_transport(size_t index, row *row_out, pp_err *err)
     return PP_OK;
 }
 
-/* For people, in the order of the table. */
+/* The kinds as the help shows them, in the order of the table. */
 #define KINDS                                                                                  \
     "models|hardware|profiles|schedules|executors|formats|transports|computes|imports|probes|" \
     "forms|metrics|plots|targets"
 
-/* The index-th that is compared; NULL: there are fewer. */
+/* Returns the index-th metric that is compared, or NULL if there are fewer. */
 static const pp_metric *metric_at(size_t index)
 {
     for (size_t i = 0; i < pp_metric_count(); i++) {
@@ -263,7 +263,7 @@ static pp_status list_json(const pp_args *args, const kind *k, pp_err *err)
 
 #define SUMMARY_COLUMN 23
 
-/* A line each, for programs; on a terminal in 80 columns. */
+/* Prints a line for each entry. On a terminal, lines are broken at 80 columns. */
 static pp_status list_text(const pp_args *args, const kind *k, pp_err *err)
 {
     bool wraps = !pp_args_has(args, "-o") && isatty(STDOUT_FILENO) == 1;

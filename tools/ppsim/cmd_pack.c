@@ -49,15 +49,15 @@ static const pp_option options[] = {
     { NULL, NULL, NULL, NULL, false },
 };
 
-/* One run of the command. */
+/* The state of one run of the command. */
 typedef struct packing_run {
     pp_plan_input input;
     pp_packer *packer;
     pp_pack_result result;
-    size_t batch_size; /* 0: all */
+    size_t batch_size; /* 0: all sequences are one batch */
     bool packings[PP_PACKING_COUNT];
     int64_t moves;
-    pp_ns budget_ns; /* per batch; 0: none */
+    pp_ns budget_ns; /* per batch; 0: no limit */
     pp_ns end_ns;
 } packing_run;
 
@@ -99,7 +99,7 @@ static pp_status read_all(const pp_args *args, packing_run *run, pp_err *err)
     if (!pp_args_has(args, "--schedule") &&
         (status = pp_schedule_get(DEFAULT_SCHEDULE, &request->schedule, err)))
         return status;
-    request->max_simulations = 0; /* the budget is for moves and swaps */
+    request->max_simulations = 0; /* the budget limits moves and swaps */
     request->stop = NULL;
     if (!request->micro_batch_size)
         request->micro_batch_size = 1;
@@ -135,8 +135,8 @@ static pp_status cut_batches(packing_run *run, pp_err *err)
     return PP_OK;
 }
 
-/* The pipeline is chosen for the first batch, packed first fit; of several as good as that, for all
- * batches. */
+/* Chooses the pipeline. The first batch, packed first fit, decides; among pipelines that are
+ * equally good for it, all batches do. */
 static pp_status open_packer(packing_run *run, pp_err *err)
 {
     pp_plan_request request = run->input.request;
@@ -186,7 +186,7 @@ static pp_status print_lengths(const char *path, const pp_pack_result *result, p
                                   : pp_file_write(path, text.data, text.bytes, err);
 }
 
-/* The lengths go to -o, everything else to stdout. */
+/* Writes the lengths to -o and everything else to stdout. */
 static pp_status print(const pp_args *args, const pp_pack_result *result, pp_err *err)
 {
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };

@@ -98,7 +98,8 @@ static void show(void *context, const pp_candidate *c)
               c->least_step_ns ? 100 * ((double)c->step_ns / (double)c->least_step_ns - 1) : 0);
 }
 
-/* With --budget SECONDS: shown as it goes on, on a terminal, and ended by ^C. */
+/* Runs the search. With --budget SECONDS it shows its progress on a terminal, and ^C ends it with
+ * the best plan so far. */
 static pp_status choose(pp_plan_input *input, pp_search_result **choice_out, pp_err *err)
 {
     struct sigaction before;

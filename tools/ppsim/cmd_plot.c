@@ -31,7 +31,7 @@ static const pp_option options[] = {
     { NULL, NULL, NULL, NULL, false },
 };
 
-/* Two numbers of at most `most` with `between` between them. */
+/* Parses two numbers of at most `most`, separated by `between`. */
 static pp_status read_pair(const pp_args *args, const char *option, char between, int64_t low,
                            int64_t most, int64_t pair[2], pp_err *err)
 {
@@ -104,7 +104,7 @@ static pp_status check_source(const char *source, const pp_plot_files *files, pp
     return PP_OK;
 }
 
-/* What is drawn is not written over. */
+/* Refuses a picture whose files would overwrite one of the inputs. */
 static pp_status check_targets(const pp_args *args, const pp_plot_files *files, pp_err *err)
 {
     static const char *const sources[] = { "--schedule", "--costs-file" };
@@ -123,7 +123,7 @@ static void discard(pp_staged_file *staged)
     pp_file_discard(staged);
 }
 
-/* Script and data stay, whatever becomes of the picture. */
+/* Writes script and data, and then the picture. Script and data remain if gnuplot fails. */
 static pp_status write(const pp_plot_files *files, const pp_text *script, const pp_text *data,
                        pp_err *err)
 {

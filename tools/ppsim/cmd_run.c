@@ -87,14 +87,14 @@ static const pp_option options[] = {
     { NULL, NULL, NULL, NULL, false },
 };
 
-/* The only thing that outlives a call: set by a signal, looked at by the runtime. */
+/* Set by a signal and read by the runtime. It is the only state that outlives a call. */
 static volatile sig_atomic_t stop;
 
 static void on_signal(int number)
 {
     (void)number;
     stop = 1;
-    signal(SIGINT, SIG_DFL); /* the second one ends the program */
+    signal(SIGINT, SIG_DFL); /* a second signal ends the program */
     signal(SIGTERM, SIG_DFL);
 }
 
@@ -116,7 +116,7 @@ static pp_status read_counts(const pp_args *args, pp_run_plan_options *o, pp_err
     return PP_OK;
 }
 
-/* Of a transport with queues. */
+/* Reads the options of transports with queues. */
 static pp_status read_queues(const pp_args *args, pp_run_plan_options *o, pp_err *err)
 {
     static const char *const own[] = { "--communicators", "--check-messages" };
@@ -146,7 +146,7 @@ static pp_status read_options(const pp_args *args, pp_faults *faults, pp_run_pla
     pp_status status = pp_transport_get(transport ? transport : "threads", &o->transport, err);
     if (status || (status = pp_compute_get(compute ? compute : "spin", &o->compute, err)))
         return status;
-    bool real = o->compute->describe != NULL; /* its ops have tensors and durations of their own */
+    bool real = o->compute->describe != NULL; /* its ops have real tensors and durations */
     int measured = real;
     o->payload_bytes = real ? -1 : 65536;
     o->link.kind = real || strcmp(o->transport->name, "threads") != 0 ? PP_LINK_FREE : PP_LINK_PLAN;
@@ -184,8 +184,8 @@ static pp_status read_options(const pp_args *args, pp_faults *faults, pp_run_pla
     return PP_OK;
 }
 
-/* As the file groups them; otherwise in order, equally many to each microbatch, the rest to the
- * first ones. */
+/* Distributes the sequences over the microbatches: as the file groups them, or else in order and in
+ * equal numbers, with the remainder in the first microbatches. */
 static pp_status deal_out(const pp_lengths *from, uint32_t microbatches, pp_workload *workload,
                           pp_err *err)
 {
@@ -241,7 +241,8 @@ static pp_status check_replica(const pp_plan *plan, uint32_t replica, pp_err *er
                       "the plan has %" PRIu32 " of them; give 0 to %" PRIu32, count, count - 1);
 }
 
-/* A fault that hits nothing would look like one that was survived. */
+/* Refuses a fault on a rank or step that does not exist, because a run without it would look like
+ * one that survived it. */
 static pp_status check_faults(const pp_plan *plan, const pp_run_plan_options *o, pp_err *err)
 {
     uint32_t ranks = plan->order[0]->ranks;
@@ -258,7 +259,7 @@ static pp_status check_faults(const pp_plan *plan, const pp_run_plan_options *o,
     return PP_OK;
 }
 
-/* After a failure: what the ranks did last. */
+/* Writes the flight record of a failed run, if there is one. */
 static void write_flight(const pp_args *args, const pp_execution *x)
 {
     const char *given = pp_args_text(args, "--flight");
@@ -269,7 +270,7 @@ static void write_flight(const pp_args *args, const pp_execution *x)
     if (!x->result.flight)
         return;
     x->job.transport->hosts(x->job.world, &first, &hosted);
-    bool all = hosted == x->work.ranks; /* else every process writes a file of its own */
+    bool all = hosted == x->work.ranks; /* if false, every process writes a file of its own */
     char suffix[16] = "";
     if (!all)
         snprintf(suffix, sizeof suffix, ".%" PRIu32, first);
@@ -282,7 +283,7 @@ static void write_flight(const pp_args *args, const pp_execution *x)
         pp_remark("the last moments of %s are in %s", all ? "every rank" : "this rank", path);
 }
 
-/* A refusal says how to go on. */
+/* Adds to the message about a hang the commands that help. */
 static void add_hint(pp_err *err)
 {
     static const char hint[] = "; 'ppsim check' looks for a repair, --force runs it all the same";
@@ -308,7 +309,7 @@ static pp_status print(const pp_args *args, const pp_run_print *run, pp_err *err
     return status ? status : pp_print_product(args, text.data, text.bytes, err);
 }
 
-/* What is run. */
+/* The plan that is run, and its execution. */
 typedef struct running {
     pp_plan *plan;
     pp_program *written;
@@ -319,7 +320,7 @@ typedef struct running {
 static void running_free(running **r)
 {
     if (!*r || (*r)->execution.result.given_up)
-        return; /* a thread that does not end still uses all of it */
+        return; /* a thread that did not end still uses all of this */
     pp_execution_free(&(*r)->execution);
     pp_program_free(&(*r)->written);
     pp_plan_free(&(*r)->plan);
@@ -331,7 +332,7 @@ static pp_status show(const pp_args *args, const running *r, const pp_run_plan_o
 {
     int64_t columns = 80;
     const pp_execution *x = &r->execution;
-    if (!x->report) /* the process of rank 0 shows it */
+    if (!x->report) /* only the process of rank 0 has the report */
         return PP_OK;
     bool ours = !r->written && r->plan->framework != x->report->framework;
     pp_status status = pp_args_int(args, "--columns", 20, 100000, &columns, err);
@@ -366,10 +367,10 @@ static bool knows_sizes(const pp_costs *costs)
     return any;
 }
 
-/* What the figures will not say of themselves. */
+/* Prints remarks about conditions of the run that its figures do not show. */
 static void remark(const pp_plan *plan, const pp_run_plan_options *o)
 {
-    bool real = o->compute->describe != NULL; /* its tensors have sizes */
+    bool real = o->compute->describe != NULL; /* its tensors have known sizes */
     uint32_t ranks = plan->order[0]->ranks;
     if (real && !o->compute->memory && ranks > pp_processors())
         pp_remark("%" PRIu32 " ranks compute on %" PRIu32

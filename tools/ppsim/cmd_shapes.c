@@ -56,7 +56,7 @@ static const pp_option options[] = {
     { NULL, NULL, NULL, NULL, false },
 };
 
-/* One protocol under one framework. reason: why there are no numbers. */
+/* The result of one protocol under one framework. `reason` says why there are no numbers. */
 typedef struct row {
     const pp_framework *framework;
     pp_size_protocol sizes;
@@ -64,12 +64,12 @@ typedef struct row {
     pp_ns step_ns;
     double bubble_fraction;
     int64_t moved_bytes, peak_recv_bytes; /* 0: not known */
-    uint32_t distinct;                    /* token counts; 0: not known */
+    uint32_t distinct;                    /* number of distinct token counts; 0: not known */
     pp_critical critical;
     char reason[400];
 } row;
 
-/* "A,B" in pieces. */
+/* The names in a list such as "A,B". */
 typedef struct names {
     char text[NAMES_MAX][32];
     size_t count;
@@ -102,7 +102,8 @@ static pp_status read_names(const pp_args *args, const char *option, const char 
     return PP_OK;
 }
 
-/* An unknown name is wrong usage; what a framework cannot do is an answer. */
+/* Parses the names. An unknown name is wrong usage, whereas a protocol that a framework cannot use
+ * gives a row. */
 static pp_status parse_names(table *t, pp_err *err)
 {
     pp_status status = PP_OK;
@@ -134,7 +135,7 @@ static pp_status count_distinct(const pp_plan *plan, uint32_t *distinct_out, pp_
                : PP_OK;
 }
 
-/* Simulates the plan as it stands. */
+/* Simulates the plan and fills a row with the result. */
 static pp_status fill_row(const pp_plan *plan, row *out, pp_err *err)
 {
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
@@ -156,7 +157,7 @@ static pp_status fill_row(const pp_plan *plan, row *out, pp_err *err)
     return PP_OK;
 }
 
-/* A protocol or framework that says no is a row with its reason. */
+/* Ends a row. A protocol or framework that fails gives a row with its reason. */
 static pp_status end_row(table *t, row *r, pp_status status, const pp_err *why, pp_err *err)
 {
     if (status == PP_NOMEM)
@@ -175,7 +176,8 @@ static row *open_row(table *t, size_t framework, size_t protocol)
     return r;
 }
 
-/* All that the first plan chose stays for the others. layout: points into the caller's text. */
+/* Fixes everything that the first plan chose, for the searches of the other rows. `layout` is
+ * borrowed. */
 static void pin(const pp_search_result *choice, const char *layout, pp_plan_request *request)
 {
     const pp_candidate *chosen = &choice->candidate[0];
@@ -189,7 +191,7 @@ static void pin(const pp_search_result *choice, const char *layout, pp_plan_requ
     request->layout = layout;
 }
 
-/* The rows say themselves who communicates. */
+/* Copies the notes except the one about the framework, which each row shows itself. */
 static pp_status copy_notes(const pp_notes *from, pp_notes *to, pp_err *err)
 {
     pp_status status = PP_OK;
@@ -200,7 +202,7 @@ static pp_status copy_notes(const pp_notes *from, pp_notes *to, pp_err *err)
     return status;
 }
 
-/* To what these runtimes do. */
+/* Limits recomputation to what the compared runtimes support: all microbatches alike. */
 static pp_status limit_recompute(pp_plan_request *request, pp_err *err)
 {
     if (request->switches.given.recompute &&
@@ -267,7 +269,8 @@ static pp_status from_model(const pp_args *args, table *t, pp_notes *notes, pp_e
     return PP_OK;
 }
 
-/* Padding of the plan's own costs, for this row only: reads it anew. */
+/* Fills the row of a protocol for a plan. The plan is read again because padding changes its
+ * costs. */
 static pp_status plan_row(const pp_args *args, const pp_json *json, const char *path, row *r,
                           table *t, pp_err *err)
 {
@@ -324,7 +327,7 @@ static pp_status from_plan(const pp_args *args, const char *path, table *t, pp_e
     return PP_OK;
 }
 
-/* The step of the first row of this framework, 0: that row has none. */
+/* Returns the step time of the first row of this framework, or 0 if that row has none. */
 static pp_ns reference(const table *t, const row *r)
 {
     size_t i = 0;

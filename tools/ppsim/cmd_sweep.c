@@ -1,5 +1,5 @@
-/* ppsim sweep: answers many plans or simulations, one line each, into a file that survives being
- * killed. */
+/* ppsim sweep: computes many plans or simulations and writes one line for each into a file. A sweep
+ * that was killed continues from its file. */
 #include "sim/base/file.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/output.h"
@@ -30,7 +30,7 @@ static const pp_option options[] = {
     { NULL, NULL, NULL, NULL, false },
 };
 
-/* Everything that is made on the way. */
+/* The objects that the command owns. */
 typedef struct sweeping {
     pp_sweep sweep;
     pp_sweep_lines lines;
@@ -83,7 +83,7 @@ static pp_status read_options(const pp_args *args, sweeping *s, pp_err *err)
     return status ? status : read_shard(args, &s->sweep, err);
 }
 
-/* The table, and what else was asked for. */
+/* Prints the table, or JSON, and writes the file of --csv. */
 static pp_status print(const pp_args *args, const sweeping *s, pp_err *err)
 {
     const char *path = pp_args_text(args, "--csv");
@@ -98,7 +98,7 @@ static pp_status print(const pp_args *args, const sweeping *s, pp_err *err)
     return status ? status : pp_print_stdout(text.data, text.bytes, err);
 }
 
-/* Nothing runs before all that is given is known to be good. */
+/* Checks the grid and opens the file, before any point is computed. */
 static pp_status begin(const pp_args *args, sweeping *s, pp_err *err)
 {
     pp_status status = pp_sweep_check(&s->sweep, err);
@@ -120,7 +120,7 @@ static pp_status run_alone(const pp_args *args, sweeping *s, pp_err *err)
     return pp_sweep_result(s->work, err);
 }
 
-/* Process 0 of many. */
+/* Runs process 0 of several. */
 static pp_status run_first(const pp_args *args, sweeping *s, pp_sweep_farm *farm, pp_err *err)
 {
     pp_err ending = pp_err_like(err);
@@ -190,7 +190,7 @@ static pp_status write_merged(const char *path, const sweeping *s, pp_err *err)
     return status ? status : pp_file_write(path, text.data, text.bytes, err);
 }
 
-/* The sweep of a file, without its shard. */
+/* Reads the sweep that a file belongs to, without its shard. */
 static pp_status read_first(const char *path, sweeping *s, pp_err *err)
 {
     char *text PP_CLEANUP(pp_free_text) = NULL;

@@ -12,7 +12,7 @@
 
 enum { LINE = 80, VALUE_BYTES = 64 };
 
-/* 0.0000123, "s per token": "12.3 us per token". */
+/* Writes a value with a scaled unit: "12.3 us per token" for 0.0000123 "s per token". */
 static const char *print_scaled(char *buffer, size_t size, double value, const char *const names[],
                                 double least, const char *rest)
 {
@@ -49,7 +49,7 @@ static const char *print_value(char *buffer, size_t size, double value, const ch
     return buffer;
 }
 
-/* Words of a paragraph, wrapped. */
+/* A paragraph that is wrapped as words are added. */
 typedef struct paragraph {
     pp_text *text;
     size_t column, indent;
@@ -106,7 +106,7 @@ static const char *unit_of(unsigned variable)
     return units[variable];
 }
 
-/* "bytes 32 KiB to 16 GiB, ranks 8": where the samples lie. */
+/* Writes the ranges of the samples' variables: "bytes 32 KiB to 16 GiB, ranks 8". */
 static void print_domain(const pp_fit *fit, pp_text *text)
 {
     paragraph p = begin(text, 4);
@@ -136,7 +136,7 @@ static void print_domain(const pp_fit *fit, pp_text *text)
     pp_text_add(text, "\n");
 }
 
-/* What tells the worst sample from others: the first two variables that vary. */
+/* Describes the worst sample by the first two variables that vary. */
 static void print_worst(const pp_fit *fit, char *buffer, size_t size)
 {
     size_t used = 0, named = 0;
@@ -204,7 +204,7 @@ static int by_size(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* NaN: no memory. */
+/* Returns the median time of the samples in seconds, or NaN when out of memory. */
 static double median_of(const pp_series *series)
 {
     double *seconds = malloc(series->count * sizeof *seconds);
@@ -283,7 +283,7 @@ static void add_known(pp_text *text, double value, const char *unit, const char 
         pp_text_add(text, "%s not known", what);
 }
 
-/* A line per GPU and probe: what it was after it. */
+/* Writes a line with the state of each GPU after each probe. */
 static void print_gpus(const pp_gpu_states *gpus, pp_text *text)
 {
     char reasons[128];

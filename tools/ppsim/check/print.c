@@ -27,7 +27,7 @@ const char *pp_check_circle(const pp_check_verdict *v)
     return NULL;
 }
 
-/* The members of the circle stand in the reason, parted by "; ". */
+/* Makes the list of the members of the circle, which the reason names with "; " between them. */
 static pp_json *write_cycle(const pp_check_verdict *v, pp_json_build *build)
 {
     pp_json *list = pp_json_new_array(build);
@@ -48,7 +48,8 @@ static const char *transfer_token(const pp_check_subject *s, uint32_t transfer, 
     return pp_transfer_print(&s->program->comm->transfer[transfer], buffer, size);
 }
 
-/* Where a transfer stands in the file, if it does. */
+/* Finds the place of a transfer in the file. Returns false if the file has no transfers of its
+ * own. */
 static bool locate(const pp_check_verdict *v, const pp_check_subject *s, uint32_t transfer,
                    uint32_t *line, uint32_t *cell)
 {
@@ -58,7 +59,7 @@ static bool locate(const pp_check_verdict *v, const pp_check_subject *s, uint32_
                                transfer_token(s, transfer, token, sizeof token), line, cell);
 }
 
-/* Each member of the circle: rank, op, and the place in the file. */
+/* Makes the list of the members of the circle, each with rank, op and place in the file. */
 static pp_json *write_members(const pp_check_verdict *v, const pp_check_subject *s,
                               pp_json_build *build)
 {

@@ -1,4 +1,4 @@
-/* The parts of `ppsim check`. */
+/* The verdict of `ppsim check`, and its output. */
 #ifndef PPSIM_TOOLS_PPSIM_CHECK_PRINT_H
 #define PPSIM_TOOLS_PPSIM_CHECK_PRINT_H
 
@@ -16,7 +16,7 @@ typedef struct pp_check_verdict {
     bool mismatch; /* a size differs from the one that its receiver expects */
     bool hangs;
     bool sized; /* the sizes of messages are known */
-    bool flips; /* hangs under rendezvous, but not if messages of flip_bytes are buffered */
+    bool flips; /* it hangs, but not if messages of up to flip_bytes are buffered */
     int64_t flip_bytes;
     uint32_t flip_microbatch; /* first microbatch whose messages need the limit */
     pp_repair repair;         /* repair of a hang */

@@ -13,7 +13,7 @@ static const pp_pack_row *best_of(const pp_pack_batch *batch)
     return &batch->packed->row[batch->packed->best];
 }
 
-/* First fit as it is, where it exists and fits. */
+/* Returns the row of first fit in its own order, or NULL if there is none or it does not fit. */
 static const pp_pack_row *today_of(const pp_pack_batch *batch)
 {
     const pp_packed *packed = batch->packed;
@@ -31,7 +31,7 @@ static const char *name_bound(const pp_pack_bound *bound, char *buffer, size_t s
     return buffer;
 }
 
-/* Why the row does not fit or exist. */
+/* Writes why the row does not exist or does not fit. */
 static const char *name_reason(const pp_pack_row *row, char *buffer, size_t size)
 {
     char words[PP_REASON_BYTES];
@@ -102,7 +102,7 @@ static void print_row(const pp_packed *packed, const pp_pack_row *row, pp_text *
                 row->peak_bytes ? pp_format_bytes(peak, sizeof peak, row->peak_bytes) : "-");
 }
 
-/* The best row of each packing; first fit also as it is. */
+/* Writes the best row of each packing, and first fit in its own order. */
 static void print_rows(const pp_packed *packed, pp_text *text)
 {
     pp_text_add(text, "\n%-10s %-11s %6s %11s %9s %9s %10s\n", "packing", "order", "m", "step",
@@ -151,7 +151,7 @@ static int compare_ns(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Of the steps of all batches. */
+/* Writes least, median and greatest step time of all batches. */
 static void print_spread(const pp_pack_result *result, pp_text *text)
 {
     const size_t count = result->count;
@@ -247,7 +247,8 @@ static pp_json *write_row(const pp_pack_row *row, pp_json_build *build)
     return object;
 }
 
-/* Microbatch k belongs to replica k mod replicas: the k-th of the file that -o writes. */
+/* Returns the bin of the k-th microbatch of the file that -o writes, which belongs to replica k mod
+ * replicas. */
 static size_t bin_in_turn(const pp_grouping *grouping, size_t k)
 {
     return k % grouping->replicas * grouping->microbatches + k / grouping->replicas;

@@ -1,18 +1,18 @@
-/* The parts of `ppsim pack`. */
+/* The result of `ppsim pack`, and its output. */
 #ifndef PPSIM_TOOLS_PPSIM_PACK_PRINT_H
 #define PPSIM_TOOLS_PPSIM_PACK_PRINT_H
 
 #include "planner/study/pack_pipeline.h"
 #include "sim/base/json.h"
 
-/* One global batch and what became of it. */
+/* One global batch and how it was packed. */
 typedef struct pp_pack_batch {
-    const int64_t *lengths; /* [count], into the file's */
-    size_t first, count;    /* first: of the file's sequences */
+    const int64_t *lengths; /* [count], part of the file's lengths; borrowed */
+    size_t first, count;    /* first: index in the file of the batch's first sequence */
     pp_packed *packed;
 } pp_pack_batch;
 
-/* All of them. Borrowed but for `batch`. */
+/* The result of all batches. Everything except `batch` is borrowed. */
 typedef struct pp_pack_result {
     const pp_plan_request *request;
     const pp_packer *packer;
@@ -21,12 +21,13 @@ typedef struct pp_pack_result {
     size_t left_over; /* sequences after the last whole batch */
 } pp_pack_result;
 
-/* As people read it, in 80 columns. */
+/* Writes the result as text of 80 columns. */
 void pp_pack_print(const pp_pack_result *result, pp_text *text);
-/* "format":"ppsim.pack". */
+/* Makes the JSON document of the result, with "format":"ppsim.pack". The caller frees it; it is
+ * NULL when out of memory. */
 pp_json *pp_pack_write(const pp_pack_result *result, pp_json_build *build);
-/* The lengths in their new order, as --lengths reads them: an array of microbatches; several
- * batches are an array of such arrays. */
+/* Writes the lengths in their new order as JSON: an array of microbatches, which --lengths reads,
+ * or for several batches an array of such arrays. */
 void pp_pack_print_lengths(const pp_pack_result *result, pp_text *text);
 
 #endif

@@ -15,7 +15,7 @@ typedef struct spread {
     pp_ns low_ns, high_ns;
 } spread;
 
-/* Of the steps that were not voided. */
+/* Returns the range of the step times that were not voided, or of all if every one was. */
 static spread spread_of(const pp_run_result *result)
 {
     bool all = result->voided == result->count;
@@ -113,7 +113,7 @@ static void print_verdict(const pp_run_print *run, pp_text *text)
                     result->memory_checks);
 }
 
-/* Rank time by what it went into. */
+/* Prints how rank time divides into busy time and idle causes, predicted and executed. */
 static void print_parts(const pp_execution *x, pp_text *text)
 {
     pp_ns sums[2][PP_IDLE_COUNT + 1] = { { 0 } };
@@ -252,7 +252,7 @@ static pp_json *json_iterations(const pp_run_result *result, pp_json_build *buil
     return list;
 }
 
-/* What is sent from rank to rank in a step. */
+/* Makes the object about what ranks send each other in a step. */
 static pp_json *json_traffic(const pp_execution *x, pp_json_build *build)
 {
     pp_json *object = pp_json_new_object(build);

@@ -1,16 +1,16 @@
-/* What `ppsim run` prints. */
+/* Prints the result of `ppsim run`. */
 #ifndef PPSIM_TOOLS_PPSIM_RUN_PRINT_H
 #define PPSIM_TOOLS_PPSIM_RUN_PRINT_H
 
 #include "runtime/measure/compare.h"
 #include "sim/base/json.h"
 
-/* How a plan was executed, for people and for the key "execution" of the report. */
+/* The execution to print, and how it was done. */
 typedef struct pp_run_print {
     const pp_execution *execution;
     const pp_run_plan_options *options;
     const char
-        *planned_framework; /* framework of the plan, if it is another than ppsim; else NULL */
+        *planned_framework; /* framework of the plan if the run used another; otherwise NULL */
     bool compare;
 } pp_run_print;
 
