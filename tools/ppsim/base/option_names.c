@@ -1,6 +1,5 @@
-/* What messages of the libraries call a field when the command prints them: an option, or the
- * command to type. This is the only table of them; a unit test checks that every field has a line.
- */
+/* Maps the fields that messages of the libraries name to what the user types: an option or a
+ * command. This is the only such table; a unit test checks that every field has a line. */
 #include "tools/ppsim/base/option_names.h"
 
 #include "sim/base/field.h"

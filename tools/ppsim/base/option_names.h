@@ -1,4 +1,5 @@
-/* What ppsim's command line calls the fields of the libraries' messages: "--vpp" for chunks. */
+/* The names on the command line of the fields in the libraries' messages, such as "--vpp" for
+ * chunks. */
 #ifndef PPSIM_TOOLS_PPSIM_BASE_OPTION_NAMES_H
 #define PPSIM_TOOLS_PPSIM_BASE_OPTION_NAMES_H
 

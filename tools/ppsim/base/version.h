@@ -1,10 +1,10 @@
-/* What this build is made of. */
+/* Prints the parts of this build. */
 #ifndef PPSIM_TOOLS_PPSIM_BASE_VERSION_H
 #define PPSIM_TOOLS_PPSIM_BASE_VERSION_H
 
 #include "sim/base/text.h"
 
-/* Writes what this build is made of: parts, versions, licences. */
+/* Appends the parts of this build with their versions and licences. */
 void pp_version_print(pp_text *text);
 
 #endif

@@ -140,7 +140,7 @@ pp_status pp_check_print_json(const pp_args *args, const pp_check_verdict *v,
     return pp_print_json(args, &build, json, err);
 }
 
-/* Ends the line of the i-th member of the circle. */
+/* Ends the line of the i-th member of the circle with its place in the file, if it has one. */
 static void print_place(const pp_check_verdict *v, const pp_check_subject *s, size_t i,
                         pp_text *text)
 {

@@ -223,7 +223,8 @@ pp_status pp_compare_pair_up(const char *base, const char *now, pp_compare_pairs
     return add_union(base, now, &a, &b, pairs, err);
 }
 
-/* "AMD EPYC 9B14 2 cores" -> "amd-epyc-9b14-2-cores" */
+/* Turns the name of a machine into that of a folder: "amd-epyc-9b14-2-cores" for "AMD EPYC 9B14 2
+ * cores". */
 static void platform_key(const char *text, char *key, size_t size)
 {
     size_t used = 0;

@@ -1,4 +1,4 @@
-/* Which files are compared with which. */
+/* Pairs the files that are compared. */
 #ifndef PPSIM_TOOLS_PPSIM_COMPARE_FILES_H
 #define PPSIM_TOOLS_PPSIM_COMPARE_FILES_H
 

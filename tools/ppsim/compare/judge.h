@@ -1,4 +1,4 @@
-/* How two files differ, and which differences are regressions. */
+/* Compares two files, and decides which differences are regressions. */
 #ifndef PPSIM_TOOLS_PPSIM_COMPARE_JUDGE_H
 #define PPSIM_TOOLS_PPSIM_COMPARE_JUDGE_H
 

@@ -1,6 +1,5 @@
-/* The table of everything that can be compared: its key in a file, its unit, which direction is
- * better, and whether worse is a regression. The tolerances of the command line are kept by the
- * same index. */
+/* Holds the table of metrics: the key in a file, the unit, which direction is better, and whether a
+ * worse value is a regression. The tolerances of the command line have the same index. */
 #include "tools/ppsim/compare/metrics.h"
 
 #include "sim/base/text.h"

@@ -20,6 +20,7 @@ typedef struct pp_compare_cells {
     char name[256]; /* metric and place */
 } pp_compare_cells;
 
+/* Formats a difference as the cells of a table row. */
 void pp_compare_cells_of(const pp_difference *row, pp_compare_cells *cells_out);
 
 void pp_compare_text(const pp_compare_print *print, pp_text *text);

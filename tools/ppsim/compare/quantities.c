@@ -1,5 +1,5 @@
-/* The table of the quantities of one file. Readers append to it; after it is sorted by metric and
- * place, a quantity is found by binary search. Repeated names are numbered. */
+/* Holds the quantities of one file in a table. Readers append to it; after it is sorted by metric
+ * and place, a quantity is found by binary search. Repeated places are numbered. */
 #include "tools/ppsim/compare/quantities.h"
 
 #include "calib/profile/profile.h"

@@ -31,7 +31,7 @@ typedef struct pp_compare_file {
     pp_quantity *item; /* sorted by metric and place, none twice */
     size_t count, capacity;
     struct pp_profile *profile; /* of a profile; otherwise NULL */
-    char platform[160];         /* where it was measured, if it says so */
+    char platform[160];         /* machine that it was measured on; "": not known */
     pp_ns stale_step_ns; /* step time that a plan's file predicts, if the plan's order and costs
                             give another one; otherwise 0 */
 } pp_compare_file;

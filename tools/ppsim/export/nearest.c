@@ -1,6 +1,6 @@
-/* For an order that a target cannot run: finds the fastest schedule on the same stages that it can
- * run, by lowering and simulating every schedule of the registry, and says how much slower that is.
- */
+/* Finds, for an order that a target cannot run, the fastest schedule on the same stages that it can
+ * run, by building, exporting and simulating every schedule of the registry, and adds the
+ * difference in step time to the message. */
 #include "tools/ppsim/export/nearest.h"
 
 #include "sim/schedule/registry.h"

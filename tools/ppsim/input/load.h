@@ -10,7 +10,7 @@
 #include "traces/read/data.h"
 
 /* The text of a model, hardware or profile. `data` is either embedded in the program or held by
- * `owned`. Freed with pp_loaded_text_free. */
+ * `owned`. The owner frees it with pp_loaded_text_free. */
 typedef struct pp_loaded_text {
     const char *data;
     size_t bytes;

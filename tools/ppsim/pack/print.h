@@ -23,8 +23,8 @@ typedef struct pp_pack_result {
 
 /* Writes the result as text of 80 columns. */
 void pp_pack_print(const pp_pack_result *result, pp_text *text);
-/* Makes the JSON document of the result, with "format":"ppsim.pack". The caller frees it; it is
- * NULL when out of memory. */
+/* Makes the JSON document of the result, with "format":"ppsim.pack". The caller frees it. `build`
+ * records a failure. */
 pp_json *pp_pack_write(const pp_pack_result *result, pp_json_build *build);
 /* Writes the lengths in their new order as JSON: an array of microbatches, which --lengths reads,
  * or for several batches an array of such arrays. */

@@ -36,7 +36,8 @@ static pp_status add_bar(const char *schedule, const char *source, const pp_repo
     return PP_OK;
 }
 
-/* A prediction is drawn from the trace that it would write, so that both give the same picture. */
+/* Adds a prediction. It is drawn from the trace that it would write, so that both give the same
+ * picture. */
 static pp_status add_prediction(const pp_scenario *s, pp_picture *picture, pp_err *err)
 {
     const pp_format *chrome;

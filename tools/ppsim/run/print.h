@@ -14,6 +14,7 @@ typedef struct pp_run_print {
     bool compare;
 } pp_run_print;
 
+/* Appends the result as text. */
 void pp_run_text(const pp_run_print *run, const pp_comparison *comparison, pp_text *text);
 /* Returns the report with the additional key "execution" (docs/formats.md). */
 pp_json *pp_run_json(const pp_run_print *run, const pp_comparison *comparison,

@@ -143,8 +143,8 @@ static void *compute(void *argument)
     return NULL;
 }
 
-/* Serves until everything is done and every process has asked once more, or the wait for those that
- * do not is over. */
+/* Serves until everything is done and every process has asked once more. The wait for processes
+ * that do not ask is limited. */
 static pp_status serve(server *s, pp_err *err)
 {
     uint32_t others = s->farm->processes - 1;
@@ -165,7 +165,7 @@ static pp_status serve(server *s, pp_err *err)
     return PP_OK;
 }
 
-/* Answers the waiting processes that they end, each when it asks. */
+/* Tells each waiting process to end when it asks for a point. */
 static pp_status dismiss(server *s, pp_err *err)
 {
     uint64_t end = s->farm->missing ? END_ALONE : END_TOGETHER;

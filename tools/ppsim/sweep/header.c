@@ -1,5 +1,5 @@
-/* The header line of a sweep's file: its grid and the hashes of the files that values name, so
- * that a sweep is only continued or merged with itself. */
+/* Writes and checks the header line of a sweep's file. It holds the grid and the hashes of the
+ * files that values name, so that a sweep is only continued or merged with itself. */
 #include "tools/ppsim/sweep/header.h"
 
 #include "sim/base/alloc.h"

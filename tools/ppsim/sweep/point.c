@@ -1,5 +1,5 @@
-/* Answers one point: makes the command line of plan or simulate that it stands for, runs that,
- * and writes the answer as a line. */
+/* Computes one point: makes its command line of plan or simulate, runs it, and writes the result as
+ * a line. */
 #include "tools/ppsim/sweep/point.h"
 
 #include "sim/base/alloc.h"

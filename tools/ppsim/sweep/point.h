@@ -1,4 +1,4 @@
-/* One point of a sweep: the command line that it stands for, and its answer. */
+/* Computes one point of a sweep. */
 #ifndef PPSIM_TOOLS_PPSIM_SWEEP_POINT_H
 #define PPSIM_TOOLS_PPSIM_SWEEP_POINT_H
 

@@ -5,7 +5,8 @@
 
 #include "tools/ppsim/base/command.h"
 
-/* Name and options of the commands plan and simulate, by which points are parsed; without `run`. */
+/* The names and options of the commands plan and simulate, with which points are parsed. They have
+ * no `run`. */
 extern const pp_command pp_sweep_plan, pp_sweep_simulate;
 
 /* Returns the study of this name, the value of --study or of "study" in a file, or NULL when there
