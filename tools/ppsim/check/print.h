@@ -45,6 +45,7 @@ uint32_t pp_check_replicas(const pp_plan *plan);
 /* Returns where the circle of waits begins in the reason, or NULL if there is none. */
 const char *pp_check_circle(const pp_check_verdict *v);
 
+/* These functions print the verdict as the product of the command. Fails: IO, NOMEM. */
 PP_MUST_CHECK pp_status pp_check_print_json(const pp_args *args, const pp_check_verdict *v,
                                             const pp_check_subject *s, pp_err *err);
 PP_MUST_CHECK pp_status pp_check_print_text(const pp_args *args, const pp_check_verdict *v,

@@ -23,6 +23,7 @@ typedef struct pp_compare_cells {
 /* Formats a difference as the cells of a table row. */
 void pp_compare_cells_of(const pp_difference *row, pp_compare_cells *cells_out);
 
+/* Appends the differences as text that fits the terminal. */
 void pp_compare_text(const pp_compare_print *print, pp_text *text);
 void pp_compare_markdown(const pp_compare_print *print, pp_text *text);
 
