@@ -9,6 +9,7 @@
 #include "sim/base/alloc.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { ALL = PP_CHANGE_COUNT, SET_MOST = 3, SETS_MAX = 64 };
 
@@ -44,12 +45,17 @@ static bool apply(pp_plan_request *request, set changes, int64_t factor)
     return all;
 }
 
+static bool same_word(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
 static bool same_values(const pp_field_values *a, const pp_field_values *b)
 {
     bool same = a->count == b->count;
     for (size_t i = 0; i < a->count && same; i++)
-        same = a->value[i].field == b->value[i].field && a->value[i].word == b->value[i].word &&
-               a->value[i].number == b->value[i].number;
+        same = a->value[i].field == b->value[i].field && a->value[i].number == b->value[i].number &&
+               same_word(a->value[i].word, b->value[i].word);
     return same;
 }
 
