@@ -205,7 +205,7 @@ static pp_status try_all(const pp_pack_case *c, const pp_err *no_first_fit, pp_p
     const size_t count = sweep(c, counts);
     pp_status status = PP_OK;
     if (c->ff && !(status = pp_grouping_copy(&c->first_fit, &grouping, err)))
-        status = try_grouping(c, PP_PACKING_FIRST_FIT, PP_OK, NULL, &grouping, packed, err);
+        status = try_grouping(c, PP_PACKING_FIRST_FIT, PP_OK, no_first_fit, &grouping, packed, err);
     else if (!c->ff)
         status =
             try_grouping(c, PP_PACKING_FIRST_FIT, PP_USAGE, no_first_fit, &grouping, packed, err);
