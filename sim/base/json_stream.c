@@ -1,9 +1,11 @@
 /* A pull parser of JSON (RFC 8259) over a window of the text. Parsing functions only look at the
  * window; one that reaches its end faults, and pp_json_stream_retry moves the window on, with the
  * text from the mark on, so that the caller parses the marked piece again. The window thus grows to
- * the longest piece, and a piece is read more than once only at the end of a window. Escapes in
- * texts are neither undone nor checked: profilers write paths of Windows with single backslashes.
- * Time is linear in the text. */
+ * the longest piece, and a piece is read more than once only at the end of a window. Time is linear
+ * in the text.
+ * The grammar of RFC 8259 is checked except within texts: profilers write paths of Windows with
+ * single backslashes, so that escapes are not checked, nor are control characters, UTF-8 and
+ * surrogates. Keys may occur twice. NaN and infinities, which PyTorch writes, are numbers. */
 #include "sim/base/json_stream.h"
 
 #include "sim/base/alloc.h"
@@ -13,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WINDOW = 1 << 16, PIECE_MAX = 1 << 25 };
+enum { WINDOW = 1 << 16 };
 
 pp_json_stream pp_json_stream_of(const char *text, size_t bytes)
 {
@@ -79,31 +81,38 @@ static bool fill(pp_json_stream *s)
     const size_t kept = (size_t)(s->end - s->at);
     void *buffer = s->buffer;
     size_t got = 0;
+    s->ended = false;
+    if (kept >= PP_JSON_PIECE_MAX) {
+        s->fault = "a text, or blank space, is longer than 32 MiB";
+        return false;
+    }
     count_lines(s, s->at);
     const size_t counted = (size_t)(s->counted - s->at);
     s->passed += (size_t)(s->at - s->begin);
     if (kept)
         memmove(s->buffer, s->at, kept);
-    if (kept <= PIECE_MAX)
-        s->status = pp_reserve(&buffer, &s->capacity, kept + WINDOW, 1, s->err);
+    s->status = pp_reserve(&buffer, &s->capacity, kept + WINDOW, 1, s->err);
     s->buffer = buffer;
-    if (kept <= PIECE_MAX && !s->status)
-        s->status = s->source(s->context, s->buffer + kept, s->capacity - kept, &got, s->err);
-    s->begin = s->at = s->buffer;
+    if (!s->status) {
+        const size_t most = s->capacity < PP_JSON_PIECE_MAX ? s->capacity : PP_JSON_PIECE_MAX;
+        s->status = s->source(s->context, s->buffer + kept, most - kept, &got, s->err);
+    }
+    s->begin = s->at = s->buffer ? s->buffer : "";
     s->end = s->begin + kept + got;
     s->counted = s->begin + counted;
     if (got == 0)
         s->source = NULL;
-    s->ended = false;
-    s->fault = kept > PIECE_MAX ? "a value is longer than 32 MiB" : s->status ? "" : NULL;
+    s->fault = s->status ? "" : NULL;
     return !s->fault;
 }
 
 void pp_json_stream_mark(pp_json_stream *s)
 {
+    if (s->fault)
+        return;
     do
         skip_blanks(s);
-    while (s->at == s->end && s->source && !s->fault && fill(s));
+    while (s->at == s->end && s->source && fill(s));
     s->mark = (pp_json_mark){ s->at, s->depth, s->depth && s->open[s->depth - 1].begun };
 }
 
@@ -127,6 +136,11 @@ bool pp_json_stream_retry(pp_json_stream *s)
     return fill(s);
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 pp_json_token pp_json_stream_peek(pp_json_stream *s)
 {
     if (s->fault)
@@ -142,10 +156,15 @@ pp_json_token pp_json_stream_peek(pp_json_stream *s)
         return PP_TOKEN_TEXT;
     case 't':
     case 'f':
-    case 'n':
         return PP_TOKEN_WORD;
+    case 'n': /* null, or nan */
+        if (s->at + 1 == s->end) {
+            (void)reach_end(s);
+            return PP_TOKEN_NONE;
+        }
+        return s->at[1] == 'a' ? PP_TOKEN_NUMBER : PP_TOKEN_WORD;
     default:
-        if (c == '-' || (c >= '0' && c <= '9'))
+        if (c == '-' || c == 'N' || c == 'I' || c == 'i' || is_digit(c))
             return PP_TOKEN_NUMBER;
         fail(s, "a value was expected");
         return PP_TOKEN_NONE;
@@ -217,44 +236,85 @@ bool pp_json_stream_key(pp_json_stream *s, pp_span *key_out)
     return true;
 }
 
+/* Consumes one of the words. Where the text at hand ends within one, that is a fault of its own. */
+static bool read_word(pp_json_stream *s, const char *const words[], size_t count, const char *fault)
+{
+    const pp_span rest = { s->at, (size_t)(s->end - s->at) };
+    for (size_t i = 0; i < count; i++) {
+        const size_t length = strlen(words[i]);
+        const size_t same = rest.bytes < length ? rest.bytes : length;
+        if (memcmp(rest.at, words[i], same) == 0) {
+            s->at += length == same ? same : 0;
+            return length == same ? true : reach_end(s);
+        }
+    }
+    return fail(s, fault);
+}
+
+static size_t count_digits(pp_span span, size_t from)
+{
+    size_t i = from;
+    while (i < span.bytes && is_digit(span.at[i]))
+        i++;
+    return i - from;
+}
+
+/* Whether the span is a number without a sign. */
+static bool is_number(pp_span span)
+{
+    size_t i = count_digits(span, 0);
+    size_t more = 1;
+    if (i == 0 || (i > 1 && *span.at == '0'))
+        return false;
+    if (i < span.bytes && span.at[i] == '.') {
+        more = count_digits(span, i + 1);
+        i += 1 + more;
+    }
+    if (more && i < span.bytes && (span.at[i] == 'e' || span.at[i] == 'E')) {
+        i++;
+        if (i < span.bytes && (span.at[i] == '+' || span.at[i] == '-'))
+            i++;
+        more = count_digits(span, i);
+        i += more;
+    }
+    return more && i == span.bytes;
+}
+
 static bool is_of_number(char c)
 {
-    return (c >= '0' && c <= '9') || c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-';
+    return is_digit(c) || c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-';
 }
 
 static bool read_number(pp_json_stream *s, double *value_out)
 {
+    static const char *const words[] = { "NaN", "nan", "Infinity", "inf" };
     if (pp_json_stream_peek(s) != PP_TOKEN_NUMBER)
         return fail(s, "a number was expected");
     const bool negative = *s->at == '-';
     pp_span span = { s->at + negative, 0 };
+    *value_out = (double)NAN;
+    if (span.at < s->end && strchr("NnIi", *span.at)) {
+        s->at = span.at;
+        return read_word(s, words, sizeof words / sizeof words[0], "a value was expected");
+    }
     while (span.at + span.bytes < s->end && is_of_number(span.at[span.bytes]))
         span.bytes++;
-    if (span.at + span.bytes == s->end && s->source)
+    const bool at_end = span.at + span.bytes == s->end;
+    if (at_end && (s->source || !span.bytes || !is_digit(s->end[-1])))
         return reach_end(s);
-    double value = (double)NAN;
-    if (!pp_span_real(span, &value)) {
-        /* What is too large, or has too many digits, is a number still. */
-        if (!span.bytes || *span.at < '0' || *span.at > '9')
-            return fail(s, "no number");
-        value = (double)NAN;
-    }
+    if (!is_number(span))
+        return fail(s, "no number");
+    double value;
+    if (pp_span_real(span, &value)) /* not beyond a double, and not too long */
+        *value_out = negative ? -value : value;
     s->at = span.at + span.bytes;
-    *value_out = negative ? -value : value;
     return true;
 }
 
 static bool skip_word(pp_json_stream *s)
 {
     static const char *const words[] = { "true", "false", "null" };
-    const pp_span rest = { s->at, (size_t)(s->end - s->at) };
-    for (size_t i = 0; i < 3; i++) {
-        if (pp_span_begins(rest, words[i])) {
-            s->at += strlen(words[i]);
-            return true;
-        }
-    }
-    return rest.bytes < 5 && s->source ? reach_end(s) : fail(s, "a value was expected");
+    return read_word(s, words, sizeof words / sizeof words[0], "a value was expected");
 }
 
 /* Consumes a scalar, or the bracket that begins a list or object, or the one that ends it. */
@@ -319,9 +379,9 @@ bool pp_json_stream_end(pp_json_stream *s)
     if (s->fault)
         return false;
     skip_blanks(s);
-    return s->at == s->end && !s->source
-               ? true
-               : fail(s, "something follows behind the end of the document");
+    if (s->at < s->end || s->source)
+        return fail(s, "something follows behind the end of the document");
+    return s->depth ? fail(s, "") : true;
 }
 
 size_t pp_json_stream_line(pp_json_stream *s, const char *at)

@@ -8,8 +8,12 @@
  *     status = pp_json_stream_check(&s, file, err);
  *
  * After a fault every call returns false and does nothing else, so that one check at the end is
- * enough. The text of a source ends at any byte. Who reads from one sets a mark before each piece
- * that has to be at hand as a whole, and reads the piece again when it was not:
+ * enough. What is not checked: within texts, escapes, control characters and UTF-8; keys that occur
+ * twice. NaN, nan, Infinity and inf, with or without a minus, are numbers, as PyTorch writes them.
+ *
+ * The text of a source ends at any byte. Who reads from one sets a mark before each piece
+ * that has to be at hand as a whole, and reads the piece again when it was not. A piece of more
+ * than PP_JSON_PIECE_MAX is a fault:
  *
  *     do {
  *         pp_json_stream_mark(&s);
@@ -21,7 +25,8 @@
 #include "sim/base/span.h"
 #include "sim/base/status.h"
 
-#define PP_JSON_DEPTH_MAX 260 /* brackets within each other */
+#define PP_JSON_DEPTH_MAX 1024              /* brackets within each other */
+#define PP_JSON_PIECE_MAX ((size_t)1 << 25) /* bytes of a source that are at hand at a time */
 
 /* Fills `buffer` with up to `most` bytes; *bytes_out is 0 at the end of the text.
  * pp_json_stream_check returns the status and the error when it fails. */
@@ -79,7 +84,8 @@ void pp_json_stream_mark(pp_json_stream *s);
 /* Returns true when the text at hand ended after the mark: the stream is at the mark again, with
  * more text, if there is more. */
 bool pp_json_stream_retry(pp_json_stream *s);
-/* Goes back to the mark and removes it, with a fault that is the end of the text at hand. */
+/* Goes back to the mark and removes it. There is no fault, or it is the end of the text at hand,
+ * which is removed, too. */
 void pp_json_stream_rewind(pp_json_stream *s);
 
 /* Returns what the next value is; consumes nothing but white space. */
@@ -91,13 +97,15 @@ bool pp_json_stream_enter(pp_json_stream *s, char bracket);
 bool pp_json_stream_key(pp_json_stream *s, pp_span *key_out);
 bool pp_json_stream_item(pp_json_stream *s);
 
-/* Consume any value, and return whether it was a number, or a text. value_out: NaN beyond what a
- * double holds. text_out: as it stands between the quotes, with its escapes. */
+/* Consume any value, and return whether it was a number, or a text. value_out: NaN where it is not
+ * finite, or beyond what a double holds. text_out: as it stands between the quotes, with its
+ * escapes. */
 bool pp_json_stream_if_number(pp_json_stream *s, double *value_out);
 bool pp_json_stream_if_text(pp_json_stream *s, pp_span *text_out);
-/* Consumes any value. Without a mark, the value may be larger than what is at hand. */
+/* Consumes any value. Without a mark, the value may be longer than what is at hand, also than
+ * PP_JSON_PIECE_MAX. */
 bool pp_json_stream_skip(pp_json_stream *s);
-/* Returns whether nothing but white space follows. */
+/* Returns whether all brackets are closed and nothing but white space follows. */
 bool pp_json_stream_end(pp_json_stream *s);
 
 /* The line of `at` in the text at hand, from 1. Calls go forward in the text. */

@@ -1,6 +1,7 @@
 /* Reads Trace Event files: a list of events, or an object whose member "traceEvents" is one. The
- * syntax of the whole file is checked, but of an event only the members of pp_event are taken: the
- * text of an event is there for those that need others. Time is linear in the file. */
+ * syntax of the whole file is checked, except within texts, but of an event only the members of
+ * pp_event are taken: the text of an event is there for those that need others. Time is linear in
+ * the file. */
 #include "traces/read/events.h"
 
 #include "sim/base/json_stream.h"
@@ -9,6 +10,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { TEXT_MAX = 256 };
 
 static void read_args(pp_json_stream *s, pp_event *event)
 {
@@ -50,14 +53,22 @@ static void read_value(pp_json_stream *s, pp_span key, pp_event *event)
     }
 }
 
-/* Reads the next item of the list; its text is empty when it is no object. Returns false at the end
- * of the list, and after a fault. */
+/* Goes to the next item of the list, whose first byte is then at hand. */
+static bool find_item(pp_json_stream *s)
+{
+    bool found;
+    do {
+        pp_json_stream_mark(s);
+        found = pp_json_stream_item(s);
+    } while (!found && pp_json_stream_retry(s));
+    return found;
+}
+
+/* Reads an item of the list; its text is empty when it is no object. */
 static bool read_event(pp_json_stream *s, pp_event *event)
 {
     const pp_span none = { "", 0 };
     pp_span key;
-    if (!pp_json_stream_item(s))
-        return false;
     const bool object = pp_json_stream_peek(s) == PP_TOKEN_OBJECT;
     *event = (pp_event){ .text = { s->at, 0 },
                          .phase = none,
@@ -76,10 +87,10 @@ static bool read_event(pp_json_stream *s, pp_event *event)
     return !s->fault;
 }
 
-/* Returns whether what was read of a file since the mark is too long to be kept. */
-static bool is_long(const pp_json_stream *s)
+/* Returns whether what was read of a file since `from` is too long to be kept. */
+static bool is_long(const pp_json_stream *s, const char *from)
 {
-    return s->buffer && (size_t)(s->at - s->mark.at) > PP_EVENT_BYTES_MAX;
+    return s->buffer && (size_t)(s->at - from) > PP_EVENT_BYTES_MAX;
 }
 
 static pp_status fail(pp_json_stream *s, const char *at, const char *file, const char *words,
@@ -90,31 +101,81 @@ static pp_status fail(pp_json_stream *s, const char *at, const char *file, const
     return pp_err_set(err, PP_INPUT, where, "%s", words);
 }
 
+/* Reads "u0046", an ASCII character, at the beginning of the text. */
+static bool read_unit(pp_span text, char *c_out)
+{
+    unsigned unit = 0;
+    if (text.bytes < 5)
+        return false;
+    for (size_t i = 1; i < 5; i++) {
+        static const char digits[] = "0123456789abcdef";
+        const char c = text.at[i];
+        const char *digit = c ? strchr(digits, c >= 'A' && c <= 'F' ? c - 'A' + 'a' : c) : NULL;
+        if (!digit)
+            return false;
+        unit = unit * 16 + (unsigned)(digit - digits);
+    }
+    *c_out = (char)unit;
+    return unit < 128;
+}
+
+/* Undoes the escapes of ASCII characters: "0\u0046 0" is "0F 0". A text that has other escapes, or
+ * is longer than an op's name can be, stays as it is. `plain` [TEXT_MAX] outlives the text. */
+static void undo_escapes(pp_span *text, char *plain)
+{
+    static const char escaped[] = "\"\\/bfnrt";
+    static const char meant[] = "\"\\/\b\f\n\r\t";
+    size_t n = 0;
+    if (text->bytes >= TEXT_MAX || !memchr(text->at, '\\', text->bytes))
+        return;
+    for (size_t i = 0; i < text->bytes; i++) {
+        const char *place = NULL;
+        char c = text->at[i];
+        if (c == '\\') {
+            c = text->at[++i]; /* a backslash is not the last character of a text */
+            place = c ? strchr(escaped, c) : NULL;
+            if (!place && !(c == 'u' && read_unit((pp_span){ text->at + i, text->bytes - i }, &c)))
+                return;
+            i += place ? 0 : 4;
+        }
+        plain[n++] = place ? meant[place - escaped] : c;
+    }
+    *text = (pp_span){ plain, n };
+}
+
 static pp_status visit_list(pp_json_stream *s, const char *file, const pp_events_visitor *visitor,
                             pp_err *err)
 {
     pp_event event;
+    char plain[3][TEXT_MAX];
     pp_status status = PP_OK;
-    bool more = pp_json_stream_enter(s, '[');
-    while (more && !status) {
-        pp_json_stream_mark(s);
-        more = read_event(s, &event);
-        if (is_long(s))
-            return fail(s, s->mark.at, file, "an event is longer than 1 MiB", err);
-        if (pp_json_stream_retry(s)) {
-            more = true;
-        } else if (more && event.text.bytes) {
-            event.line = pp_json_stream_line(s, event.text.at);
-            status = visitor->event(visitor->context, &event, err);
-        }
+    (void)pp_json_stream_enter(s, '[');
+    while (!status && find_item(s)) {
+        bool read;
+        do {
+            pp_json_stream_mark(s);
+            read = read_event(s, &event);
+            if (is_long(s, s->mark.at))
+                return fail(s, s->mark.at, file, "an event is longer than 1 MiB", err);
+        } while (pp_json_stream_retry(s));
+        if (!read || !event.text.bytes)
+            continue;
+        undo_escapes(&event.phase, plain[0]);
+        undo_escapes(&event.category, plain[1]);
+        undo_escapes(&event.name, plain[2]);
+        event.line = pp_json_stream_line(s, event.text.at);
+        status = visitor->event(visitor->context, &event, err);
     }
     return status;
 }
 
-/* Reads the next member, or only the key of "traceEvents", for which it sets *events. Returns false
- * at the end of the object, and after a fault. */
+/* Reads the next member, or only the key of "traceEvents", for which it sets *events. Its text is
+ * empty unless the key and the first byte of the value are at hand. Returns false at the end of the
+ * object, and after a fault. */
 static bool read_member(pp_json_stream *s, pp_event_member *member, bool *events)
 {
+    *events = false;
+    member->text.at = NULL;
     if (!pp_json_stream_key(s, &member->key) || pp_json_stream_peek(s) == PP_TOKEN_NONE)
         return false;
     *events = pp_span_is(member->key, "traceEvents");
@@ -127,6 +188,14 @@ static bool read_member(pp_json_stream *s, pp_event_member *member, bool *events
     return true;
 }
 
+/* Passes over a member that read_member found to be long, token by token. */
+static bool skip_member(pp_json_stream *s)
+{
+    pp_span key;
+    pp_json_stream_rewind(s);
+    return pp_json_stream_key(s, &key) && pp_json_stream_skip(s);
+}
+
 static pp_status visit_object(pp_json_stream *s, const char *file, const pp_events_visitor *visitor,
                               pp_err *err)
 {
@@ -134,16 +203,17 @@ static pp_status visit_object(pp_json_stream *s, const char *file, const pp_even
     pp_status status = PP_OK;
     bool more = pp_json_stream_enter(s, '{');
     while (more && !status) {
-        bool events = false;
+        bool events;
         pp_json_stream_mark(s);
         more = read_member(s, &member, &events);
-        if (is_long(s)) { /* it is left out */
-            pp_json_stream_rewind(s);
-            more = read_member(s, &member, &events);
-        } else if (pp_json_stream_retry(s)) {
-            more = true;
+        if (more && events && pp_json_stream_peek(s) != PP_TOKEN_ARRAY) {
+            status = fail(s, s->at, file, "\"traceEvents\": a list was expected", err);
         } else if (more && events) {
             status = visit_list(s, file, visitor, err);
+        } else if (member.text.at && is_long(s, member.text.at)) { /* it is left out */
+            more = (!s->fault || s->ended) && skip_member(s);
+        } else if (pp_json_stream_retry(s)) {
+            more = true;
         } else if (more) {
             member.line = pp_json_stream_line(s, member.text.at);
             status = visitor->member(visitor->context, &member, err);
@@ -167,7 +237,7 @@ static pp_status visit(pp_json_stream *s, const char *file, const pp_events_visi
 {
     pp_status status = peek_first(s) == PP_TOKEN_ARRAY ? visit_list(s, file, visitor, err)
                                                        : visit_object(s, file, visitor, err);
-    if (status)
+    if (status || s->fault)
         return status;
     do
         pp_json_stream_mark(s);

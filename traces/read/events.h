@@ -1,6 +1,8 @@
 /* The streaming reader of Trace Event files (Chromium's "Trace Event Format"): recordings of
  * PyTorch's profiler and ppsim's own format chrome. It hands over event by event, so that a file of
- * any size, compressed or not, takes the memory of one event. */
+ * any size, compressed or not, takes the memory of one event.
+ * The syntax of the whole file is checked as far as sim/base/json_stream.h does, which is not
+ * within texts, nor whether keys occur twice. Keys are compared with their escapes. */
 #ifndef PPSIM_TRACES_READ_EVENTS_H
 #define PPSIM_TRACES_READ_EVENTS_H
 
@@ -8,15 +10,16 @@
 #include "sim/base/status.h"
 #include "sim/base/units.h"
 
-#define PP_EVENT_BYTES_MAX ((size_t)1 << 20) /* of an event of a file */
+#define PP_EVENT_BYTES_MAX ((size_t)1 << 20) /* of an event of a file, from brace to brace */
 #define PP_EVENT_US_MAX 4e15                 /* since 1970: the year 2096 */
 
-/* One event, and its usual members. Spans are empty, and numbers NaN, where the event lacks the
- * member or has a value of another type. */
+/* One event, and its usual members. In phase, category and name, escapes of ASCII characters are
+ * undone; a text with other escapes, or of 256 bytes or more, is as it stands in the file. Spans
+ * are empty, and numbers NaN, where the event lacks the member or has a value of another type. */
 typedef struct pp_event {
     pp_span text;                  /* all of it, as it stands in the file */
     size_t line;                   /* of the first byte, from 1 */
-    pp_span phase, category, name; /* "ph", "cat", "name": as they stand between the quotes */
+    pp_span phase, category, name; /* "ph", "cat", "name" */
     pp_span process;               /* "pid": a number, or a text with its quotes */
     double begin_us, duration_us;  /* "ts", "dur" */
     double correlation;            /* of "args": what a kernel and its launch have in common */
@@ -43,8 +46,9 @@ typedef struct pp_events_visitor {
 PP_MUST_CHECK pp_status pp_events_recognise(const char *path, bool *is_out, pp_err *err);
 
 /* Reads a file, which may be compressed with gzip. Members above PP_EVENT_BYTES_MAX are left out.
- * Fails: IO, INPUT (bad syntax, cut off, an event above PP_EVENT_BYTES_MAX), NOMEM; as `visitor`.
- */
+ * A key, a text in a member, and blank space have at most PP_JSON_PIECE_MAX bytes (32 MiB).
+ * Fails: IO, INPUT (bad syntax, cut off, an event or text that is too long, no list of events),
+ * NOMEM; as `visitor`. */
 PP_MUST_CHECK pp_status pp_events_read(const char *path, const pp_events_visitor *visitor,
                                        pp_err *err);
 /* Reads a text; `file` names it in errors. Fails: INPUT (bad syntax), NOMEM; as `visitor`. */

@@ -73,6 +73,8 @@ static const char *const good[] = {
     "1e999",
     "123456789012345678901234567890123456789012345678901234567890123456789012345",
     "true",
+    "[NaN, -NaN, nan, -nan, Infinity, -Infinity, inf, -inf]",
+    "[0, -0, 0.5, 1E5, 10e-05]",
     "\t[true , false,null]",
     "\"\"",
     "{\"a\":[1,{\"b\":\"]}\"},[]],\"\":{}}",
@@ -107,12 +109,30 @@ static const struct {
     { "{\"a\" 1}", "x:1:6", "a colon was expected" },
     { "{1:2}", "x:1:2", "a text was expected" },
     { "{\"a\":1,}", "x:1:8", "a text was expected" },
-    { "NaN", "x:1:1", "a value was expected" },
+    { "[nAN]", "x:1:2", "a value was expected" },
+    { "[Inf]", "x:1:2", "a value was expected" },
+    { "[-Nan]", "x:1:3", "a value was expected" },
+    { "[NaN1]", "x:1:5", "a comma" },
+    { "[+NaN]", "x:1:2", "a value was expected" },
     { "[tru]", "x:1:2", "a value was expected" },
-    { "nul", "x:1:1", "a value was expected" },
+    { "nul", "x:1:4", "cut off" },
+    { "n", "x:1:2", "cut off" },
+    { "[tr", "x:1:4", "cut off" },
+    { "[-Infin", "x:1:8", "cut off" },
+    { "[-", "x:1:3", "cut off" },
+    { "[1e", "x:1:4", "cut off" },
+    { "nulx", "x:1:1", "a value was expected" },
     { "+1", "x:1:1", "a value was expected" },
     { "[-]", "x:1:2", "no number" },
     { "[-e5]", "x:1:2", "no number" },
+    { "[1.2.3]", "x:1:2", "no number" },
+    { "[007]", "x:1:2", "no number" },
+    { "[-01]", "x:1:2", "no number" },
+    { "[1.]", "x:1:2", "no number" },
+    { "[1.e5]", "x:1:2", "no number" },
+    { "[1e]", "x:1:2", "no number" },
+    { "[1e+]", "x:1:2", "no number" },
+    { "[1-2]", "x:1:2", "no number" },
     { "'a'", "x:1:1", "a value was expected" },
     { "{}\n  {}", "x:2:3", "something follows" },
 };
@@ -141,7 +161,7 @@ END_TEST
 START_TEST(values_are_what_stands_there)
 {
     static const char text[] = "{\"a\\n\" : -1.5e3, \"b\" : \"x\\\"y\", \"c\" : 1e999, "
-                               "\"d\" : [7, [8], 9], \"e\" : null}";
+                               "\"d\" : [7, [8], 9], \"e\" : null, \"f\" : -inf}";
     for (size_t piece = 1; piece < sizeof text; piece++) {
         pieces p = { .text = text, .bytes = sizeof text - 1, .piece = piece };
         pp_err err = { 0 };
@@ -169,7 +189,7 @@ START_TEST(values_are_what_stands_there)
                             value.bytes ? value.at : "", isnan(number) ? -1 : number);
         }
         ck_assert_int_eq(pp_json_stream_check(&s, "x", &err), PP_OK);
-        ck_assert_str_eq(seen.data, "a\\n=,-1500;b=x\\\"y,0;c=,-1;d=,0;e=,0;");
+        ck_assert_str_eq(seen.data, "a\\n=,-1500;b=x\\\"y,0;c=,-1;d=,0;e=,0;f=,-1;");
     }
 }
 END_TEST
@@ -191,18 +211,35 @@ START_TEST(a_long_value_takes_no_memory)
 }
 END_TEST
 
-START_TEST(a_text_far_above_32_mib_is_refused)
+static pp_status read_long_text(size_t bytes, pp_err *err)
 {
-    const size_t bytes = ((size_t)1 << 26) + (1 << 18);
     char *text PP_CLEANUP(pp_free_text) = pp_alloc_array(bytes, 1);
-    pp_err err = { 0 };
     ck_assert_ptr_nonnull(text);
     memset(text, 'x', bytes);
     text[0] = text[bytes - 1] = '"';
     pieces p = { .text = text, .bytes = bytes, .piece = SIZE_MAX };
-    pp_json_stream s PP_CLEANUP(pp_json_stream_close) = pp_json_stream_open(bring, &p, &err);
-    ck_assert_int_eq(skip_document(&s, false, &err), PP_INPUT);
+    pp_json_stream s PP_CLEANUP(pp_json_stream_close) = pp_json_stream_open(bring, &p, err);
+    return skip_document(&s, false, err);
+}
+
+START_TEST(a_text_above_32_mib_is_refused)
+{
+    pp_err err = { 0 };
+    ck_assert_int_eq(read_long_text(PP_JSON_PIECE_MAX, &err), PP_OK);
+    ck_assert_int_eq(read_long_text(PP_JSON_PIECE_MAX + 1, &err), PP_INPUT);
     ck_assert(strstr(err.text, "longer than 32 MiB"));
+}
+END_TEST
+
+/* The end of the text is not the end of the document while a bracket is open. */
+START_TEST(open_brackets_are_no_end)
+{
+    pp_err err = { 0 };
+    pp_json_stream s = pp_json_stream_of("[", 1);
+    ck_assert(pp_json_stream_enter(&s, '['));
+    ck_assert(!pp_json_stream_end(&s));
+    ck_assert_int_eq(pp_json_stream_check(&s, "x", &err), PP_INPUT);
+    ck_assert(strstr(err.text, "cut off"));
 }
 END_TEST
 
@@ -244,7 +281,8 @@ int main(void)
     tcase_add_test(tc, depth_is_limited);
     tcase_add_test(tc, values_are_what_stands_there);
     tcase_add_test(tc, a_long_value_takes_no_memory);
-    tcase_add_test(tc, a_text_far_above_32_mib_is_refused);
+    tcase_add_test(tc, a_text_above_32_mib_is_refused);
+    tcase_add_test(tc, open_brackets_are_no_end);
     tcase_add_test(tc, errors_of_the_source_are_passed_on);
     tcase_add_test(tc, lines_are_counted_across_windows);
     suite_add_tcase(suite, tc);
