@@ -51,6 +51,9 @@ typedef struct pp_fit_choice {
     size_t rejected_count;
 } pp_fit_choice;
 
+/* Not thread-safe: while one of both functions runs, GSL's error handler, which is one for the
+ * program, is switched off and on again. */
+
 /* Fits `form` to the samples of `count` series together. They must be of one kind of link or
  * kernel; communicators may differ in size. `options` may be NULL. Fails: INPUT (an unusable
  * sample, or samples that do not suit the form or do not determine its parameters), NOMEM. */

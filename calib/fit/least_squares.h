@@ -10,7 +10,8 @@
 #define PP_SOLVE_NONNEGATIVE_MAX 5 /* unknowns of pp_solve_nonnegative */
 
 /* Matrices are [n * n], row by row; of a symmetric `a` only the lower triangle is read. Where a
- * function returns false, its output is undefined. */
+ * function returns false, its output is undefined. The solvers are not
+ * thread-safe: they switch GSL's error handler, which is one for the program, off meanwhile. */
 
 /* Solves ax = b. Returns false when `a` is singular to working precision or not finite. */
 bool pp_solve(size_t n, const double *a, const double *b, double *x_out);
