@@ -30,10 +30,11 @@ static pp_status parse_kind(const char *word, pp_fault *fault, pp_err *err)
         }
     }
     char hint[PP_TEXT_HINT_BYTES];
+    pp_text_nearest_hint(word, names, hint);
     return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FAULT),
-                      "there is no fault '%.32s'%s; choose drop, delay, duplicate, truncate, "
+                      "there is no fault '%.32s'%s%s choose drop, delay, duplicate, truncate, "
                       "reorder, tag, death, stall or plan",
-                      word, pp_text_nearest_hint(word, names, hint));
+                      word, hint, pp_text_hint_end(hint));
 }
 
 static pp_status parse_part(char *part, pp_fault *fault, pp_err *err)

@@ -26,8 +26,10 @@ pp_status pp_registry_get(const pp_registry *registry, const char *name, size_t 
     for (size_t i = 0; i < registry->count; i++)
         pp_text_search_offer(&search, registry->name(i));
     char hint[PP_TEXT_HINT_BYTES];
-    return pp_err_set(
-        err, PP_USAGE, pp_err_name(err, registry->field), "there is no %s '%.64s'%s%s%s%s",
-        registry->noun, name, pp_text_search_hint(&search, hint), registry->all ? "; " : "",
-        registry->all ? pp_err_name(err, registry->all) : "", registry->all ? " shows all" : "");
+    pp_text_search_hint(&search, hint);
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, registry->field),
+                      "there is no %s '%.64s'%s%s%s%s%s", registry->noun, name, hint,
+                      registry->all ? pp_text_hint_end(hint) : "", registry->all ? " " : "",
+                      registry->all ? pp_err_name(err, registry->all) : "",
+                      registry->all ? " shows all" : "");
 }

@@ -62,6 +62,11 @@ const char *pp_text_search_hint(const pp_text_search *search, char hint[PP_TEXT_
     return hint;
 }
 
+const char *pp_text_hint_end(const char *hint)
+{
+    return *hint ? "" : ";";
+}
+
 static pp_text_search search_all(const char *text, const char *const names[])
 {
     pp_text_search search = pp_text_search_begin(text);

@@ -19,6 +19,9 @@ void pp_text_search_offer(pp_text_search *search, const char *name);
 
 #define PP_TEXT_HINT_BYTES 96
 
+/* What stands between a hint and the clause that follows: ";", or nothing after a question mark. */
+const char *pp_text_hint_end(const char *hint);
+
 /* ", did you mean 'NAME'?", or "" when no name is close. Returns `hint`. */
 const char *pp_text_search_hint(const pp_text_search *search, char hint[PP_TEXT_HINT_BYTES]);
 

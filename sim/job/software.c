@@ -75,6 +75,6 @@ pp_status pp_stack_find(const char *name, int64_t tp, pp_switches *switches_out,
     }
     const char *near = pp_text_nearest(name, stack_names);
     return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_STACK),
-                      "unknown stack \"%.64s\"%s%s%s; known: megatron-2021, megatron-2022, current",
-                      name, near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
+                      "unknown stack \"%.64s\"%s%s%s known: megatron-2021, megatron-2022, current",
+                      name, near ? ", did you mean " : "", near ? near : "", near ? "?" : ";");
 }

@@ -69,8 +69,9 @@ static int unknown_command(const char *name)
     for (size_t i = 0; commands[i]; i++)
         names[i] = commands[i]->name;
     char hint[PP_TEXT_HINT_BYTES];
-    fprintf(stderr, "ppsim: there is no command '%s'%s; see 'ppsim --help'\n", name,
-            pp_text_nearest_hint(name, names, hint));
+    pp_text_nearest_hint(name, names, hint);
+    fprintf(stderr, "ppsim: there is no command '%s'%s%s see 'ppsim --help'\n", name, hint,
+            pp_text_hint_end(hint));
     return pp_status_exit(PP_USAGE);
 }
 

@@ -90,10 +90,10 @@ static pp_status unknown_option(const pp_command *command, const char *name, pp_
         count = collect_names(command->borrowed[i]->options, names, count, room);
     const char *near = pp_text_nearest(name, names);
     return pp_err_set(err, PP_USAGE, name,
-                      "'ppsim %s' has no such option%s%s%s; see 'ppsim %s "
+                      "'ppsim %s' has no such option%s%s%s see 'ppsim %s "
                       "--help'",
                       command->name, near ? ", did you mean " : "", near ? near : "",
-                      near ? "?" : "", command->name);
+                      near ? "?" : ";", command->name);
 }
 
 /* Returns the index-th option of that name, or with `last` the last one. */

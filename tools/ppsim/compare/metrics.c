@@ -282,9 +282,10 @@ static pp_status unknown_metric(const char *argument, const char *name, pp_err *
             names[count++] = metrics[i].name;
     }
     char hint[PP_TEXT_HINT_BYTES];
+    pp_text_nearest_hint(name, names, hint);
     return pp_err_set(err, PP_USAGE, "--tolerance",
-                      "'%.64s': there is no metric '%.40s'%s; 'ppsim list metrics' shows them",
-                      argument, name, pp_text_nearest_hint(name, names, hint));
+                      "'%.64s': there is no metric '%.40s'%s%s 'ppsim list metrics' shows them",
+                      argument, name, hint, pp_text_hint_end(hint));
 }
 
 pp_status pp_tolerance_add(const char *argument, bool all, pp_tolerances *tolerances, pp_err *err)

@@ -22,10 +22,11 @@ static pp_status unknown_name(const char *name, pp_data_kind kind, const char *o
     for (size_t i = 0; i < count; i++)
         names[i] = pp_data_at(kind, i)->name;
     char hint[PP_TEXT_HINT_BYTES];
+    pp_text_nearest_hint(name, names, hint);
     pp_status status = pp_err_set(err, PP_USAGE, option,
                                   "'%.64s' is neither a file nor a known "
-                                  "name%s; 'ppsim list %s' shows the names",
-                                  name, pp_text_nearest_hint(name, names, hint), list);
+                                  "name%s%s 'ppsim list %s' shows the names",
+                                  name, hint, pp_text_hint_end(hint), list);
     free(names);
     return status;
 }
