@@ -1,6 +1,6 @@
-/* The watchdog of a run: it looks at the progress of all ranks every 20 ms, detects ranks that
- * failed, died or stand still for longer than the deadline, collects the states of other
- * processes, reports the cause, and ends all ranks. */
+/* The watchdog of a run. It runs in the thread that called pp_run and looks at the progress of all
+ * ranks every 20 ms, detects ranks that failed, died or stand still for longer than the deadline,
+ * collects the states of other processes, reports the cause, and ends all ranks. */
 #include "runtime/core/watchdog.h"
 
 #include "runtime/core/clock.h"
