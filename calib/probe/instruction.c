@@ -4,6 +4,7 @@
 #include "runtime/transport/registry.h"
 #include "sim/base/alloc.h"
 #include "sim/framework/registry.h"
+#include "sim/program/program_new.h"
 #include "sim/schedule/registry.h"
 #include "sim/schedule/schedule.h"
 

@@ -6,6 +6,7 @@
 
 #include "sim/engine/engine.h"
 #include "sim/program/comm.h"
+#include "sim/program/program_new.h"
 #include "sim/schedule/registry.h"
 
 /* PyTorch's rule fixes the group of an interleaved schedule and refuses some m; Megatron's takes

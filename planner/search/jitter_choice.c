@@ -7,6 +7,7 @@
 #include "planner/candidate/evaluate.h"
 #include "sim/analysis/step_tail.h"
 #include "sim/base/alloc.h"
+#include "sim/program/program_new.h"
 #include "sim/schedule/registry.h"
 
 #include <math.h>

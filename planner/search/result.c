@@ -8,6 +8,7 @@
 #include "planner/order/renumber.h"
 #include "sim/base/alloc.h"
 #include "sim/base/field.h"
+#include "sim/program/program_new.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -6,6 +6,7 @@
 #include "planner/candidate/evaluate.h"
 #include "planner/search/search.h"
 #include "sim/base/field.h"
+#include "sim/program/program_new.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
 
 #include "sim/base/field.h"
 #include "sim/framework/registry.h"
+#include "sim/program/program_new.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * neighbouring stage that computes its input, and for nothing else. */
 #include "sim/framework/framework.h"
 #include "sim/framework/registry.h"
-#include "sim/program/program.h"
+#include "sim/program/program_new.h"
 
 const pp_framework pp_framework_ideal = {
     .name = "ideal",

@@ -11,6 +11,7 @@
 #include "sim/framework/lowering/lower.h"
 #include "sim/framework/registry.h"
 #include "sim/framework/sizes/size_protocol.h"
+#include "sim/program/program_new.h"
 
 #include <stdlib.h>
 #include <string.h>

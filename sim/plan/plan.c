@@ -8,6 +8,7 @@
 #include "sim/engine/engine.h"
 #include "sim/framework/lowering/graphs.h"
 #include "sim/program/comm.h"
+#include "sim/program/program_new.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -35,13 +35,4 @@ static inline uint32_t pp_program_rank(const pp_program *program, pp_op op)
     return pp_program_stage_rank(program, op.stage, op.microbatch);
 }
 
-/* Makes a program of the compute ops of an order, with sources and topological order. Frameworks
- * add the communication.
- * Fails: INFEASIBLE when the order cannot finish (err names the ranks that wait for each other and
- * their ops), NOMEM. */
-PP_MUST_CHECK pp_status pp_program_from_order(const pp_order *order, pp_program **program_out,
-                                              pp_err *err);
-
-void pp_program_free(pp_program **program); /* for PP_CLEANUP; *program NULL is fine */
-
 #endif

@@ -11,6 +11,7 @@
 #include "sim/engine/engine.h"
 #include "sim/framework/registry.h"
 #include "sim/program/comm.h"
+#include "sim/program/program_new.h"
 #include "sim/program/transfer_costs.h"
 #include "sim/schedule/registry.h"
 #include "sim/schedule/schedule.h"

@@ -2,6 +2,7 @@
  * who waits for whom. */
 #include "sim/analysis/repair.h"
 #include "sim/engine/engine.h"
+#include "sim/program/program_new.h"
 #include "traces/read/comm_rows.h"
 
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 #include "runtime/core/run.h"
 #include "sim/base/alloc.h"
 #include "sim/framework/registry.h"
+#include "sim/program/program_new.h"
 #include "sim/schedule/registry.h"
 #include "sim/schedule/schedule.h"
 #include "tests/mpi/job.h"

@@ -7,6 +7,7 @@
 #include "runtime/transport/registry.h"
 #include "sim/base/alloc.h"
 #include "sim/framework/registry.h"
+#include "sim/program/program_new.h"
 #include "tests/support/semantics.h"
 #include "tests/support/step.h"
 

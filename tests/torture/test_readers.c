@@ -9,6 +9,7 @@
 #include "sim/engine/engine.h"
 #include "sim/framework/registry.h"
 #include "sim/job/lengths.h"
+#include "sim/program/program_new.h"
 #include "sim/schedule/registry.h"
 #include "tests/torture/torture.h"
 #include "traces/format/registry.h"

@@ -6,6 +6,7 @@
 #include "sim/plan/plan.h"
 #include "sim/plan/plan_read.h"
 #include "sim/plan/plan_write.h"
+#include "sim/program/program_new.h"
 #include "sim/schedule/registry.h"
 #include "tests/torture/torture.h"
 #include "traces/read/comm_rows.h"

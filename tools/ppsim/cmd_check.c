@@ -7,6 +7,7 @@
 #include "sim/engine/engine.h"
 #include "sim/framework/registry.h"
 #include "sim/plan/plan_read.h"
+#include "sim/program/program_new.h"
 #include "sim/program/transfer_costs.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/option_rows.h"

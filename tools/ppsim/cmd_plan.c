@@ -4,6 +4,7 @@
 #include "runtime/core/clock.h"
 #include "sim/base/file.h"
 #include "sim/plan/plan_write.h"
+#include "sim/program/program_new.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/commands.h"

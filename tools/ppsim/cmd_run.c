@@ -5,6 +5,7 @@
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"
 #include "sim/base/processors.h"
+#include "sim/program/program_new.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/option_names.h"
 #include "tools/ppsim/base/option_rows.h"

@@ -6,6 +6,7 @@
 #include "sim/engine/comm_engine.h"
 #include "sim/framework/registry.h"
 #include "sim/plan/plan_read.h"
+#include "sim/program/program_new.h"
 #include "sim/program/transfer_costs.h"
 #include "sim/schedule/registry.h"
 #include "tools/ppsim/base/args.h"

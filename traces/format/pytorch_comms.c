@@ -3,6 +3,7 @@
  * where the plan has it; a program that was read from such rows is written as it is. */
 #include "sim/framework/registry.h"
 #include "sim/program/comm.h"
+#include "sim/program/program_new.h"
 #include "traces/format/export/format.h"
 
 #include <string.h>

@@ -8,6 +8,7 @@
 #include "sim/base/span.h"
 #include "sim/order/order_check.h"
 #include "sim/program/comm.h"
+#include "sim/program/program_new.h"
 
 #include <ctype.h>
 #include <inttypes.h>

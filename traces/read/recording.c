@@ -8,6 +8,7 @@
 #include "sim/base/json.h"
 #include "sim/base/list.h"
 #include "sim/base/text.h"
+#include "sim/program/program_new.h"
 #include "traces/read/events.h"
 #include "traces/read/pytorch_rows.h"
 #include "traces/read/recorded_steps.h"

@@ -5,6 +5,7 @@
 #include "traces/target/torch_run.h"
 
 #include "sim/framework/registry.h"
+#include "sim/program/program_new.h"
 #include "traces/read/gzip.h"
 
 #include <inttypes.h>

@@ -2,6 +2,7 @@
 #include "sim/framework/lowering/lower.h"
 
 #include "sim/base/field.h"
+#include "sim/program/program_new.h"
 #include "sim/schedule/registry.h"
 #include "sim/schedule/schedule.h"
 

@@ -6,6 +6,7 @@
 #include "sim/base/alloc.h"
 #include "sim/framework/lowering/lower.h"
 #include "sim/framework/lowering/python_set.h"
+#include "sim/program/program_new.h"
 
 #include <stdlib.h>
 #include <string.h>

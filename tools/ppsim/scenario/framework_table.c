@@ -5,6 +5,7 @@
 #include "sim/engine/engine.h"
 #include "sim/framework/registry.h"
 #include "sim/program/comm.h"
+#include "sim/program/program_new.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/base/words.h"

@@ -3,6 +3,7 @@
 
 #include "planner/bound/bound.h"
 #include "sim/framework/registry.h"
+#include "sim/program/program_new.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/input/transfer_args.h"

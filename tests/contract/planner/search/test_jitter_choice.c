@@ -3,6 +3,7 @@
 #include "planner/robustness/jitter.h"
 #include "planner/robustness/jitter_spec.h"
 #include "sim/analysis/step_tail.h"
+#include "sim/program/program_new.h"
 #include "tests/support/planning.h"
 
 static pp_jitter_spec spec_of(const char *text)

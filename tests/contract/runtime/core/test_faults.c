@@ -1,6 +1,7 @@
 /* Whatever goes wrong ends the run soon, with words of its own, and leaves no thread behind. */
 #include "runtime/core/clock.h"
 #include "sim/base/random.h"
+#include "sim/program/program_new.h"
 #include "tests/support/run.h"
 #include "tests/support/semantics.h"
 #include "traces/read/comm_rows.h"

@@ -2,6 +2,7 @@
  * end to end. */
 #include "sim/analysis/period.h"
 #include "sim/analysis/step_tail.h"
+#include "sim/program/program_new.h"
 #include "tests/support/executors.h"
 #include "tests/support/semantics.h"
 #include "traces/read/comm_rows.h"

@@ -1,6 +1,7 @@
 /* Idle time, wait by wait: every schedule under every framework, and cases worked out by hand. */
 #include "sim/analysis/waits.h"
 #include "sim/framework/sizes/size_protocol.h"
+#include "sim/program/program_new.h"
 #include "tests/support/executors.h"
 #include "tests/support/semantics.h"
 #include "traces/read/comm_rows.h"

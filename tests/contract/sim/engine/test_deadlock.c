@@ -2,6 +2,7 @@
  * one per peer and direction. The verdicts are those of another rendezvous model (see
  * tests/data/golden/README.md). */
 #include "sim/analysis/repair.h"
+#include "sim/program/program_new.h"
 #include "tests/support/executors.h"
 
 typedef enum rule {

@@ -2,6 +2,7 @@
 #include "tests/support/executors.h"
 #include "tests/support/semantics.h"
 
+#include "sim/program/program_new.h"
 #include "traces/read/comm_rows.h"
 
 static const pp_sharing neutral = { .ranks_per_nic = PP_RANKS_MAX };

@@ -1,6 +1,7 @@
 /* Lowered programs equal what the frameworks execute, op by op, in each framework's own notation
  * (tests/data/golden/README.md). */
 #include "sim/base/text.h"
+#include "sim/program/program_new.h"
 #include "tests/support/executors.h"
 
 /* One word for one step; the words of a rank are joined by " ; ". */

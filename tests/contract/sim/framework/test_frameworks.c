@@ -1,5 +1,6 @@
 /* What every entry of sim/executors.def keeps, whichever schedule it is given. */
 #include "sim/base/text.h"
+#include "sim/program/program_new.h"
 #include "tests/support/executors.h"
 
 static const uint32_t ranks_tried[] = { 1, 2, 3, 4, 8 };

@@ -1,4 +1,5 @@
 /* Frameworks in which even and odd ranks act in another order. */
+#include "sim/program/program_new.h"
 #include "tests/support/executors.h"
 
 static pp_program *lowered(const char *framework, const pp_order *order)

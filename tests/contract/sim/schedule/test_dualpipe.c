@@ -1,6 +1,7 @@
 /* DualPipe: every stage on two ranks. Formulas: README of DeepSeek-AI's DualPipe (3da1bbea), where
  * P counts stages. */
 #include "sim/order/order_check.h"
+#include "sim/program/program_new.h"
 #include "sim/program/transfer_costs.h"
 #include "tests/support/executors.h"
 

@@ -1,6 +1,7 @@
 /* Orders of forwards only, as in evaluation. */
 #include "planner/bound/bound.h"
 #include "sim/order/order_check.h"
+#include "sim/program/program_new.h"
 #include "tests/support/executors.h"
 
 static pp_order *forwards_of(const char *schedule, uint32_t p, uint32_t v, uint32_t m)

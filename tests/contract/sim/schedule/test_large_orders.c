@@ -1,6 +1,7 @@
 /* 16 ranks, 64 microbatches: no framework's own rows, but their rules. Units F = I = W = 1, B = 2,
  * no communication time; sail-sg's memory (F=+1, I=0, W=-1), under which its orders are made. */
 #include "sim/order/order_check.h"
+#include "sim/program/program_new.h"
 #include "tests/support/executors.h"
 
 enum { P = 16, M = 64 };

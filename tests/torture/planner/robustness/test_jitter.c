@@ -7,6 +7,7 @@
 #include "sim/base/alloc.h"
 #include "sim/engine/engine.h"
 #include "sim/framework/registry.h"
+#include "sim/program/program_new.h"
 #include "sim/schedule/registry.h"
 #include "sim/schedule/schedule.h"
 #include "tests/torture/torture.h"

@@ -4,6 +4,7 @@
 #include "planner/robustness/jitter_spec.h"
 #include "sim/base/alloc.h"
 #include "sim/program/comm.h"
+#include "sim/program/program_new.h"
 #include "tests/support/step.h"
 
 #include <inttypes.h>

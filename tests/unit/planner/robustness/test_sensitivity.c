@@ -1,5 +1,6 @@
 /* The sensitivity of a step to a duration is its finite difference. */
 #include "planner/robustness/sensitivity.h"
+#include "sim/program/program_new.h"
 #include "tests/support/step.h"
 
 #include <inttypes.h>

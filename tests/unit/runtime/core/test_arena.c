@@ -3,6 +3,7 @@
 #include "runtime/core/arena.h"
 #include "sim/base/alloc.h"
 #include "sim/plan/plan.h"
+#include "sim/program/program_new.h"
 #include "tests/support/step.h"
 
 static void give_bytes(pp_costs *costs)

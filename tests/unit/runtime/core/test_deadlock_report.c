@@ -1,5 +1,6 @@
 /* Why ranks do not get on, in words, from what each of them is doing. */
 #include "runtime/core/deadlock_report.h"
+#include "sim/program/program_new.h"
 #include "tests/support/step.h"
 
 enum { RANKS = 3, NOW_NS = 10000000 };

@@ -4,6 +4,7 @@
 #include "runtime/core/iteration.h"
 #include "runtime/core/measured_timeline.h"
 #include "sim/framework/lowering/lower.h"
+#include "sim/program/program_new.h"
 #include "tests/support/semantics.h"
 #include "tests/support/step.h"
 

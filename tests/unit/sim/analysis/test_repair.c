@@ -1,6 +1,7 @@
 /* Hangs: the shortest circle, and repairs that were run. Hand-made cases. */
 #include "sim/analysis/repair.h"
 #include "sim/engine/deadlock.h"
+#include "sim/program/program_new.h"
 #include "tests/support/step.h"
 #include "traces/read/comm_rows.h"
 

@@ -1,5 +1,6 @@
 /* Programs that communicate: who waits for whom, and for how long. Hand-made cases. */
 #include "sim/program/comm.h"
+#include "sim/program/program_new.h"
 #include "tests/support/semantics.h"
 #include "tests/support/step.h"
 #include "traces/read/comm_rows.h"

@@ -1,5 +1,6 @@
 /* The engine runs orders without communication: latencies, deadlocks, limits, the end of a step. */
 #include "sim/order/order_check.h"
+#include "sim/program/program_new.h"
 #include "tests/support/step.h"
 
 #include <inttypes.h>

@@ -4,6 +4,7 @@
  */
 #include "sim/framework/sizes/size_protocol.h"
 #include "sim/program/pairs.h"
+#include "sim/program/program_new.h"
 #include "tests/support/executors.h"
 #include "tests/support/semantics.h"
 

@@ -1,5 +1,6 @@
 /* Qi 2024 (Zero Bubble Pipeline Parallelism), table 5 from the profiled times of table 9: bubble
  * rates of 1F1B, whose backward is one op of I + W, and of its zero-bubble schedules. */
+#include "sim/program/program_new.h"
 #include "tests/support/step.h"
 
 #include <inttypes.h>

@@ -3,6 +3,7 @@
 #include "sim/analysis/critical_path.h"
 #include "sim/engine/comm_engine.h"
 #include "sim/framework/sizes/size_protocol.h"
+#include "sim/program/program_new.h"
 #include "sim/program/transfer_costs.h"
 #include "tests/support/semantics.h"
 #include "tests/support/step.h"

@@ -1,6 +1,7 @@
 /* Makes programs without communication: finds, for each op of an order, the op whose result it
- * needs. Linear in the ops. */
-#include "sim/program/program.h"
+ * needs. Linear in the ops. This stands apart from program.h, so that communication can know what a
+ * program is, and a program can own its communication. */
+#include "sim/program/program_new.h"
 
 #include "sim/base/alloc.h"
 #include "sim/program/comm.h"
