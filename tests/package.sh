@@ -8,7 +8,7 @@ for program in cpack dpkg-deb dpkg-shlibdeps readelf; do
     command -v $program >/dev/null || { echo "package: no $program here"; exit 77; }
 done
 
-rm -rf "$scratch/packages" "$scratch/root"
+rm -rf "$scratch/packages" "$scratch/unpacked"
 mkdir -p "$scratch"
 (cd "$source" && cmake --preset deb -B "$scratch/build") >"$scratch/log" 2>&1 &&
     cmake --build "$scratch/build" -j2 >>"$scratch/log" 2>&1 &&
@@ -21,8 +21,8 @@ checked() {
     deb=$(find packages -maxdepth 1 -name "$1_[0-9]*.deb")
     [ -f "$deb" ] || fail "no package $1"
     depends=$(dpkg-deb -f "$deb" Depends)
-    dpkg-deb -x "$deb" root
-    for file in $(dpkg-deb -c "$deb" | awk '{ print "root/" $6 }'); do
+    dpkg-deb -x "$deb" unpacked
+    for file in $(dpkg-deb -c "$deb" | awk '{ print "unpacked/" $6 }'); do
         [ -f "$file" ] && [ ! -L "$file" ] && readelf -h "$file" 2>/dev/null | grep -qE 'EXEC|DYN' || continue
         [ -z "$(ldd "$file" | grep 'not found')" ] || fail "$file: $(ldd "$file" | grep 'not found')"
         for needed in $(readelf -d "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'); do
@@ -44,17 +44,17 @@ echo "$depends" | grep -q mpi && fail "ppsim depends on MPI: $depends"
 for file in bin/ppsim share/man/man1/ppsim.1 share/bash-completion/completions/ppsim \
     share/zsh/vendor-completions/_ppsim share/fish/vendor_completions.d/ppsim.fish \
     include/ppsim/pp_runtime.h share/doc/ppsim/copyright; do
-    [ -s "root/usr/$file" ] || [ -s "root/usr/$file.gz" ] || fail "it lacks usr/$file"
+    [ -s "unpacked/usr/$file" ] || [ -s "unpacked/usr/$file.gz" ] || fail "it lacks usr/$file"
 done
 for page in "$source"/tools/man/ppsim*.1; do
-    installed=root/usr/share/man/man1/${page##*/}
+    installed=unpacked/usr/share/man/man1/${page##*/}
     { [ ! -e "$installed.gz" ] || gzip -d "$installed.gz"; } && cmp -s "$installed" "$page" ||
         fail "another man page than ${page##*/}"
 done
 if command -v man >/dev/null; then
-    man -M "$PWD/root/usr/share/man" ppsim plan 2>/dev/null | grep -q 'PPSIM-PLAN(1)' || fail "man ppsim plan finds nothing"
+    man -M "$PWD/unpacked/usr/share/man" ppsim plan 2>/dev/null | grep -q 'PPSIM-PLAN(1)' || fail "man ppsim plan finds nothing"
 fi
-root/usr/bin/ppsim --version | grep -q '^gsl .*GPL-3' || fail "--version does not tell licences"
-root/usr/bin/ppsim plan --model gpt175b --pp 16 >plan.txt || fail "it does not plan"
+unpacked/usr/bin/ppsim --version | grep -q '^gsl .*GPL-3' || fail "--version does not tell licences"
+unpacked/usr/bin/ppsim plan --model gpt175b --pp 16 >plan.txt || fail "it does not plan"
 grep -q schedule plan.txt || fail "it plans nothing"
 echo "package: $(ls packages/*.deb | wc -l) packages, whole"
