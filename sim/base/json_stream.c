@@ -390,13 +390,20 @@ size_t pp_json_stream_line(pp_json_stream *s, const char *at)
     return s->line;
 }
 
+const char *pp_json_stream_place(pp_json_stream *s, const char *at, const char *file, char *buffer,
+                                 size_t size)
+{
+    const size_t line = pp_json_stream_line(s, at);
+    const size_t column = s->passed + (size_t)(at - s->begin) - s->line_begin + 1;
+    snprintf(buffer, size, "%.200s:%zu:%zu", file, line, column);
+    return buffer;
+}
+
 pp_status pp_json_stream_check(pp_json_stream *s, const char *file, pp_err *err)
 {
     char where[256];
     if (s->status || !s->fault)
         return s->status;
-    const size_t line = pp_json_stream_line(s, s->at);
-    const size_t column = s->passed + (size_t)(s->at - s->begin) - s->line_begin + 1;
-    snprintf(where, sizeof where, "%.200s:%zu:%zu", file, line, column);
+    pp_json_stream_place(s, s->at, file, where, sizeof where);
     return pp_err_set(err, PP_INPUT, where, "not valid JSON: %s", s->fault);
 }

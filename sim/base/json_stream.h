@@ -110,6 +110,10 @@ bool pp_json_stream_end(pp_json_stream *s);
 
 /* The line of `at` in the text at hand, from 1. Calls go forward in the text. */
 size_t pp_json_stream_line(pp_json_stream *s, const char *at);
+/* Prints "file:line:column" of `at` in the text at hand, for messages. As pp_json_stream_line,
+ * calls go forward. Returns buffer. */
+const char *pp_json_stream_place(pp_json_stream *s, const char *at, const char *file, char *buffer,
+                                 size_t size);
 /* Fails: INPUT with file:line:column after a fault; as the source. */
 PP_MUST_CHECK pp_status pp_json_stream_check(pp_json_stream *s, const char *file, pp_err *err);
 

@@ -199,6 +199,7 @@ static bool skip_member(pp_json_stream *s)
 static pp_status visit_object(pp_json_stream *s, const char *file, const pp_events_visitor *visitor,
                               pp_err *err)
 {
+    char where[256];
     pp_event_member member;
     pp_status status = PP_OK;
     bool more = pp_json_stream_enter(s, '{');
@@ -207,7 +208,9 @@ static pp_status visit_object(pp_json_stream *s, const char *file, const pp_even
         pp_json_stream_mark(s);
         more = read_member(s, &member, &events);
         if (more && events && pp_json_stream_peek(s) != PP_TOKEN_ARRAY) {
-            status = fail(s, s->at, file, "\"traceEvents\": a list was expected", err);
+            status =
+                pp_err_set(err, PP_INPUT, pp_json_stream_place(s, s->at, file, where, sizeof where),
+                           "\"traceEvents\": a list was expected");
         } else if (more && events) {
             status = visit_list(s, file, visitor, err);
         } else if (member.text.at && is_long(s, member.text.at)) { /* it is left out */

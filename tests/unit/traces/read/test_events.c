@@ -92,6 +92,15 @@ START_TEST(events_and_members_are_whole)
 END_TEST
 
 /* Whatever stands before them: members of events, or nothing where there is none of that type. */
+static void expect_events(const char *text, const char *wanted)
+{
+    pp_text found PP_CLEANUP(pp_text_free) = { 0 };
+    const pp_events_visitor visitor = { print_event, NULL, &found };
+    pp_err err = { 0 };
+    ck_assert_int_eq(pp_events_parse(text, strlen(text), "x", &visitor, &err), PP_OK);
+    ck_assert_str_eq(found.data, wanted);
+}
+
 START_TEST(members_of_an_event_are_read)
 {
     static const char text[] =
@@ -100,11 +109,7 @@ START_TEST(members_of_an_event_are_read)
         "\"dur\":\"1\",\"ts\":null,\"name\":[],\"cat\":{}},{}]";
     static const char wanted[] = "X c a\"b 12 -2.5 1000 7 1|   \"p\" nan nan nan 2|    nan nan "
                                  "nan 2|";
-    pp_text found PP_CLEANUP(pp_text_free) = { 0 };
-    const pp_events_visitor visitor = { print_event, NULL, &found };
-    pp_err err = { 0 };
-    ck_assert_int_eq(pp_events_parse(text, sizeof text - 1, "x", &visitor, &err), PP_OK);
-    ck_assert_str_eq(found.data, wanted);
+    expect_events(text, wanted);
 }
 END_TEST
 
@@ -121,8 +126,8 @@ static const struct {
     { "[{\"a\":tru", ":1", "is cut off" },
     { "{} {}", ":1:4", "something follows" },
     { "[{\"a\":1}\n{\"a\":1}]", ":2:1", "a comma" },
-    { "{\"traceEvents\":{}}", ":1", "\"traceEvents\": a list was expected" },
-    { "{\"traceEvents\":null}", ":1", "\"traceEvents\": a list was expected" },
+    { "{\"traceEvents\":{}}", ":1:16", "\"traceEvents\": a list was expected" },
+    { "{\"traceEvents\":null}", ":1:16", "\"traceEvents\": a list was expected" },
 };
 
 START_TEST(what_is_cut_off_or_no_such_file_is_refused)
@@ -274,11 +279,7 @@ START_TEST(escapes_in_names_are_undone)
         "{\"name\":\"C:\\path\",\"cat\":\"\\u00e9\\n\",\"ph\":\"\\u00\"}]";
     static const char wanted[] = "X com 0F0 \"\\/\n  nan nan nan 1|"
                                  "\\u00 \\u00e9\\n C:\\path  nan nan nan 1|";
-    pp_text found PP_CLEANUP(pp_text_free) = { 0 };
-    const pp_events_visitor visitor = { print_event, NULL, &found };
-    pp_err err = { 0 };
-    ck_assert_int_eq(pp_events_parse(text, sizeof text - 1, "x", &visitor, &err), PP_OK);
-    ck_assert_str_eq(found.data, wanted);
+    expect_events(text, wanted);
 }
 END_TEST
 
