@@ -192,7 +192,8 @@ void pp_critical_path(const pp_program *program, const pp_timeline *timeline,
     place now = { DEVICE, last_op(&p) };
     if (now.at == NONE)
         return;
-    /* Transfers that take no time could make the path return to a place at the same time. */
+    /* Bounds the number of places: transfers that take no time could lead the path back to a place
+     * that it has visited. */
     size_t left = 2 * (program->comm->step_count + program->comm->transfer_count);
     while (now.lane != START && left-- > 0) {
         if (now.lane == DEVICE)

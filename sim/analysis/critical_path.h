@@ -5,9 +5,9 @@
 
 #include "sim/program/timeline.h"
 
-/* What lies on the path. Where several causes end at the same time, the path follows the device
+/* The content of the path. If several causes end at the same time, the path follows the device
  * rather than a transfer, and a transfer rather than the host. A sync or a read is therefore
- * counted only where nothing else delays the step as much, even if it takes no time itself. */
+ * counted only if nothing else delays the step as much, even if it takes no time itself. */
 typedef struct pp_critical {
     size_t syncs, reads;      /* device syncs and size reads of hosts */
     size_t messages, tensors; /* transfers of tensor sizes, and of tensors */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Ends at the first instant beyond `limit_bytes`. */
+/* Stops at the first instant at which the memory exceeds `limit_bytes`. */
 static pp_status replay(const pp_program *program, const pp_timeline *timeline,
                         const pp_costs *costs, uint32_t rank, int64_t limit_bytes,
                         pp_memory_sample sample, void *context, pp_memory_peak *peak_out,

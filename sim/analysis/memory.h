@@ -1,5 +1,5 @@
-/* Memory of one rank over time, by component. Changes happen at the start and the end of ops, and
- * in programs that communicate where transfers are posted, waited for and done
+/* Memory of one rank over time, by component. Changes happen at the start and the end of ops. In
+ * programs with transfers they also happen when a transfer is posted, waited for or completed
  * (sim/program/buffers.h).
  *
  * Of several changes at one instant, those of ending transfers come first, then those of the rank's

@@ -5,7 +5,8 @@
 #include "sim/cost/costs.h"
 #include "sim/program/program.h"
 
-/* X(name in the enum, key in reports); sim/program/buffers.h and docs/formats.md define them. */
+/* X(name in the enum, key in reports); sim/program/buffers.h and docs/reference/formats.md define
+ * them. */
 #define PP_MEMORY_MAP(X)          \
     X(PARAMETERS, parameters)     \
     X(GRADIENTS, gradients)       \
@@ -38,7 +39,7 @@ typedef struct pp_memory_peak {
     int64_t send_bytes; /* the largest size of the send buffers at any time */
 } pp_memory_peak;
 
-/* Called at every change, in the order of time; for programs that communicate also at time 0.
+/* Called at every change, in the order of time; for programs that communicate, also at time 0.
  * `bytes` holds from `at_ns` on. */
 typedef void (*pp_memory_sample)(void *context, pp_ns at_ns, const int64_t bytes[PP_MEMORY_COUNT]);
 

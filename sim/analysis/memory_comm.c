@@ -16,14 +16,14 @@ typedef enum event_kind { EVENT_OTHER, EVENT_START, EVENT_END } event_kind;
 /* One change. Changes with equal time and position happen at once. */
 typedef struct event {
     pp_ns at_ns;
-    size_t position; /* 0: a transfer is done; then the rank's steps, two positions each */
+    size_t position; /* 0: the end of a transfer; above: steps of the rank, two positions each */
     int64_t bytes;
-    uint32_t op; /* of START and END */
+    uint32_t op; /* of kinds START and END: the op */
     uint8_t component;
     uint8_t kind; /* event_kind */
 } event;
 
-/* What a transfer holds; indexed by pp_rank_transfers_at. */
+/* The buffers that transfers hold, indexed by pp_rank_transfers_at. */
 typedef struct held {
     pp_ns from_ns;
     size_t position;
@@ -37,7 +37,7 @@ typedef struct rank_replay {
     const pp_costs *costs;
     uint32_t rank;
     pp_rank_transfers index;
-    held *held;            /* [PP_TRANSFER_KIND_COUNT * index.cells], of sends */
+    held *held;            /* [PP_TRANSFER_KIND_COUNT * index.cells], for sends */
     uint32_t last_send[2]; /* last posted send of gradients and of activations, or NONE */
     event *event;
     size_t count, capacity;
@@ -132,7 +132,7 @@ static void made(rank_replay *w, pp_op op)
         release_at(w, &w->comm->transfer[transfer], w->timeline->comm->end_ns[transfer], 0);
 }
 
-/* Releases what a wait for the group releases. */
+/* Releases the send buffers that are free after a wait for the group. */
 static void waited(rank_replay *w, uint32_t g)
 {
     const pp_group *group = &w->comm->group[g];
@@ -170,7 +170,8 @@ static void posted(rank_replay *w, uint32_t g)
     }
 }
 
-/* Turns the receive buffer of F into an activation, which it is until its backward has run. */
+/* Counts the receive buffer of F as an activation from the start of F to the end of its
+ * backward. */
 static void take_input(rank_replay *w, pp_op op, bool takes)
 {
     uint32_t transfer = pp_rank_transfers_get(&w->index, PP_RECV_F, op.stage, op.microbatch);
@@ -184,7 +185,8 @@ static void take_input(rank_replay *w, pp_op op, bool takes)
         change(w, PP_MEMORY_RECV_BUFFERS, bytes);
 }
 
-/* An upper bound of what a backward that is one graph needs: as much as its forward keeps. */
+/* An upper bound of the memory that a backward needs if it is one graph: as much as its forward
+ * keeps. */
 static int64_t graph_bytes(const rank_replay *w, pp_op op)
 {
     size_t row = pp_cost_index(w->costs, op.stage, op.microbatch);
@@ -302,7 +304,8 @@ static void keep_most(int64_t *most, int64_t bytes)
     *most = bytes > *most ? bytes : *most;
 }
 
-/* Sums the events; those at one time and position are summed before the peak is looked at. */
+/* Sums the events. Events with equal time and position are summed before the sum is compared with
+ * the peak. */
 static pp_status replay(rank_replay *w, int64_t limit_bytes, pp_memory_sample sample, void *context,
                         int64_t bytes[PP_MEMORY_COUNT], pp_memory_peak *peak_out)
 {

@@ -141,7 +141,7 @@ static void give_back(counting *c, pp_transfer_kind kind, pp_op op)
     if (t == PP_NO_SOURCE)
         return;
     pool *p = pool_of(c, &c->program->comm->transfer[t]);
-    if (p->taken) /* an excerpt may post it after the op */
+    if (p->taken) /* an excerpt may post the receive after the op */
         p->taken--;
 }
 

@@ -9,7 +9,7 @@
  * of a gradient is free again when its backward has run; that of an activation likewise, or, with
  * buffers.recv_copied, when its forward has run. */
 typedef struct pp_recv_pool {
-    uint64_t slots; /* of all pools of the rank; ON_POST counts as one pool */
+    uint64_t slots; /* in all pools of the rank; ON_POST counts as one pool */
     int64_t bytes;  /* of all slots, each as large as the largest tensor of its pool; 0: no costs */
 } pp_recv_pool;
 

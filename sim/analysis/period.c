@@ -1,9 +1,9 @@
-/* The period of a repeated step is the greatest mean of a circle in a graph of ranks. Its edge from
+/* The period of a repeated step is the maximum mean of a cycle in a graph of ranks. Its edge from
  * a to b is the time from the start of a's step to the earliest start of b's next step; the period
  * is the eigenvalue of this matrix in (max, +). One simulation per rank makes the matrix.
  *
  * The greatest mean is found by repeated improvement: edges are reduced by the best mean so far,
- * and Bellman and Ford's algorithm computes longest paths. A circle with a greater mean has a
+ * and Bellman and Ford's algorithm computes longest paths. A cycle with a greater mean has a
  * positive length then and appears among the predecessors (Cherkassky and Goldberg 1999); its mean
  * becomes the best one. A round takes O(ranks^2). */
 #include "sim/analysis/period.h"
@@ -23,12 +23,13 @@ pp_ns pp_period_ns(pp_period period)
     return period.sum_ns / period.steps + (period.sum_ns % period.steps != 0);
 }
 
-/* Longest paths, as long as no circle with a mean above the best one has appeared. */
+/* Longest paths, as long as no cycle with a mean above the best one has appeared. */
 typedef struct search {
     const pp_ns *matrix;
     uint32_t n;
     pp_period best;
-    pp_ns *value; /* [n]: length of the longest path, in 1 / best.steps ns, less the best mean */
+    pp_ns *value; /* [n]: length of the longest path minus the best mean, in units of 1 / best.steps
+                     ns */
     uint32_t *from;
     uint32_t *seen; /* [n]: 1 + the rank from which it was reached last */
 } search;
@@ -58,7 +59,7 @@ static bool grow(search *s)
     return grew;
 }
 
-/* Finds a circle among the predecessors, which has a greater mean than the best one (Cherkassky and
+/* Finds a cycle among the predecessors; its mean is greater than the best one (Cherkassky and
  * Goldberg 1999, Negative-cycle detection algorithms, lemma 2). */
 static bool better_circle(search *s)
 {
@@ -108,7 +109,7 @@ pp_status pp_period_of_matrix(const pp_ns *matrix, uint32_t n, pp_period *period
     s.seen = pp_alloc_array(n, sizeof *s.seen);
     if (!s.value || !s.from || !s.seen)
         return pp_err_nomem(err);
-    for (uint32_t r = 0; r < n; r++) { /* the slowest circle nearly always contains one rank only */
+    for (uint32_t r = 0; r < n; r++) { /* the slowest cycle nearly always contains one rank only */
         pp_ns own = matrix[(size_t)r * n + r];
         s.best.sum_ns = own > s.best.sum_ns ? own : s.best.sum_ns;
     }
@@ -134,7 +135,7 @@ static void op_ends(const pp_program *program, const pp_timeline *timeline, cons
     }
 }
 
-/* Extends a rank's part to the end of its transfers, for times from from_ns on. */
+/* Extends each rank's part to the end of its transfers; times count from from_ns. */
 static void await_transfers(const pp_program *program, const pp_timeline *timeline, pp_ns from_ns,
                             pp_ns *end_ns)
 {

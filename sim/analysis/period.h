@@ -16,7 +16,7 @@ typedef struct pp_period {
  *
  * A step maps the times at which the ranks begin it to those at which they begin the next one. The
  * map is linear in (max, +): end[r] = max over q of (begin[q] + matrix[r][q]). Its growth is the
- * greatest mean of a circle in the matrix (Baccelli et al. 1992, Synchronization and Linearity,
+ * maximum mean of a cycle in the matrix (Baccelli et al. 1992, Synchronization and Linearity,
  * theorem 3.28). One simulation per rank makes the matrix.
  *
  * A rank's part of a step is complete when its ops, transfers, gradient sync and optimizer are,
@@ -33,9 +33,9 @@ PP_MUST_CHECK pp_status pp_period_of(const pp_program *program, const pp_costs *
  * ranks^2 numbers. */
 #define PP_PERIOD_RANKS_MAX 4096u
 
-/* The greatest mean of a circle, at least 0 / 1. matrix[to * n + from]: the length of an edge, or
- * PP_NEVER (sim/analysis/step_tail.h) where there is none.
- * Fails: INPUT when a sum would leave 64 bits, NOMEM. */
+/* The maximum mean of a cycle, at least 0 / 1. matrix[to * n + from]: the length of an edge, or
+ * PP_NEVER (sim/analysis/step_tail.h) where there is none. Fails: INPUT when a sum would leave 64
+ * bits, NOMEM. */
 PP_MUST_CHECK pp_status pp_period_of_matrix(const pp_ns *matrix, uint32_t n, pp_period *period_out,
                                             pp_err *err);
 

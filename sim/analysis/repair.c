@@ -1,6 +1,6 @@
 /* Repairs a hang by trial: it simulates changes on copies of the program, first those at one place
- * in the circle of transfers that wait for each other, then those of all ranks. The number of
- * trials is bounded, since a large program takes long to simulate. */
+ * in the cycle of transfers that wait for each other, then those of all ranks. The number of trials
+ * is bounded, since a large program takes long to simulate. */
 #include "sim/analysis/repair.h"
 
 #include "sim/base/alloc.h"
@@ -202,7 +202,7 @@ static pp_status simulate(const pp_program *program, const pp_costs *costs, pp_t
     return status ? status : pp_simulate_into(program, costs, *timeline, err);
 }
 
-/* Simulates a change. found: it is a repair. */
+/* Simulates a change. *found is set if the change is a repair. */
 static pp_status attempt(repairing *p, pp_repair change, bool *found, pp_err *err)
 {
     pp_repaired copy PP_CLEANUP(pp_repaired_free) = { 0 };
@@ -230,7 +230,7 @@ static bool may_try(repairing *p)
     return !p->out->gave_up;
 }
 
-/* Returns true if a member of the circle before the i-th is in the same group. */
+/* Returns true if a member of the cycle before the i-th is in the same group. */
 static bool seen_before(const repairing *p, size_t i)
 {
     const pp_transfer *transfer = p->program->comm->transfer;
@@ -297,8 +297,8 @@ static bool only_receives(const pp_comm *comm, const pp_group *group)
     return true;
 }
 
-/* Groups two members of the circle on one rank that are not neighbours: a receive is posted
- * earlier, together with the other one. */
+/* Groups two members of the cycle on one rank that are not neighbours: a receive is posted earlier,
+ * together with the other one. */
 static pp_status try_earlier_receives(repairing *p, bool *found, pp_err *err)
 {
     const pp_comm *comm = p->program->comm;

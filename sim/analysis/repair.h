@@ -1,5 +1,4 @@
-/* Finds the smallest change after which a program that hangs no longer does, by simulating each
- * candidate. */
+/* Finds the smallest change that repairs a program that hangs, by simulating each candidate. */
 #ifndef PPSIM_SIM_ANALYSIS_REPAIR_H
 #define PPSIM_SIM_ANALYSIS_REPAIR_H
 
@@ -21,17 +20,17 @@ const char *pp_repair_key(pp_repair_kind kind);
 typedef struct pp_repair {
     pp_repair_kind kind;
     uint32_t rank;          /* SWAP, GROUP: the rank whose steps change */
-    uint32_t first, second; /* SWAP, GROUP: the transfers, as they stand in the program; the first
-                               ones of groups */
+    uint32_t first, second; /* SWAP, GROUP: indices of the transfers in the program; for groups, of
+                               their first transfers */
     pp_lanes lanes;         /* LANES: the lanes that suffice */
-    uint32_t tried;         /* changes that were simulated */
-    bool gave_up;           /* true when there were more to try than were simulated */
+    uint32_t tried;         /* number of changes that were simulated */
+    bool gave_up;           /* true if changes remained to be tried */
 } pp_repair;
 
 /* Tries these changes on copies of the program:
  *
- * - SWAP: exchange two neighbouring sends or receives of a rank in the circle,
- * - GROUP: post two sends or receives of a rank in the circle as one group,
+ * - SWAP: exchange two neighbouring sends or receives of a rank in the cycle,
+ * - GROUP: post two sends or receives of a rank in the cycle as one group,
  * - LANES: give each rank one lane per direction, then one per peer,
  * - PARITY: on all odd ranks, exchange neighbouring sends and receives (Megatron's rule).
  *

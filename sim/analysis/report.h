@@ -1,5 +1,5 @@
 /* The numbers of one step, predicted or measured, from a program, its timeline and its costs.
- * docs/formats.md defines them. */
+ * docs/reference/formats.md defines them. */
 #ifndef PPSIM_SIM_ANALYSIS_REPORT_H
 #define PPSIM_SIM_ANALYSIS_REPORT_H
 
@@ -53,7 +53,7 @@ typedef struct pp_report {
     const pp_framework *framework; /* NULL: the program communicates as its file states */
     uint32_t ranks, stages, microbatches;
     pp_ns makespan_ns;      /* ends with the last compute op */
-    pp_ns span_ns;          /* longest per-rank first start to last end */
+    pp_ns span_ns;          /* maximum over ranks of (last end - first start) */
     pp_ns step_boundary_ns; /* gradient sync, tied embedding, optimizer */
     pp_step_tail boundary;  /* its parts */
     pp_ns step_ns;          /* makespan + boundary */
@@ -78,7 +78,7 @@ typedef struct pp_report {
     pp_rank_report *per_rank; /* [ranks] */
     bool has_worst;           /* set by pp_report_add_worst */
     pp_blocked_list worst;
-    bool has_why; /* set by pp_report_add_why */
+    bool has_why; /* set by the caller, as `why` is */
     pp_why why;
     pp_notes assumptions;
     pp_robustness robustness;   /* set by the caller */
@@ -89,8 +89,8 @@ typedef struct pp_report {
  * rank_out receives that rank. limit_bytes: for ranks without their own limit; 0: no limit. */
 int64_t pp_report_excess(const pp_report *report, int64_t limit_bytes, uint32_t *rank_out);
 
-/* Merges the memory of two replicas with equal ranks and limits: if `other` exceeds its limit by
- * more, or comes nearer to it, its memory replaces that of `report`. */
+/* Merges the memory of two replicas with equal ranks and limits: report keeps the memory of the
+ * replica that needs more, relative to its limits. */
 void pp_report_take_memory(pp_report *report, const pp_report *other);
 
 /* Sets memory_limit_bytes and, for each rank that exceeds its limit, the first instant at which it
@@ -111,17 +111,19 @@ PP_MUST_CHECK pp_status pp_report_build(const char *schedule, const pp_framework
                                         const pp_program *program, const pp_timeline *timeline,
                                         const pp_costs *costs, bool step_sync,
                                         pp_report **report_out, pp_err *err);
-/* The framework's name, or "as written" where there is none. */
+/* The framework's name, or "as written" if there is none. */
 const char *pp_report_framework_name(const pp_report *report);
 /* Puts the `most` longest waits into the report and removes earlier ones. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_report_add_worst(pp_report *report, const pp_program *program,
                                             const pp_timeline *timeline, size_t most, pp_err *err);
-/* Adds the breakdown of the step's time. bare: the costs without the collectives inside ops; NULL:
- * not known. timeline: made by pp_simulate, with its waits.
- * Fails: NOMEM. */
-PP_MUST_CHECK pp_status pp_report_add_why(pp_report *report, const pp_program *program,
-                                          const pp_timeline *timeline, const pp_costs *costs,
-                                          const pp_costs *bare, pp_err *err);
+/* Breaks down the time of the step. bare: three sets of costs, without the exchange of tp, without
+ * that of tp and cp, and without that of tp, cp and ep. A NULL entry stands for the same costs as
+ * the entry before it, or as `costs` if it is the first. If bare itself is NULL, it is not known
+ * how much of an op is exchange. timeline: made by pp_simulate, with its waits. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_report_why(const pp_report *report, const pp_program *program,
+                                      const pp_timeline *timeline, const pp_costs *costs,
+                                      const pp_costs *const bare[PP_EXCHANGE_KINDS],
+                                      pp_why *why_out, pp_err *err);
 void pp_report_free(pp_report **report); /* for PP_CLEANUP; *report NULL is fine */
 
 #endif

@@ -1,4 +1,4 @@
-/* The report file ("format":"ppsim.report"); keys: docs/formats.md. */
+/* The report file ("format":"ppsim.report"); keys: docs/reference/formats.md. */
 #ifndef PPSIM_SIM_ANALYSIS_REPORT_JSON_H
 #define PPSIM_SIM_ANALYSIS_REPORT_JSON_H
 

@@ -43,10 +43,11 @@ typedef struct pp_jitter_result {
 /* One stage, or one link. */
 typedef struct pp_sensitivity_row {
     bool is_link;
-    uint32_t first, second; /* both are the stage; or the ranks of the link, first < second */
+    uint32_t first, second; /* for a stage, both are its number; for a link, its ranks, first <
+                               second */
     int64_t growth;     /* ns by which the step grows when each op or transfer takes 1 ns more */
     int64_t path_count; /* number of its ops or transfers on one critical path */
-    pp_ns path_ns;      /* the time that those take */
+    pp_ns path_ns;      /* the total time of those ops or transfers */
 } pp_sensitivity_row;
 
 /* Sensitivity of a step to all stages and links. path_count and path_ns are valid only if has_path,
@@ -64,7 +65,8 @@ typedef struct pp_robustness {
     pp_sensitivity *sensitivity; /* NULL: not requested */
 } pp_robustness;
 
-void pp_sensitivity_free(pp_sensitivity **sensitivity); /* for PP_CLEANUP; NULL inside is fine */
+void pp_sensitivity_free(pp_sensitivity **sensitivity); /* for PP_CLEANUP; *sensitivity NULL is
+                                                           fine */
 void pp_robustness_free(pp_robustness *robustness);     /* empties it */
 
 #endif

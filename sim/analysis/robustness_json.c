@@ -1,4 +1,5 @@
-/* Writes jitter and sensitivity; see "jitter" and "sensitivity" of ppsim.report in docs/formats.md.
+/* Writes jitter and sensitivity; see "jitter" and "sensitivity" of ppsim.report in
+ * docs/reference/formats.md.
  */
 #include "sim/analysis/robustness_json.h"
 

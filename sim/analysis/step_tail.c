@@ -3,8 +3,8 @@
  * for each other. Linear in the ranks. */
 #include "sim/analysis/step_tail.h"
 
-/* When a rank's update can start: the last op of some rank, its gradient sync, the tied embedding.
- */
+/* What an update waits for: the last op of some rank, then its gradient sync, then the reduction of
+ * the tied embedding. */
 typedef struct chain {
     pp_ns last_end_ns, synced_ns, reduced_ns;
 } chain;

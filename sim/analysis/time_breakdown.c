@@ -13,6 +13,7 @@
 
 typedef struct parts {
     pp_ns ns[PP_WHY_COUNT];
+    pp_ns exchange_ns[PP_EXCHANGE_KINDS]; /* of its ops */
 } parts;
 
 const char *pp_why_text(pp_why_part part)
@@ -87,14 +88,65 @@ static pp_ns op_ns(const pp_costs *costs, pp_op op)
     return table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
 }
 
-/* The time that the ops of a rank take in addition to that without collectives. */
-static pp_ns collectives_of(const pp_program *program, const pp_costs *costs, const pp_costs *bare,
-                            uint32_t rank)
+/* The time that one kind of exchange adds to the ops of a rank. */
+static pp_ns exchange_of(const pp_program *program, const pp_costs *costs, const pp_costs *bare,
+                         uint32_t rank)
 {
     pp_ns sum_ns = 0;
     for (size_t i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++)
         sum_ns += op_ns(costs, program->op[i]) - op_ns(bare, program->op[i]);
     return sum_ns < 0 ? 0 : sum_ns;
+}
+
+/* Omits one kind after the other, so that the parts sum to the whole even though some times, such
+ * as the exposed part of a ring, are not sums. */
+static void add_exchange(const pp_program *program, const pp_costs *costs,
+                         const pp_costs *const bare[PP_EXCHANGE_KINDS], const pp_report *report,
+                         uint32_t rank, parts *out)
+{
+    const pp_costs *with = costs;
+    pp_ns sum_ns = 0;
+    for (int k = 0; k < PP_EXCHANGE_KINDS; k++) {
+        if (!bare[k])
+            continue;
+        out->exchange_ns[k] = exchange_of(program, with, bare[k], rank);
+        with = bare[k];
+    }
+    if (with != costs)
+        sum_ns = exchange_of(program, costs, with, rank);
+    out->ns[PP_WHY_COLLECTIVES] = pp_min(sum_ns, report->per_rank[rank].busy_ns);
+}
+
+/* Divides `all_ns` in proportion to the weights, exactly: the remainder of rounding goes to the
+ * largest weight. */
+static void divide(pp_ns all_ns, const double weight[PP_EXCHANGE_KINDS],
+                   pp_ns part_ns[PP_EXCHANGE_KINDS])
+{
+    double sum = 0;
+    int largest = 0;
+    pp_ns left_ns = all_ns;
+    for (int k = 0; k < PP_EXCHANGE_KINDS; k++) {
+        sum += weight[k];
+        largest = weight[k] > weight[largest] ? k : largest;
+    }
+    for (int k = 0; k < PP_EXCHANGE_KINDS; k++) {
+        part_ns[k] = k == largest || sum <= 0 ? 0 : (pp_ns)((double)all_ns * (weight[k] / sum));
+        left_ns -= part_ns[k];
+    }
+    part_ns[largest] = left_ns;
+}
+
+static void divide_exchange(const parts *list, uint32_t ranks, pp_why *why)
+{
+    double weight[PP_EXCHANGE_KINDS] = { 0 };
+    double slowest[PP_EXCHANGE_KINDS];
+    for (int k = 0; k < PP_EXCHANGE_KINDS; k++) {
+        for (uint32_t r = 0; r < ranks; r++)
+            weight[k] += (double)list[r].exchange_ns[k];
+        slowest[k] = (double)list[why->slowest].exchange_ns[k];
+    }
+    divide(why->mean_ns[PP_WHY_COLLECTIVES], weight, why->exchange_mean_ns);
+    divide(why->slowest_ns[PP_WHY_COLLECTIVES], slowest, why->exchange_slowest_ns);
 }
 
 /* Derives all parts from the waits for data. most_ns: compute time of the busiest rank. */
@@ -142,9 +194,9 @@ static void average(const parts *list, uint32_t ranks, pp_ns *mean_ns)
     }
 }
 
-pp_status pp_report_add_why(pp_report *report, const pp_program *program,
-                            const pp_timeline *timeline, const pp_costs *costs,
-                            const pp_costs *bare, pp_err *err)
+pp_status pp_report_why(const pp_report *report, const pp_program *program,
+                        const pp_timeline *timeline, const pp_costs *costs,
+                        const pp_costs *const bare[PP_EXCHANGE_KINDS], pp_why *why_out, pp_err *err)
 {
     parts *list = pp_alloc_array(report->ranks, sizeof *list);
     if (!list)
@@ -158,16 +210,15 @@ pp_status pp_report_add_why(pp_report *report, const pp_program *program,
         if (!timeline->comm)
             add_gaps(program, timeline, costs, r, &list[r]);
         if (bare)
-            list[r].ns[PP_WHY_COLLECTIVES] =
-                pp_min(collectives_of(program, costs, bare, r), report->per_rank[r].busy_ns);
+            add_exchange(program, costs, bare, report, r, &list[r]);
     }
     for (uint32_t r = 0; r < report->ranks; r++)
         complete(report, r, report->per_rank[why.slowest].busy_ns, &list[r]);
     average(list, report->ranks, why.mean_ns);
     for (int c = 0; c < PP_WHY_COUNT; c++)
         why.slowest_ns[c] = list[why.slowest].ns[c];
+    divide_exchange(list, report->ranks, &why);
     free(list);
-    report->why = why;
-    report->has_why = true;
+    *why_out = why;
     return PP_OK;
 }

@@ -1,9 +1,10 @@
 /* Where the time of a step goes: compute, waits by cause, and what follows the last ops.
- * docs/formats.md defines the parts under "why" of ppsim.report. */
+ * docs/reference/formats.md defines the parts under "why" of ppsim.report. */
 #ifndef PPSIM_SIM_ANALYSIS_TIME_BREAKDOWN_H
 #define PPSIM_SIM_ANALYSIS_TIME_BREAKDOWN_H
 
 #include "sim/base/units.h"
+#include "sim/cost/cost_model.h"
 
 #include <stdbool.h>
 
@@ -39,6 +40,8 @@ typedef struct pp_why {
     pp_ns slowest_ns[PP_WHY_COUNT]; /* of the rank `slowest` */
     uint32_t slowest;     /* the rank that computes longest; the lowest one if several do */
     bool has_collectives; /* false: collectives inside ops are counted as compute */
+    /* PP_WHY_COLLECTIVES of both lists, divided by kind; it sums exactly to that part */
+    pp_ns exchange_mean_ns[PP_EXCHANGE_KINDS], exchange_slowest_ns[PP_EXCHANGE_KINDS];
 } pp_why;
 
 #endif

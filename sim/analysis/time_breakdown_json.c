@@ -1,4 +1,4 @@
-/* Writes the object "why" of ppsim.report (docs/formats.md). */
+/* Writes the object "why" of ppsim.report (docs/reference/formats.md). */
 #include "sim/analysis/time_breakdown_json.h"
 
 static const char *const keys[PP_WHY_COUNT] = {

@@ -32,7 +32,7 @@ void pp_uncertainty_print(const pp_uncertainty *uncertainty, pp_text *text)
 {
     const double step = (double)uncertainty->step_ns / 100;
     pp_text_add(text, "%s+%.1f/-%.1f %%",
-                uncertainty->links_only ? "links only, compute is not measured: " : "",
+                uncertainty->links_only ? "links only, since compute is not measured: " : "",
                 (double)(uncertainty->step_high_ns - uncertainty->step_ns) / step,
                 (double)(uncertainty->step_ns - uncertainty->step_low_ns) / step);
     for (size_t i = 0; i < uncertainty->count && i < PRINTED_MAX; i++) {

@@ -1,5 +1,5 @@
-/* How far a predicted step may be off because of errors of measurement. Part of the report of a
- * plan that was made from a profile (calib/profile/uncertainty.h). */
+/* How far a predicted step may be off because of measurement errors. Part of the report of a plan
+ * that was made from a profile (calib/profile/uncertainty.h). */
 #ifndef PPSIM_SIM_ANALYSIS_UNCERTAINTY_H
 #define PPSIM_SIM_ANALYSIS_UNCERTAINTY_H
 

@@ -1,4 +1,4 @@
-/* Reads and writes the uncertainty of ppsim.report (docs/formats.md). */
+/* Reads and writes the uncertainty of ppsim.report (docs/reference/formats.md). */
 #include "sim/analysis/uncertainty_json.h"
 
 #include "sim/base/alloc.h"

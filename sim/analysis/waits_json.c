@@ -1,4 +1,4 @@
-/* Writes the list of the longest waits of ppsim.report (docs/formats.md). */
+/* Writes the list of the longest waits of ppsim.report (docs/reference/formats.md). */
 #include "sim/analysis/waits_json.h"
 
 pp_json *pp_blocked_write(const pp_blocked_list *list, pp_json_build *build)

@@ -1,4 +1,4 @@
-/* A binary heap of ids by time that knows the place of every id, so that the time of an id can be
+/* A binary heap of ids by time that stores the place of every id, so that the time of an id can be
  * changed in O(log n). */
 #include "sim/base/event_queue.h"
 

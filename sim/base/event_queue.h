@@ -13,7 +13,7 @@ typedef struct pp_event_queue {
 
 /* An empty queue for the ids 0 to ids - 1. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_event_queue_open(uint32_t ids, pp_event_queue *events_out, pp_err *err);
-void pp_event_queue_close(pp_event_queue *events); /* all zero is fine */
+void pp_event_queue_close(pp_event_queue *events); /* an event queue that is all zero is fine */
 
 /* Adds id, or changes its time if it is in the queue. */
 void pp_event_queue_set(pp_event_queue *events, uint32_t id, pp_ns when_ns);

@@ -1,5 +1,5 @@
-/* Names of fields in messages: those of the front end that the pp_err carries, else the library's
- * own. A look-up in a table, without allocation. */
+/* Looks up the names of fields in messages: those of the front end if the pp_err carries them,
+ * otherwise the library's own. Nothing is allocated. */
 #include "sim/base/field.h"
 
 #include <stddef.h>

@@ -1,8 +1,8 @@
-/* What a message may name: a field of the input, or a question that can be asked of ppsim.
- * The library calls a field as its structs and files do ("chunks"). A front end that lets its users
- * set fields in another way hands its own names in with the pp_err ("--vpp"); a message is composed
- * with them where it is made, so that its text is final wherever it goes: on a screen, into a plan
- * file, through another message. Values of users are never searched for names. */
+/* What a message may name: a field of the input, or something that ppsim can be asked. The library
+ * calls a field as its structs and files do ("chunks"). A front end whose users set fields in
+ * another way passes its own names along with the pp_err ("--vpp"). A message is composed with
+ * these names where it is made, so that its text is final wherever it is used: on a screen, in a
+ * plan file, in another message. Values of users are never searched for names. */
 #ifndef PPSIM_SIM_BASE_FIELD_H
 #define PPSIM_SIM_BASE_FIELD_H
 
@@ -84,7 +84,7 @@
     X(SHOWN_RANKS, "ranks")                            \
     X(FROM, "from")                                    \
     X(STEPS, "steps")                                  \
-    /* Files, by what writes them. */                  \
+    /* Files, named after what writes them. */         \
     X(PLAN_FILE, "a ppsim.plan file")                  \
     X(TRACE_WRITERS, "the simulator or the runtime")   \
     X(CHROME_WRITER, "the writer of Chrome traces")    \

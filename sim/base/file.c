@@ -95,7 +95,7 @@ static pp_status write_temporary(pp_staged_file *staged, const char *path, int m
         return status;
     }
     staged->temporary = temporary;
-    temporary = NULL; /* the staged file's now */
+    temporary = NULL; /* now owned by the staged file */
     return PP_OK;
 }
 

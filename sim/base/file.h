@@ -16,7 +16,7 @@ PP_MUST_CHECK pp_status pp_file_read(const char *path, char **text_out, size_t *
                                      pp_err *err);
 
 /* Writes a temporary file next to the target and renames it, so that a failure leaves the old file
- * as it was. A target that is no regular file (a pipe, /dev/full) is written directly.
+ * as it was. A target that is not a regular file (a pipe, /dev/full) is written directly.
  * Fails: IO, NOMEM. */
 PP_MUST_CHECK pp_status pp_file_write(const char *path, const char *text, size_t bytes,
                                       pp_err *err);
@@ -26,7 +26,7 @@ PP_MUST_CHECK pp_status pp_file_write(const char *path, const char *text, size_t
  * pp_file_discard, which removes a file that was not committed. */
 typedef struct pp_staged_file {
     char *target;
-    char *temporary; /* NULL: the target is no regular file and is written at commit */
+    char *temporary; /* NULL: the target is not a regular file and is written at commit */
 } pp_staged_file;
 
 PP_MUST_CHECK pp_status pp_file_stage(const char *path, const char *text, size_t bytes,
@@ -36,7 +36,7 @@ PP_MUST_CHECK pp_status pp_file_commit(pp_staged_file *staged, const char *text,
                                        pp_err *err);
 void pp_file_discard(pp_staged_file *staged);
 
-/* Returns true if `path` exists and is no regular file (a pipe, a terminal, /dev/full). */
+/* Returns true if `path` exists and is not a regular file (a pipe, a terminal, /dev/full). */
 bool pp_file_is_special(const char *path);
 
 #endif

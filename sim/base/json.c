@@ -1,5 +1,5 @@
-/* JSON by Jansson: strict parsing, cursors that know their JSON Pointer (RFC 6901) for messages,
- * and a builder that remembers a failed allocation until the end. */
+/* JSON by Jansson: strict parsing, cursors that give messages their JSON Pointer (RFC 6901), and a
+ * builder that remembers a failed allocation until the end. */
 #include "sim/base/json.h"
 
 #include "sim/base/file.h"
@@ -42,8 +42,8 @@ pp_status pp_json_parse(const char *text, size_t bytes, const char *name, pp_jso
         *json_out = wrap(json);
         return PP_OK;
     }
-    /* Jansson reports a failed allocation without a text, or as a syntax error, which does not
-     * occur again or after which errno says so. */
+    /* If an allocation fails, Jansson reports an empty text or a syntax error. The syntax error is
+     * recognised because errno is ENOMEM or because a second attempt succeeds. */
     bool shortage = errno == ENOMEM || at.line < 0 || !at.text[0];
     json = json_loadb(text, bytes, flags, &ignored);
     if (json || shortage) {
@@ -173,8 +173,9 @@ pp_status pp_json_check_format(const pp_json_at *root, const char *format, int v
         if ((status = pp_json_get(root, "version", &at, err)))
             return status;
         return pp_json_fail(&at, err,
-                            "version %" PRId64 " is newer than this ppsim reads (%d); "
-                            "update ppsim",
+                            "version %" PRId64
+                            " is newer than version %d, the newest that this ppsim reads; update "
+                            "ppsim",
                             number, version);
     }
     return PP_OK;
@@ -257,7 +258,7 @@ pp_status pp_json_read_int(const pp_json_at *at, int64_t low, int64_t high, int6
         return status;
     int64_t value = json_integer_value(peek(at->value));
     if (value < low || value > high)
-        return pp_json_fail(at, err, "must be from %" PRId64 " to %" PRId64 ", is %" PRId64, low,
+        return pp_json_fail(at, err, "must be from %" PRId64 " to %" PRId64 ", not %" PRId64, low,
                             high, value);
     *value_out = value;
     return PP_OK;
@@ -267,10 +268,10 @@ pp_status pp_json_read_double(const pp_json_at *at, double low, double high, dou
                               pp_err *err)
 {
     if (!json_is_number(peek(at->value)))
-        return pp_json_fail(at, err, "must be a number, is %s", kind_name(at));
+        return pp_json_fail(at, err, "must be a number, not %s", kind_name(at));
     double value = json_number_value(peek(at->value));
     if (!(value >= low && value <= high))
-        return pp_json_fail(at, err, "must be from %g to %g, is %g", low, high, value);
+        return pp_json_fail(at, err, "must be from %g to %g, not %g", low, high, value);
     *value_out = value;
     return PP_OK;
 }

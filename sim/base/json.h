@@ -58,13 +58,14 @@ PP_MUST_CHECK pp_status pp_json_only(const pp_json_at *object, const char *const
                                      pp_err *err);
 /* Returns true if `object` has the key and its value is not null. */
 bool pp_json_has(const pp_json_at *object, const char *key);
-/* The member `key`, which may be null. Fails: INPUT when it is absent or `object` is no object. */
+/* The member `key`, which may be null. Fails: INPUT when it is absent or `object` is not an object.
+ */
 PP_MUST_CHECK pp_status pp_json_get(const pp_json_at *object, const char *key, pp_json_at *at_out,
                                     pp_err *err);
 /* The index-th member in the order of the file. Returns false beyond the last one, or when `object`
- * is no object. */
+ * is not an object. */
 bool pp_json_member(const pp_json_at *object, size_t index, pp_json_at *at_out);
-/* The number of items of an array. Fails: INPUT when `at` is no array. */
+/* The number of items of an array. Fails: INPUT when `at` is not an array. */
 PP_MUST_CHECK pp_status pp_json_count(const pp_json_at *at, size_t *count_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_json_item(const pp_json_at *array, size_t index, pp_json_at *at_out,
                                      pp_err *err);

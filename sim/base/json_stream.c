@@ -1,11 +1,11 @@
-/* A pull parser of JSON (RFC 8259) over a window of the text. Parsing functions only look at the
- * window; one that reaches its end faults, and pp_json_stream_retry moves the window on, with the
- * text from the mark on, so that the caller parses the marked piece again. The window thus grows to
- * the longest piece, and a piece is read more than once only at the end of a window. Time is linear
- * in the text.
- * The grammar of RFC 8259 is checked except within texts: profilers write paths of Windows with
- * single backslashes, so that escapes are not checked, nor are control characters, UTF-8 and
- * surrogates. Keys may occur twice. NaN and infinities, which PyTorch writes, are numbers. */
+/* A pull parser of JSON (RFC 8259) over a window of the text. Parsing functions read only the
+ * window. One that reaches the end of the window sets a fault; pp_json_stream_retry then moves the
+ * window so that it begins at the mark, and the caller parses the marked piece again. The window
+ * thus grows to the size of the longest piece, and a piece is read more than once only at the end
+ * of a window. Time is linear in the text. The grammar of RFC 8259 is checked except inside texts:
+ * profilers write Windows paths with single backslashes, so escapes are not checked, and neither
+ * are control characters, UTF-8 and surrogates. Keys may occur twice. NaN and infinities, which
+ * PyTorch writes, count as numbers. */
 #include "sim/base/json_stream.h"
 
 #include "sim/base/alloc.h"
@@ -48,7 +48,7 @@ static bool fail(pp_json_stream *s, const char *fault)
     return false;
 }
 
-/* At the end of the text at hand: false, and a fault. */
+/* Sets a fault at the end of the window and returns false. */
 static bool reach_end(pp_json_stream *s)
 {
     s->at = s->end;
@@ -74,8 +74,8 @@ static void count_lines(pp_json_stream *s, const char *to)
     s->counted = s->counted < to ? to : s->counted;
 }
 
-/* Moves the window so that it begins at `at`, and fills it up. At the end of the text nothing is
- * added, and the source is not asked again. */
+/* Moves the window so that it begins at `at`, and fills it. At the end of the text nothing is
+ * added, and the source is not called again. */
 static bool fill(pp_json_stream *s)
 {
     const size_t kept = (size_t)(s->end - s->at);
@@ -236,7 +236,8 @@ bool pp_json_stream_key(pp_json_stream *s, pp_span *key_out)
     return true;
 }
 
-/* Consumes one of the words. Where the text at hand ends within one, that is a fault of its own. */
+/* Consumes one of the words. If the window ends within a word, the fault is the end of the
+ * window. */
 static bool read_word(pp_json_stream *s, const char *const words[], size_t count, const char *fault)
 {
     const pp_span rest = { s->at, (size_t)(s->end - s->at) };
@@ -259,7 +260,7 @@ static size_t count_digits(pp_span span, size_t from)
     return i - from;
 }
 
-/* Whether the span is a number without a sign. */
+/* Returns true if the span is a number without a sign. */
 static bool is_number(pp_span span)
 {
     size_t i = count_digits(span, 0);
@@ -305,7 +306,7 @@ static bool read_number(pp_json_stream *s, double *value_out)
     if (!is_number(span))
         return fail(s, "no number");
     double value;
-    if (pp_span_real(span, &value)) /* not beyond a double, and not too long */
+    if (pp_span_real(span, &value)) /* fits a double and is not too long */
         *value_out = negative ? -value : value;
     s->at = span.at + span.bytes;
     return true;
@@ -380,7 +381,7 @@ bool pp_json_stream_end(pp_json_stream *s)
         return false;
     skip_blanks(s);
     if (s->at < s->end || s->source)
-        return fail(s, "something follows behind the end of the document");
+        return fail(s, "there is text after the end of the document");
     return s->depth ? fail(s, "") : true;
 }
 

@@ -4,9 +4,9 @@
 
 #include "sim/base/alloc.h"
 
-/* Defines `function`, which adds a zeroed element to the array `list` of an `owner`, next to which
- * <list>_count and <list>_capacity stand. It returns the element, or NULL when there is no memory.
- */
+/* Defines `function`, which adds a zeroed element to the array `list` of an `owner`. The members
+ * <list>_count and <list>_capacity of the owner are updated. It returns the element, or NULL when
+ * there is no memory. */
 #define PP_LIST_ADD(function, owner, list, type)                                                \
     type *function(owner *in, pp_err *err)                                                      \
     {                                                                                           \
@@ -17,7 +17,7 @@
         return &in->list[in->list##_count++];                                                   \
     }
 
-/* The same for a function of one file. */
+/* Like PP_LIST_ADD, but the function is static. */
 #define PP_LIST_ADD_STATIC(function, owner, list, type) \
     static PP_LIST_ADD(function, owner, list, type)
 

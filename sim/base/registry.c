@@ -22,7 +22,7 @@ pp_status pp_registry_get(const pp_registry *registry, const char *name, size_t 
         *index_out = found;
         return PP_OK;
     }
-    pp_text_search search = pp_text_search_begin(name);
+    pp_text_search search = pp_text_search_begin(registry->noun, name);
     for (size_t i = 0; i < registry->count; i++)
         pp_text_search_offer(&search, registry->name(i));
     char hint[PP_TEXT_HINT_BYTES];

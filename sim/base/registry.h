@@ -8,9 +8,10 @@
 
 /* Describes a table whose entries are numbered from 0 to count - 1. */
 typedef struct pp_registry {
-    const char *noun; /* what one entry is called in messages: "schedule" */
+    const char *noun; /* noun for one entry in messages: "schedule" */
     pp_field field;   /* the input that names an entry, for pp_err.where; may be PP_FIELD_NONE */
-    pp_field all;     /* what lists all entries, for messages; may be PP_FIELD_NONE */
+    pp_field all;     /* the request to ppsim that lists all entries, for messages; may be
+                         PP_FIELD_NONE */
     size_t count;
     const char *(*name)(size_t index); /* the name of entry `index` */
 } pp_registry;
@@ -23,9 +24,9 @@ PP_MUST_CHECK pp_status pp_registry_get(const pp_registry *registry, const char 
                                         size_t *index_out, pp_err *err);
 
 /* Macros that define the functions of a registry. Its entries are of type pp_KIND, have a
- * `name` and stand in the array `table` of pointers. For schedules:
+ * `name` and are listed in `table`, an array of pointers. For schedules:
  * - PP_REGISTRY(schedule, schedules, .noun = "schedule") defines pp_schedule_count and
- *   pp_schedule_at; it comes before the other two. Its further arguments are fields of pp_registry.
+ *   pp_schedule_at; it must precede the other two. Its further arguments are fields of pp_registry.
  * - PP_REGISTRY_FIND(schedule, schedules) defines pp_schedule_find: NULL when unknown.
  * - PP_REGISTRY_GET(schedule, schedules) defines pp_schedule_get. It fails as pp_registry_get. */
 #define PP_REGISTRY(kind, table, ...)                                   \

@@ -1,6 +1,6 @@
-/* Borrowed parts of a text: comparison, search, words and numbers, without copies.
- * Numbers are held to a grammar of their own, since strtod() also takes signs, hexadecimal digits,
- * "nan" and the locale's decimal point. */
+/* Borrowed parts of a text: comparison, search, words and numbers, without copies. Numbers have a
+ * grammar of their own, since strtod() also takes signs, hexadecimal digits, "nan" and the locale's
+ * decimal point. */
 #include "sim/base/span.h"
 
 #include <math.h>

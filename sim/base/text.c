@@ -1,8 +1,9 @@
-/* Finds names that are close to a mistyped one by Levenshtein's distance (1965), checks UTF-8, and
- * builds texts that grow. */
+/* Finds the names that are close to a mistyped one, by meaning (sim/base/synonyms.h) or else by
+ * Levenshtein's distance (1965), checks UTF-8, and builds texts that grow. */
 #include "sim/base/text.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/synonyms.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -38,27 +39,42 @@ static size_t distance(const char *a, const char *b)
     return row[nb];
 }
 
-pp_text_search pp_text_search_begin(const char *text)
+pp_text_search pp_text_search_begin(const char *noun, const char *text)
 {
-    return (pp_text_search){ .text = text, .distance = strlen(text + strspn(text, "-")) / 3 + 2 };
+    return (pp_text_search){ .noun = noun,
+                             .text = text,
+                             .distance = strlen(text + strspn(text, "-")) / 3 + 2 };
 }
 
 void pp_text_search_offer(pp_text_search *search, const char *name)
 {
-    const char *text = search->text;
-    bool begins = *text && strncmp(text, name, strlen(text)) == 0;
-    size_t d = begins ? 1 : distance(text, name);
-    if (d < search->distance) {
+    const size_t alike = pp_name_likeness(search->noun, search->text, name);
+    const size_t d = alike == PP_LIKENESS_SAME ? 0 : alike ? 1 : distance(search->text, name);
+    const bool closer =
+        d < search->distance || (d == search->distance && search->count && alike > search->alike);
+    if (closer) {
         search->distance = d;
-        search->nearest = name;
+        search->alike = alike;
+        search->count = 0;
+    } else if (d != search->distance || !alike || alike != search->alike) {
+        return;
     }
+    if (search->count < PP_TEXT_NEAREST_MAX)
+        search->nearest[search->count++] = name;
 }
 
 const char *pp_text_search_hint(const pp_text_search *search, char hint[PP_TEXT_HINT_BYTES])
 {
+    size_t used = 0;
     hint[0] = '\0';
-    if (search->nearest)
-        snprintf(hint, PP_TEXT_HINT_BYTES, ", did you mean '%.64s'?", search->nearest);
+    for (size_t i = 0; i < search->count; i++)
+        used += (size_t)snprintf(hint + used, PP_TEXT_HINT_BYTES - used, "%s'%.48s'",
+                                 i == 0                   ? ", did you mean "
+                                 : i + 1 == search->count ? " or "
+                                                          : ", ",
+                                 search->nearest[i]);
+    if (used)
+        snprintf(hint + used, PP_TEXT_HINT_BYTES - used, "?");
     return hint;
 }
 
@@ -67,23 +83,20 @@ const char *pp_text_hint_end(const char *hint)
     return *hint ? "" : ";";
 }
 
-static pp_text_search search_all(const char *text, const char *const names[])
-{
-    pp_text_search search = pp_text_search_begin(text);
-    for (size_t i = 0; names[i]; i++)
-        pp_text_search_offer(&search, names[i]);
-    return search;
-}
-
 const char *pp_text_nearest(const char *text, const char *const names[])
 {
-    return search_all(text, names).nearest;
+    pp_text_search search = pp_text_search_begin(NULL, text);
+    for (size_t i = 0; names[i]; i++)
+        pp_text_search_offer(&search, names[i]);
+    return search.count ? search.nearest[0] : NULL;
 }
 
-const char *pp_text_nearest_hint(const char *text, const char *const names[],
+const char *pp_text_nearest_hint(const char *noun, const char *text, const char *const names[],
                                  char hint[PP_TEXT_HINT_BYTES])
 {
-    const pp_text_search search = search_all(text, names);
+    pp_text_search search = pp_text_search_begin(noun, text);
+    for (size_t i = 0; names[i]; i++)
+        pp_text_search_offer(&search, names[i]);
     return pp_text_search_hint(&search, hint);
 }
 

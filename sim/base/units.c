@@ -84,8 +84,28 @@ static bool scale_exactly(decimal d, int64_t scale, int64_t limit, int64_t *out)
     return true;
 }
 
+/* Computes digits * 10^-fraction * scale, rounded down. The digits behind the point are taken from
+ * the last one on, since rounding down after each division by ten gives the same as rounding once.
+ * Returns false if a positive quantity is rounded down to zero, or if it exceeds `limit`. */
+static bool scale_down(decimal d, int64_t scale, int64_t limit, int64_t *out)
+{
+    int64_t part = 0;
+    for (; d.fraction > 0; d.fraction--) {
+        part = (part + d.digits % 10 * scale) / 10;
+        d.digits /= 10;
+    }
+    if (scale == 1 || (d.digits && scale > (limit - part) / d.digits))
+        return false;
+    if (!d.digits && !part)
+        return false;
+    *out = d.digits * scale + part;
+    return true;
+}
+
+/* rounds: a quantity that is finer than the base unit is rounded down. */
 static pp_status parse_quantity(const char *text, const char *where, const unit *units,
-                                const char *example, int64_t limit, int64_t *out, pp_err *err)
+                                const char *example, bool rounds, int64_t limit, int64_t *out,
+                                pp_err *err)
 {
     decimal d;
     if (!read_decimal(text, &d))
@@ -94,15 +114,16 @@ static pp_status parse_quantity(const char *text, const char *where, const unit 
     if (*d.rest == '\0') {
         if (d.digits != 0)
             return pp_err_set(err, PP_INPUT, where,
-                              "'%.64s' has no unit; write for example %s (only 0 stands alone)",
-                              text, example);
+                              "'%.64s' has no unit; write for example %s (only 0 needs none)", text,
+                              example);
         *out = 0;
         return PP_OK;
     }
     for (const unit *u = units; u->name; u++) {
         if (strcmp(u->name, d.rest) != 0)
             continue;
-        if (scale_exactly(d, u->scale, limit, out))
+        if (scale_exactly(d, u->scale, limit, out) ||
+            (rounds && scale_down(d, u->scale, limit, out)))
             return PP_OK;
         return pp_err_set(err, PP_INPUT, where,
                           "'%.64s' is too large, or finer than one %s; write for example %s", text,
@@ -116,12 +137,13 @@ static pp_status parse_quantity(const char *text, const char *where, const unit 
 
 pp_status pp_parse_duration(const char *text, const char *where, pp_ns *ns_out, pp_err *err)
 {
-    return parse_quantity(text, where, durations, "18.5ms, 12us, 3s", PP_NS_MAX, ns_out, err);
+    return parse_quantity(text, where, durations, "18.5ms, 12us, 3s", false, PP_NS_MAX, ns_out,
+                          err);
 }
 
 pp_status pp_parse_bytes(const char *text, const char *where, int64_t *bytes_out, pp_err *err)
 {
-    return parse_quantity(text, where, sizes, "64MiB, 80GB", PP_BYTES_MAX, bytes_out, err);
+    return parse_quantity(text, where, sizes, "64MiB, 80GB", true, PP_BYTES_MAX, bytes_out, err);
 }
 
 pp_status pp_parse_rate(const char *text, const char *where, double *bytes_per_s_out, pp_err *err)
@@ -215,5 +237,24 @@ const char *pp_format_bytes(char *buffer, size_t size, int64_t bytes)
     for (value /= 1024.0; fabs(value) >= 1023.5 && i < 4; i++)
         value /= 1024.0;
     print_scaled(buffer, size, value, names[i]);
+    return buffer;
+}
+
+const char *pp_format_limit(char *buffer, size_t size, int64_t bytes)
+{
+    enum { MEGA = 1000000, GIGA = 1000000000 };
+    char binary[32];
+    char decimals[16] = "";
+    pp_format_bytes(binary, sizeof binary, bytes);
+    if (bytes < GIGA || bytes % MEGA != 0 || bytes % (1 << 20) == 0) {
+        snprintf(buffer, size, "%s", binary);
+        return buffer;
+    }
+    if (bytes % GIGA != 0) {
+        snprintf(decimals, sizeof decimals, ".%03d", (int)(bytes % GIGA / MEGA));
+        for (size_t end = 3; decimals[end] == '0'; end--)
+            decimals[end] = '\0';
+    }
+    snprintf(buffer, size, "%" PRId64 "%sGB (%s)", bytes / GIGA, decimals, binary);
     return buffer;
 }

@@ -19,8 +19,8 @@ typedef int64_t pp_ns; /* nanoseconds of simulated time */
  * Fails: INPUT with the text. */
 PP_MUST_CHECK pp_status pp_parse_duration(const char *text, const char *where, pp_ns *ns_out,
                                           pp_err *err);
-/* Parses "64MiB", "80GB" or "1B" (B kB MB GB TB KiB MiB GiB TiB): whole bytes, not negative. Only
- * 0 may have no unit.
+/* Parses "64MiB", "80GB" or "1B" (B kB MB GB TB KiB MiB GiB TiB): not negative, rounded down to
+ * whole bytes. Only 0 may have no unit, and no other size may be less than one byte.
  * Fails: INPUT with the text. */
 PP_MUST_CHECK pp_status pp_parse_bytes(const char *text, const char *where, int64_t *bytes_out,
                                        pp_err *err);
@@ -41,5 +41,8 @@ PP_MUST_CHECK pp_status pp_ns_from_seconds(double seconds, const char *where, pp
 const char *pp_format_duration(char *buffer, size_t size, pp_ns ns);
 /* Prints "12.35 GiB" or "512 B". Returns buffer. */
 const char *pp_format_bytes(char *buffer, size_t size, int64_t bytes);
+/* Prints a size that a person chose, as it was probably written: "80GB (74.51 GiB)" where it is
+ * whole in decimal and not in binary units, else like pp_format_bytes. Returns buffer. */
+const char *pp_format_limit(char *buffer, size_t size, int64_t bytes);
 
 #endif

@@ -11,8 +11,8 @@ typedef struct pp_batch {
     const pp_recomputed *recomputed; /* [stages], borrowed; NULL: all microbatches are alike */
 } pp_batch;
 
-/* The longest sequence and the tiles are filled in only if the hardware has measurements, which are
- * the only users. microbatch: one of the workload's. */
+/* The longest sequence and the tiles are filled in only if the hardware has measurements, since
+ * nothing else needs them. microbatch: one of the workload's. */
 pp_batch pp_batch_of(const pp_cost_context *context, const pp_workload *workload,
                      const pp_microbatch *microbatch);
 

@@ -1,6 +1,7 @@
 /* Sums the units of every stage (embedding, layers, multi-token prediction, loss) into the
  * tables of costs, one column per class of equal microbatches, so that time and memory grow with
- * classes x stages and not with the number of microbatches. Formulas: docs/cost-model.md. */
+ * classes x stages and not with the number of microbatches. Formulas:
+ * docs/explanation/cost-model.md. */
 #include "sim/cost/cost_model.h"
 
 #include "sim/base/alloc.h"
@@ -40,7 +41,7 @@ static pp_status check_divides(const char *option, int64_t degree, const char *w
     if (count <= 0 || count % degree == 0)
         return PP_OK;
     return pp_err_set(err, PP_USAGE, option,
-                      "%" PRId64 " does not divide the %" PRId64 " %s; values that do: %s", degree,
+                      "%" PRId64 " does not divide the %" PRId64 " %s; possible values: %s", degree,
                       count, what, print_divisors(count, legal, sizeof legal));
 }
 
@@ -105,14 +106,14 @@ pp_status pp_cost_context_check(const pp_cost_context *context, pp_err *err)
     };
     for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++) {
         if (degrees[i].value < 1 || degrees[i].value > 1 << 20)
-            return pp_err_set(err, PP_USAGE, degrees[i].option, "must be 1 to 1048576, is %" PRId64,
-                              degrees[i].value);
+            return pp_err_set(err, PP_USAGE, degrees[i].option,
+                              "must be 1 to 1048576, not %" PRId64, degrees[i].value);
     }
     if (context->switches.recompute == PP_RECOMPUTE_AUTO)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RECOMPUTE),
                           "must be none, selective or full here");
     if (context->switches.zero < 0 || context->switches.zero > 1)
-        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_ZERO), "must be 0 or 1, is %d",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_ZERO), "must be 0 or 1, not %d",
                           context->switches.zero);
     pp_status status = check_tensor_parallel(context, err);
     return status ? status : check_expert_parallel(context, err);
@@ -171,8 +172,7 @@ pp_status pp_cost_unit(const pp_cost_context *context, pp_unit_kind kind, int64_
         return status;
     if (tokens < 1 || square_sum < tokens)
         return pp_err_set(err, PP_INPUT, NULL,
-                          "a microbatch of %" PRId64 " tokens and square sum "
-                          "%" PRId64 " cannot be",
+                          "there is no microbatch with %" PRId64 " tokens and square sum %" PRId64,
                           tokens, square_sum);
     const pp_batch batch = { .tokens = tokens, .square_sum = square_sum };
     unit_cost(context, kind, layer, &batch, cost_out);
@@ -456,7 +456,7 @@ static pp_status throughput_of(const pp_cost_context *context, const pp_stage *s
     t.peak_flops_per_s =
         (double)pp_parallel_gpus(&context->parallel) * context->hardware->peak_flops_per_s *
         (context->switches.dtype == PP_DTYPE_FP32 ? context->hardware->fp32_ratio : 1);
-    if (isinf(t.peak_flops_per_s)) /* the machine is not known */
+    if (isinf(t.peak_flops_per_s)) /* the hardware is not known */
         t.peak_flops_per_s = 0;
     *throughput_out = t;
     return PP_OK;
@@ -475,8 +475,8 @@ static pp_status check_input(const pp_cost_context *context, const pp_stage *sta
     if (status)
         return status;
     if ((int64_t)stage_count != context->parallel.pp * context->parallel.vpp)
-        return pp_err_set(err, PP_USAGE, NULL, "%u stages, but pp x vpp = %" PRId64, stage_count,
-                          context->parallel.pp * context->parallel.vpp);
+        return pp_err_set(err, PP_USAGE, NULL, "there are %u stages, but pp x vpp = %" PRId64,
+                          stage_count, context->parallel.pp * context->parallel.vpp);
     if (replica >= workload->replicas)
         return pp_err_set(err, PP_USAGE, NULL, "replica %u of %u", replica, workload->replicas);
     for (uint32_t s = 0; s < stage_count; s++) {
@@ -485,7 +485,7 @@ static pp_status check_input(const pp_cost_context *context, const pp_stage *sta
             stages[s].full < 0 || stages[s].selective < 0 || stages[s].full > stages[s].layers ||
             stages[s].selective > stages[s].layers - stages[s].full)
             return pp_err_set(err, PP_INPUT, NULL,
-                              "stage %u holds layers beyond the model's %" PRId64, s,
+                              "stage %u has layers beyond the model's %" PRId64, s,
                               context->model->layers);
     }
     const pp_microbatch *list = workload->microbatch + (size_t)replica * workload->microbatches;

@@ -1,5 +1,5 @@
 /* The cost model: makes pp_costs from model, hardware, parallel degrees and data.
- * docs/cost-model.md has its formulas and sources. */
+ * docs/explanation/cost-model.md has its formulas and sources. */
 #ifndef PPSIM_SIM_COST_COST_MODEL_H
 #define PPSIM_SIM_COST_COST_MODEL_H
 
@@ -13,6 +13,15 @@
 #include "sim/job/stage.h"
 #include "sim/job/workload.h"
 
+/* The exchange between GPUs that is a part of ops, by the group in which it takes place; a set is
+ * the sum of 1 << kind. */
+typedef enum pp_exchange_kind {
+    PP_EXCHANGE_TP,
+    PP_EXCHANGE_CP,
+    PP_EXCHANGE_EP,
+    PP_EXCHANGE_KINDS,
+} pp_exchange_kind;
+
 /* Everything a cost depends on besides the partition and the data. Pointers are borrowed. */
 typedef struct pp_cost_context {
     const pp_model *model;
@@ -21,7 +30,7 @@ typedef struct pp_cost_context {
     pp_switches switches;
     pp_placement placement;
     const pp_rank_overrides *overrides; /* for single pipeline ranks; NULL: all are alike */
-    bool no_collectives; /* omits those inside ops (tp, cp, ep), to find their share of an op */
+    unsigned omitted; /* the kinds of exchange that take no time, to find their share of an op */
     const pp_recompute_table *recomputed; /* for PP_RECOMPUTE_MICROBATCHES: of the same workload */
 } pp_cost_context;
 

@@ -150,7 +150,7 @@ static pp_status next_pair(const char **text, const char *option, const char *ex
     const char *end = *text + length;
     if (key == 0 || key >= length || key >= sizeof pair_out->key ||
         length - key - 1 >= sizeof pair_out->value || length - key == 1)
-        return pp_err_set(err, PP_USAGE, option, "'%.*s' is no KEY=VALUE; write for example %s",
+        return pp_err_set(err, PP_USAGE, option, "'%.*s' is not KEY=VALUE; write for example %s",
                           (int)(length < 80 ? length : 80), *text, example);
     memcpy(pair_out->key, *text, key);
     pair_out->key[key] = '\0';
@@ -211,7 +211,7 @@ pp_status pp_uniform_costs_parse(const char *text, pp_uniform_costs *out, pp_err
     if (!seen[KEY_F])
         return pp_err_set(err, PP_USAGE, option, "F is missing");
     if (seen[KEY_I] != seen[KEY_W])
-        return pp_err_set(err, PP_USAGE, option, "%s is missing: give I and W, or B alone",
+        return pp_err_set(err, PP_USAGE, option, "%s is missing: give I and W, or only B",
                           seen[KEY_I] ? "W" : "I");
     if (!seen[KEY_I] && !seen[KEY_B])
         return pp_err_set(err, PP_USAGE, option, "the backward is missing: give I and W, or B");
@@ -219,7 +219,7 @@ pp_status pp_uniform_costs_parse(const char *text, pp_uniform_costs *out, pp_err
         return pp_err_set(err, PP_USAGE, option, "I + W is too long");
     if (seen[KEY_I] && seen[KEY_B] && value[KEY_B] != value[KEY_I] + value[KEY_W])
         return pp_err_set(err, PP_USAGE, option,
-                          "B is I and W together, but B is %" PRId64 " ns and I + W %" PRId64
+                          "B must equal I + W, but B is %" PRId64 " ns and I + W is %" PRId64
                           " ns; leave out B, or I and W",
                           value[KEY_B], value[KEY_I] + value[KEY_W]);
     if (!seen[KEY_I]) {
@@ -229,10 +229,11 @@ pp_status pp_uniform_costs_parse(const char *text, pp_uniform_costs *out, pp_err
     const pp_ns back_ns = value[KEY_I] + value[KEY_W];
     const pp_ns longer_ns = value[KEY_F] > back_ns ? value[KEY_F] : back_ns;
     if (seen[KEY_FB] && value[KEY_FB] < longer_ns)
-        return pp_err_set(err, PP_USAGE, option,
-                          "FB is an overlapped F and B, and cannot be shorter than the longer of "
-                          "them: FB is %" PRId64 " ns, that one %" PRId64 " ns",
-                          value[KEY_FB], longer_ns);
+        return pp_err_set(
+            err, PP_USAGE, option,
+            "FB is an overlapped F and B and cannot be shorter than the longer one: FB is %" PRId64
+            " ns, and the longer one %" PRId64 " ns",
+            value[KEY_FB], longer_ns);
     *out = (pp_uniform_costs){ value[KEY_F],    value[KEY_I],
                                value[KEY_W],    seen[KEY_B] ? value[KEY_B] : -1,
                                value[KEY_COMM], value[KEY_FB] };
@@ -280,14 +281,14 @@ static pp_status read_change(const char *text, const char *where, bool bytes, do
     if (!*digits || digits[strspn(digits, "0123456789.eE-")] || *digits == '-' || *end ||
         !(value <= 1e9))
         return pp_err_set(err, PP_USAGE, where,
-                          "'%s' is no number of activations; write for example F=1,I=-0.5,W=-0.5, "
-                          "or all with units: F=1GiB,I=-512MiB,W=-512MiB",
+                          "'%s' is not a number of activations; write for example "
+                          "F=1,I=-0.5,W=-0.5, or all with units: F=1GiB,I=-512MiB,W=-512MiB",
                           text);
     *value_out = negative ? -value : value;
     return PP_OK;
 }
 
-/* Checks the rules for both forms; f, i and w are in either unit. */
+/* Checks the rules for both forms; f, i and w may be in activations or in bytes. */
 static pp_status check_changes(const bool *seen, double f, double i, double w, double rounding,
                                pp_err *err)
 {
@@ -295,12 +296,11 @@ static pp_status check_changes(const bool *seen, double f, double i, double w, d
     if (!seen[KEY_F] || !(seen[KEY_B] ? !seen[KEY_I] && !seen[KEY_W] : seen[KEY_I] && seen[KEY_W]))
         return pp_err_set(err, PP_USAGE, option, "needs F, I and W (or F and B)");
     if (!(f > 0))
-        return pp_err_set(err, PP_USAGE, option, "F must be positive, is %g", f);
+        return pp_err_set(err, PP_USAGE, option, "F must be positive, not %g", f);
     if (i > 0 || w > 0)
-        return pp_err_set(err, PP_USAGE, option,
-                          "I and W release memory: they must not be "
-                          "positive, are %g and %g",
-                          i, w);
+        return pp_err_set(
+            err, PP_USAGE, option,
+            "I and W release memory, so they must not be positive; they are %g and %g", i, w);
     if (fabs(f + i + w) > rounding)
         return pp_err_set(err, PP_USAGE, option, "F + I + W must be 0, is %g", f + i + w);
     return PP_OK;
@@ -338,7 +338,7 @@ pp_status pp_memory_costs_parse(const char *text, pp_memory_costs *out, pp_err *
         costs.i = (double)costs.i_bytes / unit;
         costs.w = (double)costs.w_bytes / unit;
         if (costs.f_bytes + costs.i_bytes + costs.w_bytes != 0)
-            costs.w += 1.0; /* reported as a sum that is not 0, regardless of rounding */
+            costs.w += 1.0; /* makes the check report a sum that is not 0, whatever the rounding */
     } else {
         costs.f = value[KEY_F];
         costs.i = seen[KEY_B] ? value[KEY_B] / 2 : value[KEY_I];

@@ -52,7 +52,7 @@ typedef struct pp_costs {
     pp_ns *optimizer_ns;
     pp_ns fixed_ns; /* per step */
 
-    /* For throughput; 0 where not known. */
+    /* For throughput; 0 if not known. */
     double model_flops;      /* of the step over all GPUs: forward + backward, no recompute */
     double peak_flops_per_s; /* of all GPUs together, at the training dtype */
     double tokens;           /* of the step, all replicas */
@@ -85,11 +85,10 @@ typedef struct pp_uniform_costs {
     pp_ns pair_ns; /* of an overlapped F and B together; 0: they run one after the other */
 } pp_uniform_costs;
 
-/* Parses "F=18.5ms,I=18.1ms,W=9.3ms,comm=0.6ms". B= may stand instead of I= and W=, or together
+/* Parses "F=18.5ms,I=18.1ms,W=9.3ms,comm=0.6ms". B= may replace I= and W=, or be given together
  * with them as their sum; B= alone is halved into I and W (W gets the larger half). FB= is the
  * duration of an overlapped pair; it may be longer than F and B one after the other, but not
- * shorter than the longer of the two.
- * Fails: USAGE. */
+ * shorter than the longer of the two. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_uniform_costs_parse(const char *text, pp_uniform_costs *out,
                                                pp_err *err);
 PP_MUST_CHECK pp_status pp_costs_uniform(const pp_uniform_costs *uniform, uint32_t ranks,

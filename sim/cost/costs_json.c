@@ -153,7 +153,8 @@ static pp_status check_length(const pp_json_at *at, size_t expected, const char 
     size_t count = 0;
     pp_status status = pp_json_count(at, &count, err);
     if (!status && count != expected)
-        return pp_json_fail(at, err, "has %zu entries; one per %s, or a single number, are %zu",
+        return pp_json_fail(at, err,
+                            "has %zu entries; give a single number or one per %s, that is %zu",
                             count, what, expected);
     return status;
 }
@@ -317,14 +318,15 @@ static pp_status fill_sends(const pp_json_at *at, pp_costs *costs, pp_err *err)
             return status;
         if (pp_json_kind_at(&comm) == PP_JSON_ARRAY)
             return pp_json_fail(&comm, err,
-                                "is one number for all edges, both ways; give lists as "
+                                "is one number for all edges in both directions; give lists as "
                                 "send_forward_ns (stage to the next, last one 0) and "
                                 "send_backward_ns (stage to the one before, first one 0)");
     }
     for (size_t i = 4; i < COUNT(times); i++) {
         const char *key = pp_json_has(at, "comm_ns") ? "comm_ns" : times[i].key;
         if (key != times[i].key && pp_json_has(at, times[i].key))
-            return pp_json_fail(at, err, "has both \"comm_ns\" and \"%s\": give one", times[i].key);
+            return pp_json_fail(at, err, "has both \"comm_ns\" and \"%s\"; give only one",
+                                times[i].key);
         pp_status status =
             pp_json_has(at, key) ? fill_table(at, key, &times[i], costs, err) : PP_OK;
         if (status)
@@ -426,7 +428,7 @@ static pp_status check_counts(const pp_json_at *at, uint32_t ranks, uint32_t sta
         if (status)
             return status;
         if (value != (int64_t)counts[i].count)
-            return pp_json_fail(&place, err, "the costs are for %lld %s, the schedule has %u",
+            return pp_json_fail(&place, err, "the costs are for %lld %s, and the schedule has %u",
                                 (long long)value, counts[i].key, counts[i].count);
     }
     return PP_OK;

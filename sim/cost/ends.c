@@ -1,5 +1,5 @@
 /* Times of embedding, multi-token prediction, and final norm with head and loss, and the model
- * FLOPs of all units. docs/cost-model.md explains the formulas. */
+ * FLOPs of all units. docs/explanation/cost-model.md explains the formulas. */
 
 #include "sim/cost/ends.h"
 

@@ -1,4 +1,4 @@
-/* Times of the units that are no layers (embedding, loss, multi-token prediction), and the model
+/* Times of the units that are not layers (embedding, loss, multi-token prediction), and the model
  * FLOPs of all units. */
 #ifndef PPSIM_SIM_COST_ENDS_H
 #define PPSIM_SIM_COST_ENDS_H

@@ -1,5 +1,5 @@
-/* Sizes of a microbatch on one GPU, and the parts that its units share. docs/cost-model.md,
- * sections 3 and 4. */
+/* Sizes of a microbatch on one GPU, and the parts that its units share.
+ * docs/explanation/cost-model.md, sections 3 and 4. */
 #include "sim/cost/gpu_batch.h"
 
 #include "sim/cost/classes.h"
@@ -37,6 +37,11 @@ pp_gpu_batch pp_gpu_batch_of(const pp_cost_context *context, int64_t tokens, int
     local.tiles = length > 0 ? local.all_tokens / length * edge * edge : 0;
     local.tensor_group = pp_group_of(context->hardware, context->parallel.tp, 1);
     return local;
+}
+
+bool pp_exchange_is_omitted(const pp_gpu_batch *local, pp_exchange_kind kind)
+{
+    return local->context->omitted >> kind & 1;
 }
 
 pp_attention_widths pp_attention_widths_of(const pp_gpu_batch *local)
@@ -96,7 +101,7 @@ void pp_add_elementwise(const pp_gpu_batch *local, double forward_bytes, double 
 
 double pp_gather_seconds(const pp_gpu_batch *local, pp_collective kind, double bytes)
 {
-    return local->context->no_collectives
+    return pp_exchange_is_omitted(local, PP_EXCHANGE_TP)
                ? 0
                : pp_collective_seconds(local->hw, kind, local->tensor_group, bytes);
 }

@@ -35,6 +35,9 @@ typedef struct pp_gpu_batch {
 
 pp_gpu_batch pp_gpu_batch_of(const pp_cost_context *context, int64_t tokens, int64_t square_sum);
 
+/* True if the context's costs are without this exchange. */
+bool pp_exchange_is_omitted(const pp_gpu_batch *local, pp_exchange_kind kind);
+
 /* Widths of the attention of a layer on one GPU, in elements per token. */
 typedef struct pp_attention_widths {
     double heads; /* on this GPU */

@@ -1,10 +1,10 @@
 /* Times of single kernels, collectives and messages by formulas with fitted parameters, which
- * sim/job/hardware.h states (docs/cost-model.md, sections 3 and 4). A GEMM takes as long as its
- * FLOPs at a fitted efficiency with wave quantisation, but at least as long as its memory traffic;
- * attention, its FLOPs at an efficiency that depends on lengths and blocks; an elementwise kernel,
- * its memory traffic; a collective, a ring with a fitted bandwidth; a message, NCCL's channels or
- * the link, whichever is slower. The number of channels follows NCCL 2.29 (addP2pToPlan).
- * Measurements take precedence. */
+ * sim/job/hardware.h states (docs/explanation/cost-model.md, sections 3 and 4). A GEMM takes the
+ * time of its FLOPs at a fitted efficiency with wave quantisation, but at least the time of its
+ * memory traffic. Attention takes the time of its FLOPs at an efficiency that depends on lengths
+ * and blocks. An elementwise kernel takes the time of its memory traffic. A collective is a ring
+ * with a fitted bandwidth. A message takes the time of NCCL's channels or of the link, whichever is
+ * slower. The number of channels follows NCCL 2.29 (addP2pToPlan). Measurements take precedence. */
 #include "sim/cost/kernel.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ static bool measured(const pp_hardware *hw, const pp_measured_at *at, double *se
 
 /* The loss by wave quantisation, >= 1: the number of waves over the ideal one, for the best of
  * three tiles. The 128x128 tile runs at 0.9 of the speed of the larger ones (published measurements
- * of GEMMs, docs/cost-model.md). */
+ * of GEMMs, docs/explanation/cost-model.md). */
 static double wave_loss(int sm_count, double m, double n, double batch)
 {
     static const struct {

@@ -1,6 +1,6 @@
-/* Times of single kernels and transfers on one GPU, in seconds. docs/cost-model.md has the
- * formulas. Sizes are doubles, since degrees of parallelism need not divide them. No work takes no
- * time. */
+/* Times of single kernels and transfers on one GPU, in seconds. docs/explanation/cost-model.md has
+ * the formulas. Sizes are doubles, since degrees of parallelism need not divide them. No work takes
+ * no time. */
 #ifndef PPSIM_SIM_COST_KERNEL_H
 #define PPSIM_SIM_COST_KERNEL_H
 
@@ -70,9 +70,10 @@ typedef struct pp_communicator {
 int64_t pp_nccl_channels_per_peer(int64_t channels, int64_t per_peer, int64_t ranks);
 
 /* The number of channels of one message in a communicator of `channels` channels, `per_peer` of
- * which one peer may use. Like addP2pToPlan of NCCL 2.29, it starts from what all peers may use at
- * once, takes fewer for few bytes, and more where the part of a channel is too large. Chunks are
- * 512 KiB inside a node and 128 KiB if the communicator spans nodes. */
+ * which one peer may use. Like addP2pToPlan of NCCL 2.29, it starts with the number that all peers
+ * may use at once, and takes fewer channels for few bytes, and more if the part of one channel
+ * would be too large. Chunks are 512 KiB inside a node and 128 KiB if the communicator spans
+ * nodes. */
 int64_t pp_nccl_channels(int64_t channels, int64_t per_peer, pp_communicator communicator,
                          double bytes);
 

@@ -1,5 +1,5 @@
 /* The time of one transformer layer, as the sum over its kernels and collectives.
- * docs/cost-model.md lists them in sections 3 and 4. */
+ * docs/explanation/cost-model.md lists them in sections 3 and 4. */
 
 #include "sim/cost/layer.h"
 
@@ -34,7 +34,7 @@ static void add_unfused_core(const pp_gpu_batch *local, const pp_attention_width
 static double exposed_ring(const pp_gpu_batch *local, const pp_attention_widths *a, double core_s)
 {
     const pp_parallel *par = &local->context->parallel;
-    if (par->cp <= 1 || local->context->no_collectives)
+    if (par->cp <= 1 || pp_exchange_is_omitted(local, PP_EXCHANGE_CP))
         return 0;
     const bool same_node = par->cp * par->tp <= local->hw->gpus_per_node;
     const double bytes = local->tokens * (a->k + a->v) * local->element_bytes;
@@ -76,7 +76,7 @@ static void add_projections(const pp_gpu_batch *local, const pp_attention_widths
     const double h = (double)m->hidden, rows = local->tokens;
     if (m->attention == PP_ATTENTION_MLA) {
         /* the low-rank projections are not divided by tp; with sequence parallelism their rows are
-         */
+         * divided */
         const double own = local->sequence_parallel ? rows / local->t : rows;
         const double q_rank = (double)m->q_lora_rank, kv_rank = (double)m->kv_lora_rank;
         if (q_rank > 0)
@@ -154,8 +154,9 @@ static void add_experts(const pp_gpu_batch *local, pp_work *work)
     pp_add_elementwise(local, 2 * routed, 2 * routed, work); /* permutation */
     pp_add_elementwise(local, 2 * routed, 4 * routed, work); /* back, weighted by the router */
     const pp_collective_group group = pp_group_of(local->hw, par->ep, par->tp);
-    const double exchange =
-        local->context->no_collectives ? 0 : pp_all_to_all_seconds(local->hw, group, routed);
+    const double exchange = pp_exchange_is_omitted(local, PP_EXCHANGE_EP)
+                                ? 0
+                                : pp_all_to_all_seconds(local->hw, group, routed);
     work->f += 2 * exchange;
     work->i += 2 * exchange;
     if (par->tp > 1) {

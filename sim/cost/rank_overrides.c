@@ -58,7 +58,8 @@ static pp_status read_item(char *item, const char *option, pp_rank_override *t, 
     char *second = strchr(item, ':');
     if (!value || (t->kind == PP_RANK_OVERRIDE_LINK) != (second && second < value))
         return wrong(t->kind, option, whole,
-                     t->kind == PP_RANK_OVERRIDE_LINK ? "is no A:B=RATE" : "is no RANK=VALUE", err);
+                     t->kind == PP_RANK_OVERRIDE_LINK ? "is not A:B=RATE" : "is not RANK=VALUE",
+                     err);
     *value++ = '\0';
     if (t->kind == PP_RANK_OVERRIDE_LINK)
         *second++ = '\0';
@@ -70,8 +71,7 @@ static pp_status read_item(char *item, const char *option, pp_rank_override *t, 
     if (read_value(value, t, &unread))
         return wrong(t->kind, option, whole,
                      t->kind == PP_RANK_OVERRIDE_SPEED
-                         ? "is no speed from 0.001 to 1000, 1 being the "
-                           "hardware's"
+                         ? "is not a speed from 0.001 to 1000, where 1 is the hardware's"
                          : "has no value with a unit",
                      err);
     t->rank = (uint32_t)(t->kind == PP_RANK_OVERRIDE_LINK && other < rank ? other : rank);
@@ -135,8 +135,8 @@ pp_status pp_rank_overrides_check(const pp_rank_overrides *overrides, uint32_t r
         uint32_t last = t->kind == PP_RANK_OVERRIDE_LINK ? t->other : t->rank;
         if (last >= ranks)
             return pp_err_set(err, PP_USAGE, pp_err_name(err, fields[t->kind]),
-                              "there is no rank %" PRIu32 ", the last of the %" PRIu32
-                              " is %" PRIu32,
+                              "there is no rank %" PRIu32 "; the last of the %" PRIu32
+                              " ranks is %" PRIu32,
                               last, ranks, ranks - 1);
     }
     return PP_OK;
@@ -192,8 +192,8 @@ static pp_status set_link(const pp_rank_overrides *overrides, const uint32_t *st
         return PP_OK;
     if (bytes < 1)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RANK_LINK),
-                          "transfers have no bytes here; give a plan, or a costs file with "
-                          "\"message_bytes\"");
+                          "the sizes of transfers are unknown here; give a plan, or a costs file "
+                          "with \"message_bytes\"");
     pp_status status =
         pp_ns_from_seconds((double)bytes / rate, pp_err_name(err, PP_FIELD_RANK_LINK), ns, err);
     *ns += latency_ns;

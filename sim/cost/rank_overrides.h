@@ -41,7 +41,8 @@ void pp_rank_overrides_free(pp_rank_overrides *overrides);
 PP_MUST_CHECK pp_status pp_rank_overrides_check(const pp_rank_overrides *overrides, uint32_t ranks,
                                                 pp_err *err);
 
-/* The value for a rank or link; 1, 0 and 0 if there is no override. overrides: may be NULL. */
+/* The speed or memory limit of a rank, and the rate of a link; 1, 0 and 0 if there is no override.
+ * overrides: may be NULL. */
 double pp_rank_overrides_speed(const pp_rank_overrides *overrides, uint32_t rank);
 int64_t pp_rank_overrides_memory_bytes(const pp_rank_overrides *overrides, uint32_t rank);
 double pp_rank_overrides_link_bytes_per_s(const pp_rank_overrides *overrides, uint32_t rank,

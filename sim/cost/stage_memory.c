@@ -1,6 +1,6 @@
 /* Bytes and parameters of units. For a dense GPT these are the formulas of Korthikanti et al. 2022
  * (arXiv 2205.05198), section 4, term by term; other models are counted in the same way
- * (docs/cost-model.md section 5). */
+ * (docs/explanation/cost-model.md section 5). */
 
 #include "sim/cost/stage_memory.h"
 
@@ -176,7 +176,7 @@ void pp_layer_memory(const pp_gpu_batch *local, bool moe, pp_unit_cost *cost)
         break;
     case PP_RECOMPUTE_NONE:
     case PP_RECOMPUTE_AUTO:
-    case PP_RECOMPUTE_STAGES: /* MTP modules are no layers of a stage */
+    case PP_RECOMPUTE_STAGES: /* MTP modules are not among the layers of a stage */
     case PP_RECOMPUTE_MICROBATCHES:
     case PP_RECOMPUTE_UNKNOWN:
         break;

@@ -1,5 +1,5 @@
 /* Costs of a rank: parameters and their state, gradient sync, tied embedding, optimizer.
- * docs/cost-model.md explains them in sections 6 and 7. */
+ * docs/explanation/cost-model.md explains them in sections 6 and 7. */
 
 #include "sim/cost/step.h"
 
@@ -19,10 +19,10 @@
 typedef struct rank_parameters {
     double dense, expert;
     bool embedding, loss, mtp;
-    pp_ns first_f_ns; /* of the first chunk for the first microbatch; the parameters' all-gather
-                         hides under it */
-    pp_ns last_b_ns;  /* of the first chunk for the last microbatch; the gradients' reduction hides
-                         under it */
+    pp_ns first_f_ns; /* of the first chunk for the first microbatch; overlaps with the all-gather
+                         of the parameters */
+    pp_ns last_b_ns;  /* of the first chunk for the last microbatch; overlaps with the reduction of
+                         the gradients */
 } rank_parameters;
 
 static void add_unit(const pp_cost_context *context, pp_unit_kind kind, int64_t layer, double times,

@@ -1,6 +1,6 @@
 /* Times of transfers between pipeline ranks, by send/recv or by a collective of two ranks, and the
- * communicators that carry them. docs/cost-model.md (section 4) and docs/p2p-emulation.md explain
- * them. */
+ * communicators that carry them. docs/explanation/cost-model.md (section 4) and
+ * docs/explanation/p2p-emulation.md explain them. */
 #include "sim/cost/transfer.h"
 
 #include "sim/cost/kernel.h"

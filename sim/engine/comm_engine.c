@@ -108,7 +108,8 @@ static void finish(run *r, uint32_t t, pp_ns start_ns, pp_ns end_ns)
     }
 }
 
-/* Like meet, for a transfer whose end depends on others: starts it. */
+/* Starts a transfer whose end depends on other transfers; it does not set the end as `meet`
+ * does. */
 static void meet_sharing(run *r, uint32_t t, const pp_transfer *own, pp_ns takes_ns, bool eager)
 {
     bool sends = pp_transfer_sends((pp_transfer_kind)own->kind);
@@ -136,7 +137,7 @@ static void meet(run *r, uint32_t t)
     const pp_transfer *own = &r->comm->transfer[t];
     pp_ns ready_ns = r->lanes.entry[r->lanes.entry_of[t]].ready_ns;
     uint32_t other = own->match;
-    if (other == PP_NO_SOURCE) { /* outside a partial program */
+    if (other == PP_NO_SOURCE) { /* the program is partial and lacks the partner */
         finish(r, t, ready_ns, ready_ns);
         return;
     }
@@ -245,9 +246,9 @@ static uint32_t held_by(const run *r, uint32_t t, pp_ns posted_ns)
 }
 
 /* Records that the rank was idle from its clock to the end of group g. Until the other end of the
- * last transfer was posted, a rank in a receive waits for data (its input was not computed), a rank
- * in a send for a buffer (without a receive there is nothing to send into); after that both wait
- * for the link. */
+ * last transfer is posted, a rank in a receive waits for data, since its input has not been
+ * computed, and a rank in a send waits for a buffer, since there is no receive to send into. After
+ * that, both wait for the link. */
 static void account_wait(run *r, uint32_t rank, uint32_t g)
 {
     pp_ns end_ns = r->lanes.group[g].end_ns;
@@ -369,7 +370,7 @@ static void work(run *r)
     }
 }
 
-/* Handles the end of an op or a transfer of the shared rates. */
+/* Handles the end of an op or a transfer that the shared rates report. */
 static void take_end(run *r, const pp_shared_rates_end *end)
 {
     if (!end->transfer) {
@@ -413,7 +414,7 @@ static pp_status make_rates(run *r, pp_err *err)
         return pp_err_set(err, PP_USAGE,
                           r->comm->parts > 1 ? pp_err_name(err, PP_FIELD_TENSORS)
                                              : pp_err_name(err, PP_FIELD_HOST),
-                          "does not go together with %s and %s; leave one out",
+                          "cannot be combined with %s and %s; leave one out",
                           pp_err_name(err, PP_FIELD_RANKS_PER_NIC),
                           pp_err_name(err, PP_FIELD_OVERLAP_SLOWDOWN));
     r->timeline->comm->host_ns = NULL; /* ops end in shared_rates.c, so that steps have no clocks */
@@ -439,7 +440,8 @@ static pp_status make_rates(run *r, pp_err *err)
 static void find_fronts(const run *r, uint32_t *front)
 {
     const pp_comm *comm = r->comm;
-    for (size_t s = 0; s < comm->step_count; s++) { /* rank by rank, hence each lane in its order */
+    for (size_t s = 0; s < comm->step_count; s++) { /* rank by rank, so each lane is read in its
+                                                       order */
         if (comm->step[s].kind != PP_COMM_STEP_POST)
             continue;
         const pp_comm_group *group = &r->lanes.group[comm->step[s].index];

@@ -8,11 +8,9 @@
 #include "sim/program/timeline.h"
 
 /* Fills in `timeline`, which pp_timeline_new_comm made. program->comm must be set, and durations
- * must be small enough that times fit 64 bits (pp_simulate checks it).
- * begin_ns: [ranks], not retained.
- * A transfer takes the latency of its edge in `costs` after both ends were posted.
- * Fails: INFEASIBLE when ranks wait for each other in a circle (err lists it rank by rank), NOMEM.
- */
+ * must be small enough that times fit 64 bits (pp_simulate checks it). begin_ns: [ranks], not
+ * retained. A transfer takes the latency of its edge in `costs` after both ends were posted. Fails:
+ * INFEASIBLE when ranks wait for each other in a cycle (err lists it rank by rank), NOMEM. */
 PP_MUST_CHECK pp_status pp_simulate_comm(const pp_program *program, const pp_costs *costs,
                                          const pp_ns *begin_ns, pp_timeline *timeline, pp_err *err);
 

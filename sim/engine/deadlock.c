@@ -1,6 +1,6 @@
-/* Finds the shortest circle of transfers that wait for each other, by breadth-first search from the
- * front of every lane along "waits for". It takes O(transfers x edges) at worst, for programs that
- * hang only. */
+/* Finds the shortest cycle of transfers that wait for each other, by breadth-first search from the
+ * front of every lane along "waits for". It takes O(transfers x edges) at worst, and runs only for
+ * programs that hang. */
 #include "sim/engine/deadlock.h"
 
 #include "sim/base/alloc.h"
@@ -22,7 +22,7 @@ void pp_circle_free(pp_circle *circle)
 typedef struct search {
     const pp_stuck *stuck;
     const pp_comm *comm;
-    uint32_t *from;  /* [transfers]: the transfer from which it was reached, which waits for it */
+    uint32_t *from;  /* [transfers]: the transfer that waits for it, from which it was reached */
     uint32_t *seen;  /* [transfers]: 1 + the start of the search that reached it last */
     uint32_t *queue; /* [transfers] */
     uint32_t start;
@@ -96,8 +96,8 @@ static void visit_reasons(search *s, uint32_t t)
     }
 }
 
-/* Searches a circle of at most `limit` members through `start`. Returns the number of its members,
- * 0 if there is none. */
+/* Searches for a cycle of at most `limit` members through `start`. Returns the number of its
+ * members, or 0 if there is none. */
 static size_t find_circle(search *s, uint32_t start, size_t limit)
 {
     size_t members = 1;
@@ -128,7 +128,7 @@ static void fill(const search *s, size_t count, pp_circle *out)
     out->count = count;
 }
 
-/* A circle of one member: a transfer that its own rank awaits before posting it, or that another
+/* A cycle of one member: a transfer that its own rank awaits before posting it, or that another
  * rank never posts. NONE if there is none. */
 static uint32_t dead_end(const pp_stuck *stuck)
 {
@@ -150,8 +150,7 @@ static void find_shortest(search *s, pp_circle *out)
     size_t limit = s->comm->transfer_count;
     out->count = 0;
     for (uint32_t t = 0; t < s->comm->transfer_count && limit; t++) {
-        /* every circle passes through the front of a lane, so that these are enough to begin with
-         */
+        /* every cycle passes through the front of a lane, so that these are enough to begin with */
         if (s->stuck->done[t] || reason_of(s->stuck, t) == PP_CIRCLE_OWN_PLACE ||
             s->stuck->front[t] != s->comm->transfer[t].group)
             continue;
@@ -203,7 +202,7 @@ const char *pp_circle_print(const pp_program *program, const pp_circle_member *m
     pp_transfer_print(other, b, sizeof b);
     switch (member->reason) {
     case PP_CIRCLE_OWN_PLACE:
-        snprintf(buffer, size, "rank %" PRIu32 ": needs %s before the place where it stands",
+        snprintf(buffer, size, "rank %" PRIu32 " needs %s earlier than its place in the order",
                  own->rank, a);
         break;
     case PP_CIRCLE_BEHIND:
@@ -233,5 +232,5 @@ pp_status pp_circle_report(const pp_program *program, const pp_circle *circle, p
         used += n > 0 ? (size_t)n : 0;
     }
     return pp_err_set(err, PP_INFEASIBLE, NULL, "the schedule hangs: %s%s", text,
-                      i == circle->count ? "" : "; and so on in a circle");
+                      i == circle->count ? "" : "; this is a cycle");
 }

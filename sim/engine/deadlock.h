@@ -1,5 +1,5 @@
-/* Explains why a program with communication hangs, by the shortest circle of transfers that wait
- * for each other. */
+/* Explains why a program with communication hangs, by the shortest cycle of transfers that wait for
+ * each other. */
 #ifndef PPSIM_SIM_ENGINE_DEADLOCK_H
 #define PPSIM_SIM_ENGINE_DEADLOCK_H
 
@@ -16,8 +16,8 @@ typedef struct pp_stuck {
     const uint32_t *waiting; /* [ranks]: the group that the rank waits for, or PP_NO_SOURCE */
 } pp_stuck;
 
-/* Finds a shortest circle; it contains no transfer twice. Owner frees with pp_circle_free.
- * Fails: NOMEM. */
+/* Finds a shortest cycle; it contains no transfer twice. Owner frees with pp_circle_free. Fails:
+ * NOMEM. */
 PP_MUST_CHECK pp_status pp_circle_find(const pp_stuck *stuck, pp_circle *circle_out, pp_err *err);
 void pp_circle_free(pp_circle *circle);
 
@@ -25,7 +25,7 @@ void pp_circle_free(pp_circle *circle);
 const char *pp_circle_print(const pp_program *program, const pp_circle_member *member, char *buffer,
                             size_t size);
 
-/* Reports the circle rank by rank and returns INFEASIBLE. */
+/* Reports the cycle rank by rank and returns INFEASIBLE. */
 pp_status pp_circle_report(const pp_program *program, const pp_circle *circle, pp_err *err);
 
 #endif

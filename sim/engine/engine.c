@@ -84,7 +84,7 @@ static pp_status engine_new(const pp_program *program, const pp_costs *costs, en
     return tabulate(e, costs, err);
 }
 
-/* Times every instruction once, after all that it needs. mirrored: some microbatches run on
+/* Times every instruction once, after everything that it needs. mirrored: some microbatches run on
  * mirrored ranks; callers pass a constant, so that other programs need no test. */
 static inline __attribute__((always_inline)) void run(const engine *e, bool mirrored,
                                                       pp_timeline *timeline)
@@ -136,7 +136,7 @@ pp_status pp_simulate_from(const pp_program *program, const pp_costs *costs, con
     if (costs->stages != program->stages || costs->microbatches != program->microbatches)
         return pp_err_set(err, PP_INPUT, NULL,
                           "the costs are for %" PRIu32 " stages and %" PRIu32
-                          " microbatches, the schedule has %" PRIu32 " and %" PRIu32,
+                          " microbatches, and the schedule has %" PRIu32 " and %" PRIu32,
                           costs->stages, costs->microbatches, program->stages,
                           program->microbatches);
     engine e PP_CLEANUP(engine_free) = { 0 };

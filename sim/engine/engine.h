@@ -5,12 +5,11 @@
 #include "sim/cost/costs.h"
 #include "sim/program/timeline.h"
 
-/* Times every instruction. It starts when its rank is free and its input has arrived, which is at
- * the end of its source plus the latency of the edge (costs.send_*_ns between ranks, 0 inside one).
- * With program->comm, transfers are simulated instead (sim/engine/comm_engine.h).
- * costs: of the program's stages and microbatches.
- * Fails: INFEASIBLE when ranks wait for each other, INPUT when a time would leave 64 bits, NOMEM.
- */
+/* Times every instruction. An instruction starts when its rank is free and its input has arrived,
+ * which is at the end of its source plus the latency of the edge (costs.send_*_ns between ranks, 0
+ * inside one). With program->comm, transfers are simulated instead (sim/engine/comm_engine.h).
+ * costs: of the program's stages and microbatches. Fails: INFEASIBLE when ranks wait for each
+ * other, INPUT when a time would leave 64 bits, NOMEM. */
 PP_MUST_CHECK pp_status pp_simulate(const pp_program *program, const pp_costs *costs,
                                     pp_timeline **timeline_out, pp_err *err);
 

@@ -69,12 +69,12 @@ static pp_status report_stuck(const run *r, pp_err *err)
     while (r->next[rank] == r->program->rank_begin[rank + 1] ||
            !pp_pair_starts(r->program, r->costs, r->next[rank]))
         rank++;
-    return pp_err_set(err, PP_INFEASIBLE, NULL,
-                      "the schedule cannot finish: on rank %" PRIu32
-                      " the overlapped pair %s needs both of its inputs at once, and one of them "
-                      "comes only after it; leave out the pair's own duration to run its halves "
-                      "one after the other",
-                      rank, pp_pair_print(r->program, r->next[rank], pair, sizeof pair));
+    return pp_err_set(
+        err, PP_INFEASIBLE, NULL,
+        "the schedule cannot finish: on rank %" PRIu32
+        " the overlapped pair %s needs both of its inputs at once, and one of them comes only "
+        "after the pair; leave out the duration of the pair to run its halves one after the other",
+        rank, pp_pair_print(r->program, r->next[rank], pair, sizeof pair));
 }
 
 pp_status pp_simulate_pairs(const pp_program *program, const pp_costs *costs, const pp_ns *begin_ns,

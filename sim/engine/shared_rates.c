@@ -1,6 +1,6 @@
 /* An event simulation of activities whose rates depend on each other, as in SimGrid: between events
- * all rates are constant, and after an event only those are computed again that the changed ranks
- * affect through shared links. Bandwidth is shared max-min fairly by progressive filling (Bertsekas
+ * all rates are constant, and after an event, only the rates that the changed ranks affect through
+ * shared links are recomputed. Bandwidth is shared max-min fairly by progressive filling (Bertsekas
  * and Gallager 1992, Data Networks, section 6.5.2). */
 #include "sim/engine/shared_rates.h"
 

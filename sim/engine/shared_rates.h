@@ -30,12 +30,12 @@ PP_MUST_CHECK pp_status pp_shared_rates_new(const pp_sharing *sharing, uint32_t 
                                             pp_err *err);
 void pp_shared_rates_free(pp_shared_rates **rates); /* for PP_CLEANUP; *rates NULL is fine */
 
-/* Starts an op, which takes duration_ns alone, on a rank on which none runs. start_ns must not be
- * before the last end that pp_shared_rates_next returned. */
+/* Starts an op, which would take duration_ns alone, on a rank that runs no other op. start_ns must
+ * not be before the last end that pp_shared_rates_next returned. */
 void pp_shared_rates_compute(pp_shared_rates *rates, uint32_t rank, pp_ns start_ns,
                              pp_ns duration_ns);
-/* Starts a transfer, which takes duration_ns alone; once for each index. both: it moves as many
- * bytes in the other direction. start_ns: as for an op. */
+/* Starts a transfer, which would take duration_ns alone. Call it once for each index. both: the
+ * transfer moves as many bytes in the other direction. start_ns: as for an op. */
 void pp_shared_rates_move(pp_shared_rates *rates, uint32_t transfer, uint32_t from, uint32_t to,
                           bool both, pp_ns start_ns, pp_ns duration_ns);
 /* Advances to the next end of an op or a transfer. Returns false when nothing is running. */

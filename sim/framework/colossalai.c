@@ -92,8 +92,8 @@ static pp_status colossalai_lower(const pp_order *order, pp_program **program_ou
         return status;
     if (group && (group != order->ranks || order->microbatches % group))
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FRAMEWORK),
-                          "colossalai runs interleaved with groups of p microbatches only, and p "
-                          "has to divide their number");
+                          "colossalai runs interleaved only with groups of p microbatches, and p "
+                          "must divide the number of microbatches");
     return pp_lower_ranks(order, group, lower_rank, program_out, err);
 }
 
@@ -109,7 +109,8 @@ static const pp_size_protocol_support colossalai_shapes = {
 
 const pp_framework pp_framework_colossalai = {
     .name = "colossalai",
-    .summary = "Megatron's orders, even ranks send first; interleaved with two batches at a time",
+    .summary = "Colossal-AI: Megatron's orders, but even ranks send first; interleaved with two "
+               "batches at a time",
     .lower = colossalai_lower,
     .size_protocols = &colossalai_shapes,
     /* pipeline/p2p.py allocates when it receives; output_objs keeps an output for its backward

@@ -71,7 +71,8 @@ static const pp_size_protocol_support deepspeed_shapes = {
 
 const pp_framework pp_framework_deepspeed = {
     .name = "deepspeed",
-    .summary = "blocking sends and receives one at a time, in parity order (1f1b)",
+    .summary = "DeepSpeed: blocking sends and receives, one at a time, ordered by even and odd "
+               "ranks (1f1b)",
     .lower = deepspeed_lower,
     .size_protocols = &deepspeed_shapes,
     /* runtime/pipe/engine.py: one pipe_recv_buf and one grad_layer for all microbatches, the input

@@ -92,8 +92,8 @@ static void forward_backward(state *s, int f, int b, bool receive)
     send_b(s, b);
 }
 
-/* Step 2. Where the phases of DualPipe turn, between two ranks, the output of phase 0 is sent
- * before the other phase runs; in DualPipeV it stays on the rank. */
+/* Step 2. On the two middle ranks of DualPipe, the output of phase 0 is sent before the other phase
+ * runs. In DualPipeV it stays on the last rank. */
 static void fill_both(state *s, bool last)
 {
     bool crosses = last && s->at.places < s->l->program->ranks;
@@ -127,7 +127,7 @@ static void fill(state *s, uint32_t below, bool last)
     }
 }
 
-/* Step 4. Where the phases turn, the first pair does not overlap. */
+/* Step 4. On the ranks farthest from the entry, the first pair does not overlap. */
 static void overlap(state *s, uint32_t pairs, bool last)
 {
     for (uint32_t i = 0; i < pairs; i++) {
@@ -189,7 +189,8 @@ static pp_status dualpipe_lower(const pp_order *order, pp_program **program_out,
 
 const pp_framework pp_framework_dualpipe = {
     .name = "dualpipe",
-    .summary = "one batch before each compute, waited for at once (dualpipe, dualpipev)",
+    .summary = "DualPipe: one batch of transfers before each computation, waited for at once "
+               "(dualpipe, dualpipev)",
     .lower = dualpipe_lower,
     .size_protocols = &pp_size_protocols_fixed,
     /* dualpipe.py: append_irecv allocates; to_free holds what was sent until the batch is done

@@ -6,6 +6,7 @@
 
 const pp_framework pp_framework_ideal = {
     .name = "ideal",
-    .summary = "dependencies and latency only; transfers cost no compute and never wait",
+    .summary = "no framework: an op waits only for its data and the link's latency; transfers "
+               "never block compute",
     .lower = pp_program_from_order,
 };

@@ -41,7 +41,8 @@ static pp_status megatron_lower(const pp_order *order, pp_program **program_out,
 
 const pp_framework pp_framework_megatron = {
     .name = "megatron",
-    .summary = "batched sends and receives, each batch waited for at once (1f1b, interleaved)",
+    .summary = "Megatron-LM: sends and receives in batches and waits for each batch at once (1f1b, "
+               "interleaved)",
     .lower = megatron_lower,
     .size_protocols = &pp_size_protocols_megatron,
     /* p2p_communication.py allocates when it receives; schedules.py frees an output after the wait

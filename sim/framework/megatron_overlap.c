@@ -14,7 +14,8 @@ static pp_status megatron_overlap_lower(const pp_order *order, pp_program **prog
 
 const pp_framework pp_framework_megatron_overlap = {
     .name = "megatron-overlap",
-    .summary = "overlap_p2p_comm: isend and irecv in odd/even order, waited for late (interleaved)",
+    .summary = "Megatron-LM with overlap_p2p_comm: isend and irecv in odd/even order, waited for "
+               "late (interleaved)",
     .lower = megatron_overlap_lower,
     .size_protocols = &pp_size_protocols_megatron_overlap,
     /* as for megatron; a send is waited for when the next one is posted */

@@ -13,7 +13,7 @@ static pp_status megatron_overlap_flush_lower(const pp_order *order, pp_program 
 
 const pp_framework pp_framework_megatron_overlap_flush = {
     .name = "megatron-overlap-flush",
-    .summary = "overlap_p2p_comm_warmup_flush: megatron-overlap in warm-up and cool-down too",
+    .summary = "megatron-overlap in the warm-up and cool-down, too (overlap_p2p_comm_warmup_flush)",
     .lower = megatron_overlap_flush_lower,
     .size_protocols = &pp_size_protocols_megatron_overlap,
     /* as for megatron; a send is waited for when the next one is posted */

@@ -61,7 +61,8 @@ static pp_status megatron_unbatched_lower(const pp_order *order, pp_program **pr
 
 const pp_framework pp_framework_megatron_unbatched = {
     .name = "megatron-unbatched",
-    .summary = "isend and irecv one by one in odd/even order, waited for at once",
+    .summary = "Megatron-LM without batches: isend and irecv one by one in odd/even order, waited "
+               "for at once",
     .lower = megatron_unbatched_lower,
     .size_protocols = &pp_size_protocols_megatron_parity,
     /* as for megatron */

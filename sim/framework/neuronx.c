@@ -13,7 +13,8 @@ static pp_status neuronx_lower(const pp_order *order, pp_program **program_out, 
 
 const pp_framework pp_framework_neuronx = {
     .name = "neuronx",
-    .summary = "one transfer at a time, each a collective of two ranks (1f1b, interleaved)",
+    .summary =
+        "AWS Neuron: one transfer at a time, each a collective of two ranks (1f1b, interleaved)",
     .p2p = PP_P2P_ALL_GATHER,
     .lower = neuronx_lower,
     .size_protocols = &pp_size_protocols_graphs,

@@ -107,7 +107,7 @@ static void lower_rank(inputs *in, uint32_t rank)
     const pp_program *program = in->program;
     size_t end = program->rank_begin[rank + 1];
     size_t next = program->rank_begin[rank]; /* the first op whose input was not handled */
-    size_t covered = next;                   /* after the last op whose input was requested */
+    size_t covered = next;                   /* one after the last op whose input was requested */
     for (size_t i = next; i < end; i++) {
         for (; next < end && (next <= i || covered <= i + 1); next++) {
             if (!pp_lower_arrives(program, program->op[next]))
@@ -148,7 +148,8 @@ static pp_status ppsim_lower(const pp_order *order, pp_program **program_out, pp
 
 const pp_framework pp_framework_ppsim = {
     .name = "ppsim",
-    .summary = "our runtime: receives one input ahead in the order of the sends, any schedule",
+    .summary =
+        "the runtime of ppsim: receives one input ahead, in the order of the sends (any schedule)",
     .lower = ppsim_lower,
     .size_protocols = &pp_size_protocols_ppsim,
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_DONE },

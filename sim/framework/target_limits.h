@@ -1,5 +1,5 @@
 /* What a training runtime can execute, as limits of a search. Each target of traces/targets.def has
- * them; docs/targets.md gives rules and sources. */
+ * them; docs/reference/targets.md gives rules and sources. */
 #ifndef PPSIM_SIM_FRAMEWORK_TARGET_LIMITS_H
 #define PPSIM_SIM_FRAMEWORK_TARGET_LIMITS_H
 

@@ -12,7 +12,7 @@ static pp_status torch_lower(const pp_order *order, pp_program **program_out, pp
 
 const pp_framework pp_framework_torch = {
     .name = "torch",
-    .summary = "PyTorch pipelining's passes: a send and its receive are issued at the same moment",
+    .summary = "PyTorch pipelining: posts a send and its receive at the same moment",
     .lower = torch_lower,
     .size_protocols = &pp_size_protocols_torch,
     /* In stage.py of torch 2.13, receive buffers for all microbatches exist from the start

@@ -22,7 +22,7 @@ static pp_status torch_defer_recv_lower(const pp_order *order, pp_program **prog
 
 const pp_framework pp_framework_torch_defer_recv = {
     .name = "torch-defer-recv",
-    .summary = "PyTorch with defer_pp_recv: receives right before the op that needs them",
+    .summary = "PyTorch with defer_pp_recv: posts a receive right before the op that needs it",
     .lower = torch_defer_recv_lower,
     .size_protocols = &pp_size_protocols_torch,
     /* as for torch */

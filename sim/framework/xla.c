@@ -12,7 +12,8 @@ static pp_status xla_lower(const pp_order *order, pp_program **program_out, pp_e
 
 const pp_framework pp_framework_xla = {
     .name = "xla",
-    .summary = "one transfer at a time, each an all-reduce of two ranks; a graph per task",
+    .summary = "PyTorch/XLA: one transfer at a time, each an all-reduce of two ranks; one compiled "
+               "graph per task",
     .lower = xla_lower,
     .size_protocols = &pp_size_protocols_graphs,
     .p2p = PP_P2P_ALL_REDUCE,

@@ -1,4 +1,4 @@
-/* PyTorch/XLA  * (pytorch/xla#6347) with mark_step after each forward-backward cycle: one graph
+/* PyTorch/XLA (pytorch/xla#6347) with mark_step after each forward-backward cycle: one graph
  * contains both ops and their transfers. The backward belongs to an earlier microbatch, whose saved
  * activations are inputs of the graph and cannot be freed while it runs. */
 #include "sim/framework/framework.h"
@@ -13,7 +13,7 @@ static pp_status xla_fused_lower(const pp_order *order, pp_program **program_out
 
 const pp_framework pp_framework_xla_fused = {
     .name = "xla-fused",
-    .summary = "xla with one graph for a forward, the backward after it and their transfers",
+    .summary = "like xla, but one graph holds a forward, the backward after it and their transfers",
     .lower = xla_fused_lower,
     .size_protocols = &pp_size_protocols_graphs,
     .p2p = PP_P2P_ALL_REDUCE,

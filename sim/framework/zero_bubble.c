@@ -55,8 +55,8 @@ static void placing_free(placing *p)
     free(p->sends.id);
 }
 
-/* Returns false for costs of other sizes and for those whose sums are too large; the engine refuses
- * them later. */
+/* Returns false if the dimensions of the costs do not match the program, or if their sums are too
+ * large; the engine refuses them later. */
 static bool are_usable(const pp_program *program, const pp_costs *costs)
 {
     if (!costs || costs->stages != program->stages || costs->microbatches != program->microbatches)
@@ -217,8 +217,8 @@ static pp_status check(const pp_order *order, pp_err *err)
     for (size_t i = 0; i < order->rank_begin[order->ranks]; i++) {
         if (order->ops[i].paired)
             return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FRAMEWORK),
-                              "zero-bubble has no overlapped pairs, but %s is half of one; choose "
-                              "dualpipe or torch",
+                              "zero-bubble cannot run overlapped pairs, and %s is half of one; "
+                              "choose dualpipe or torch",
                               pp_op_print(order->ops[i], token, sizeof token));
     }
     return PP_OK;
@@ -251,7 +251,8 @@ static pp_status zero_bubble_lower(const pp_order *order, pp_program **program_o
 
 const pp_framework pp_framework_zero_bubble = {
     .name = "zero-bubble",
-    .summary = "sends behind their producers, receives where they are due, in one order for all",
+    .summary = "zero-bubble runtime: sends right after the op and receives where they are due, in "
+               "one order on all ranks",
     .lower = zero_bubble_lower,
     .lower_timed = lower_timed,
     .size_protocols = &pp_size_protocols_fixed,

@@ -88,8 +88,8 @@ static pp_status check_notes(const pp_json_at *at, pp_err *err)
         if (strcmp(statuses[i], text) == 0)
             return PP_OK;
     }
-    return pp_json_fail(at, err,
-                        "status \"%.40s\" is none of published, kernel fit, step fit, prior", text);
+    return pp_json_fail(
+        at, err, "status \"%.40s\" is not one of published, kernel fit, step fit, prior", text);
 }
 
 /* Finds the number `key`. holder: storage for the cursor of its parent, which must outlive
@@ -206,7 +206,7 @@ static pp_status read_list(const pp_json_at *root, const char *key, pp_hardware 
     if (!status)
         status = pp_json_count(&list, &count, err);
     if (!status && (count < 1 || count > PP_HARDWARE_CURVES_MAX))
-        return pp_json_fail(&list, err, "must have 1 to %d curves, has %zu", PP_HARDWARE_CURVES_MAX,
+        return pp_json_fail(&list, err, "must have 1 to %d curves, not %zu", PP_HARDWARE_CURVES_MAX,
                             count);
     for (size_t i = 0; i < count && !status; i++) {
         pp_json_at at;
@@ -259,10 +259,8 @@ static pp_status read_collective(const pp_json_at *at, pp_hardware *hw, pp_err *
     while (kind < COUNT(kinds) && strcmp(kinds[kind], name) != 0)
         kind++;
     if (kind == COUNT(kinds))
-        return pp_json_fail(at, err,
-                            "kind \"%.40s\" is none of all_reduce, all_gather, "
-                            "reduce_scatter",
-                            name);
+        return pp_json_fail(
+            at, err, "kind \"%.40s\" is not one of all_reduce, all_gather, reduce_scatter", name);
     curve->kind = (pp_collective)kind;
     status = read_small(at, "ranks", 2, 1 << 20, &curve->ranks, err);
     if (!status)

@@ -1,6 +1,7 @@
 /* A GPU in a node in a network: peaks, measured efficiency curves, links. It is read from a file
  * ("format":"ppsim.hardware"); traces/data/hardware/ has those of known machines, each number with
- * its source. Units are SI: seconds, bytes, flop/s, byte/s. docs/cost-model.md has the formulas. */
+ * its source. Units are SI: seconds, bytes, flop/s, byte/s. docs/explanation/cost-model.md has the
+ * formulas. */
 #ifndef PPSIM_SIM_JOB_HARDWARE_H
 #define PPSIM_SIM_JOB_HARDWARE_H
 
@@ -50,7 +51,7 @@ typedef struct pp_p2p_curve {
 typedef struct pp_hardware {
     char name[64];
     char summary[160];
-    double peak_flops_per_s; /* dense bf16 (fp16 where the GPU has no bf16) */
+    double peak_flops_per_s; /* dense bf16 (fp16 if the GPU has no bf16) */
     double fp32_ratio; /* peak of fp32 training (TF32 if the GPU has it) over peak_flops_per_s */
     int64_t memory_bytes;
     double memory_bytes_per_s;
@@ -62,9 +63,9 @@ typedef struct pp_hardware {
     double step_fixed_s; /* fixed time per step */
     double optimizer_bytes_per_parameter;
     /* The share of all kernel speeds that remains in a whole step, after the power limit, jitter
-     * and NCCL's kernels have taken theirs; 1 where the other numbers were fitted to steps. */
+     * and NCCL's kernels have taken theirs; 1 if the other numbers were fitted to steps. */
     double sustained;
-    double tp_overlap; /* share of the tensor-parallel communication that can overlap and does */
+    double tp_overlap; /* hidden fraction of the tensor-parallel communication that can overlap */
     pp_gemm_curve gemm;
     pp_attention_curve attention[PP_HARDWARE_CURVES_MAX];
     size_t attention_count;

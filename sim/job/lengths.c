@@ -32,7 +32,7 @@ void pp_lengths_free(pp_lengths *lengths)
 static pp_status add_length(lengths_list *list, int64_t length, const char *where, pp_err *err)
 {
     if (list->count == PP_LENGTHS_MAX)
-        return pp_err_set(err, PP_INPUT, where, "more than %zu lengths", PP_LENGTHS_MAX);
+        return pp_err_set(err, PP_INPUT, where, "there are more than %zu lengths", PP_LENGTHS_MAX);
     void *items = list->items;
     pp_status status = pp_grow(&items, &list->capacity, list->count + 1, sizeof *list->items, err);
     if (status)
@@ -70,8 +70,8 @@ static pp_status add_group(const pp_json_at *group, const char *name, lengths_li
     size_t count;
     if (pp_json_kind_at(group) != PP_JSON_ARRAY)
         return pp_json_fail(group, err,
-                            "the file begins with a microbatch, so this must be one too: an array "
-                            "of lengths");
+                            "the file begins with a microbatch (an array of lengths), so this must "
+                            "be an array of lengths, too");
     pp_status status = pp_json_count(group, &count, err);
     if (status)
         return status;
@@ -179,7 +179,7 @@ pp_status pp_lengths_parse(const char *text, size_t bytes, const char *name,
     if (status)
         return status;
     if (list.count == 0)
-        return pp_err_set(err, PP_INPUT, name, "holds no lengths; write one per line");
+        return pp_err_set(err, PP_INPUT, name, "contains no lengths; write one per line");
     *lengths_out = (pp_lengths){ .length = list.items,
                                  .count = list.count,
                                  .group_end = list.ends,

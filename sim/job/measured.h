@@ -40,7 +40,7 @@ typedef struct pp_measured_at {
 
 /* A source of measurements. Its maker documents how long `context` lives. */
 typedef struct pp_measured {
-    /* Returns false, and leaves *seconds_out, when the quantity was not measured. */
+    /* Returns false, and leaves *seconds_out unchanged, if the quantity was not measured. */
     bool (*ask)(void *context, const pp_measured_at *at, double *seconds_out);
     void *context;
     /* True when times of stages were taken by the host and hence contain its gap between ops

@@ -107,7 +107,7 @@ static pp_status check_source(const pp_json_at *root, pp_err *err)
     if (pp_json_kind_at(&source) != PP_JSON_OBJECT) {
         if ((status = pp_json_read_text(&source, &text, err)))
             return status;
-        return *text ? PP_OK : pp_json_fail(&source, err, "must say where the numbers are from");
+        return *text ? PP_OK : pp_json_fail(&source, err, "must name the source of the numbers");
     }
     const char *keys[INT_FIELDS + BOOL_FIELDS + 2] = { "attention" };
     size_t n = 1;

@@ -63,7 +63,7 @@ static pp_status need_size(const pp_json_at *root, const char *key, int64_t *out
     return pp_json_get_int(root, key, 1, PP_MODEL_SIZE_MAX, out, err);
 }
 
-/* Reads a size; `absent` if the key is absent, `null` if it is null. */
+/* Reads a size. The result is `absent` if the key is absent, and `null` if its value is null. */
 static pp_status may_size(const pp_json_at *root, const char *key, int64_t low, int64_t absent,
                           int64_t null, int64_t *out, pp_err *err)
 {
@@ -118,7 +118,8 @@ static pp_status read_gpt2(const pp_json_at *root, const hf_arch *arch, pp_model
         (status = may_rate(root, "resid_pdrop", &residual, err)))
         return status;
     if (cross)
-        return refuse(root, "add_cross_attention", "must be false: ppsim knows decoders only", err);
+        return refuse(root, "add_cross_attention", "must be false: ppsim models only decoders",
+                      err);
     if (m->ffn == 0)
         m->ffn = 4 * m->hidden;
     m->linear_bias = true;
@@ -243,8 +244,8 @@ static pp_status read_qwen3_moe(const pp_json_at *root, const hf_arch *arch, pp_
             return status;
         if (layer != (int64_t)i)
             return pp_json_fail(&item, err,
-                                "must be %zu: ppsim knows dense layers only before all "
-                                "expert layers, listed from 0 on",
+                                "must be %zu: ppsim models dense layers only before all expert "
+                                "layers, listed from 0 on",
                                 i);
     }
     m->dense_layers = (int64_t)count;

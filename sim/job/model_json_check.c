@@ -168,10 +168,12 @@ static pp_status complete_moe(const pp_json_at *root, const pp_model_keys *keys,
         return PP_OK;
     }
     if (m->experts > PP_MODEL_EXPERTS_MAX)
-        return pp_model_fail(root, keys->experts, err, "more experts than the limit of 2^20");
+        return pp_model_fail(root, keys->experts, err,
+                             "there are more experts than the limit of 2^20");
     if (m->experts_per_token < 1 || m->experts_per_token > m->experts) {
         snprintf(text, sizeof text,
-                 "experts per token must be from 1 to %" PRId64 " (the experts), is %" PRId64,
+                 "experts per token must be from 1 to %" PRId64
+                 " (the number of experts), not %" PRId64,
                  m->experts, m->experts_per_token);
         return pp_model_fail(root, keys->experts_per_token, err, text);
     }
@@ -203,7 +205,8 @@ pp_status pp_model_complete(const pp_json_at *root, const pp_model_keys *keys, p
         m->out_bias = true;
     }
     if (m->mtp_layers > PP_MODEL_MTP_MAX)
-        return pp_model_fail(root, keys->mtp_layers, err, "more MTP modules than the limit of 64");
+        return pp_model_fail(root, keys->mtp_layers, err,
+                             "there are more MTP modules than the limit of 64");
     double parameters = main_parameters(m) + mtp_parameters(m);
     if (!(parameters <= (double)PP_MODEL_PARAMETERS_MAX))
         return pp_json_fail(root, err, "the model would have %.3g parameters; the limit is %.3g",

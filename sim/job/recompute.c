@@ -64,11 +64,11 @@ pp_status pp_recompute_table_check(const pp_recompute_table *table, const pp_sta
     const pp_recompute_table *t = table ? table : &none;
     if (t->replicas != workload->replicas || t->microbatches != workload->microbatches ||
         t->stages != stage_count)
-        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RECOMPUTE),
-                          "is said for %u replicas of %u microbatches on %u stages; there are %u, "
-                          "%u and %u",
-                          t->replicas, t->microbatches, t->stages, workload->replicas,
-                          workload->microbatches, stage_count);
+        return pp_err_set(
+            err, PP_USAGE, pp_err_name(err, PP_FIELD_RECOMPUTE),
+            "is for %u replicas of %u microbatches on %u stages, but there are %u, %u and %u",
+            t->replicas, t->microbatches, t->stages, workload->replicas, workload->microbatches,
+            stage_count);
     for (uint32_t j = 0; j < t->microbatches; j++) {
         const pp_recomputed *of = pp_recompute_table_at(t, replica, j);
         for (uint32_t s = 0; s < stage_count; s++) {

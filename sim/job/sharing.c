@@ -26,10 +26,10 @@ static pp_status read_factor(const char **text, double *factor_out, pp_err *err)
         *factor_out = strtod(number, &end);
     }
     if (end == number || *end || !(*factor_out >= 1 && *factor_out <= PP_SLOWDOWN_MAX))
-        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_OVERLAP_SLOWDOWN),
-                          "'%.40s' is no factor from 1 to %g; write for example "
-                          "compute=1.1,comm=1.3",
-                          *text, PP_SLOWDOWN_MAX);
+        return pp_err_set(
+            err, PP_USAGE, pp_err_name(err, PP_FIELD_OVERLAP_SLOWDOWN),
+            "'%.40s' is not a factor from 1 to %g; write for example compute=1.1,comm=1.3", *text,
+            PP_SLOWDOWN_MAX);
     *text += length;
     return PP_OK;
 }
@@ -45,8 +45,8 @@ pp_status pp_slowdown_parse(const char *text, pp_sharing *sharing, pp_err *err)
             k++;
         if (k == 2 || factor[k] > 0)
             return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_OVERLAP_SLOWDOWN),
-                              "'%.64s' is not compute=X,comm=Y, each once; write for example "
-                              "compute=1.1,comm=1.3",
+                              "'%.64s' is not compute=X,comm=Y, with each at most once; write for "
+                              "example compute=1.1,comm=1.3",
                               text);
         at += strlen(keys[k]);
         pp_status status = read_factor(&at, &factor[k], err);
@@ -54,10 +54,9 @@ pp_status pp_slowdown_parse(const char *text, pp_sharing *sharing, pp_err *err)
             return status;
     } while (*at == ',' && at++);
     if (*at)
-        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_OVERLAP_SLOWDOWN),
-                          "'%.64s' goes on behind its factors; write for example "
-                          "compute=1.1,comm=1.3",
-                          text);
+        return pp_err_set(
+            err, PP_USAGE, pp_err_name(err, PP_FIELD_OVERLAP_SLOWDOWN),
+            "'%.64s' has text after its factors; write for example compute=1.1,comm=1.3", text);
     sharing->compute_slowdown = factor[0];
     sharing->comm_slowdown = factor[1];
     return PP_OK;

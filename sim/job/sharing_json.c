@@ -1,4 +1,4 @@
-/* Reads and writes the object "sharing" of ppsim.plan (docs/formats.md). */
+/* Reads and writes the object "sharing" of ppsim.plan (docs/reference/formats.md). */
 #include "sim/job/sharing_json.h"
 
 #include <math.h>

@@ -24,7 +24,8 @@ int64_t pp_dtype_bytes(pp_dtype dtype)
 }
 
 /* The settings in Narayanan et al. 2021 (arXiv 2104.04473), in Korthikanti et al. 2022 (arXiv
- * 2205.05198), and in current Megatron-Core. docs/cost-model.md explains the cost of each. */
+ * 2205.05198), and in current Megatron-Core. docs/explanation/cost-model.md explains the cost of
+ * each. */
 static const struct {
     const char *name;
     bool knows_sequence_parallel;

@@ -18,7 +18,7 @@ typedef enum pp_dtype {
 int64_t pp_dtype_bytes(pp_dtype dtype);
 
 /* The communicator of pipeline transfers. Its size decides how many channels a message gets
- * (docs/cost-model.md), and all its transfers form one queue. */
+ * (docs/explanation/cost-model.md), and all its transfers form one queue. */
 typedef enum pp_communicators {
     PP_COMMUNICATORS_DEFAULT,  /* the pp ranks; a message inside a node gets all channels */
     PP_COMMUNICATORS_WORLD,    /* all GPUs of the job */

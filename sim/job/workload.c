@@ -32,11 +32,11 @@ static pp_status check_bins(int64_t seq_length, int64_t micro_batch_size, pp_err
 {
     if (seq_length < 1 || seq_length > PP_LENGTH_MAX)
         return pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_SEQ_LENGTH),
-                          "must be from 1 to %" PRId64 " tokens, is %" PRId64, PP_LENGTH_MAX,
+                          "must be from 1 to %" PRId64 " tokens, not %" PRId64, PP_LENGTH_MAX,
                           seq_length);
     if (micro_batch_size < 1 || micro_batch_size > MICRO_BATCH_MAX)
         return pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_MICRO_BATCH_SIZE),
-                          "must be from 1 to %" PRId64 ", is %" PRId64, MICRO_BATCH_MAX,
+                          "must be from 1 to %" PRId64 ", not %" PRId64, MICRO_BATCH_MAX,
                           micro_batch_size);
     if (micro_batch_size > PP_MICROBATCH_TOKENS_MAX / seq_length)
         return pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_MICRO_BATCH_SIZE),
@@ -52,7 +52,7 @@ static pp_status check_count(int64_t microbatches, pp_err *err)
     if (microbatches >= 1 && microbatches <= PP_MICROBATCHES_MAX)
         return PP_OK;
     return pp_err_set(err, PP_INPUT, NULL,
-                      "a step must have from 1 to %" PRId64 " microbatches, would have %" PRId64,
+                      "a step must have 1 to %" PRId64 " microbatches, and would have %" PRId64,
                       PP_MICROBATCHES_MAX, microbatches);
 }
 
@@ -234,8 +234,9 @@ static int by_place(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-/* Chooses the number of microbatches of all replicas together, so that each replica gets equally
- * many, and of the bins that they need, which never exceeds that of the sequences. */
+/* Chooses the number of microbatches of all replicas together, such that every replica gets the
+ * same number, and the number of bins that they need, which never exceeds the number of
+ * sequences. */
 static pp_status choose_counts(const packing *p, int64_t micro_batch_size, uint32_t replicas,
                                uint32_t multiple_of, size_t *total_out, size_t *bins_out,
                                pp_err *err)
@@ -285,7 +286,7 @@ static pp_status check_lengths(const int64_t *lengths, size_t count, int64_t seq
 {
     if (count < 1 || count > PP_LENGTHS_MAX)
         return pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_LENGTHS),
-                          "must have from 1 to %zu sequences, has %zu", PP_LENGTHS_MAX, count);
+                          "must have 1 to %zu sequences, not %zu", PP_LENGTHS_MAX, count);
     for (size_t i = 0; i < count; i++) {
         if (lengths[i] < 1)
             return pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_LENGTHS),
@@ -343,7 +344,7 @@ pp_status pp_workload_group(const int64_t *lengths, const size_t *group_end, siz
     if (replicas < 1 || group_count % replicas != 0)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_LENGTHS),
                           "%zu microbatches do not divide into %u replicas; use a dp that divides "
-                          "them, or group them anew with %s",
+                          "them, or group them again with %s",
                           group_count, replicas, pp_err_name(err, PP_FIELD_ASK_PACK));
     if ((status =
              new_workload(replicas, (uint32_t)(group_count / replicas), count, workload_out, err)))
@@ -362,7 +363,7 @@ pp_status pp_workload_group(const int64_t *lengths, const size_t *group_end, siz
         into->count = next - into->first;
         if (into->tokens > PP_MICROBATCH_TOKENS_MAX) {
             status = pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_LENGTHS),
-                                "microbatch %zu has %" PRId64 " tokens, the limit is %" PRId64,
+                                "microbatch %zu has %" PRId64 " tokens, and the limit is %" PRId64,
                                 k + 1, into->tokens, PP_MICROBATCH_TOKENS_MAX);
             pp_workload_free(workload_out);
             return status;

@@ -41,7 +41,7 @@ static pp_status layout_error(pp_err *err, size_t position, const char *text)
     return pp_err_set(err, PP_USAGE, where, "%s; write for example Et*3|t*4|t*3L", text);
 }
 
-/* Commas have no meaning and may stand anywhere. */
+/* Commas have no meaning and may appear anywhere. */
 static size_t skip_commas(const char *layout, size_t at)
 {
     return at + strspn(layout + at, ",");
@@ -68,7 +68,7 @@ static pp_status read_count(const char *layout, size_t *at, int64_t *count_out, 
     return PP_OK;
 }
 
-/* Appends the text from `begin` on `times` times more; -1 removes it. */
+/* Repeats the text from `begin` on `times` more times; -1 removes it. */
 static pp_status repeat(pp_text *out, size_t begin, int64_t times, pp_err *err)
 {
     size_t bytes = out->bytes - begin;
@@ -108,7 +108,7 @@ static pp_status expand(const char *layout, size_t *at, int depth, pp_text *out,
             bool empty = skip_commas(layout, position + 1) == *at;
             (*at)++;
             if (empty || layout[skip_commas(layout, *at)] != '*')
-                return layout_error(err, position, "a group needs a content, and *n behind it");
+                return layout_error(err, position, "a group needs content, and *n after it");
         } else if (strchr("EtmL|", c)) {
             pp_text_add_bytes(out, &c, 1);
         } else {
@@ -143,7 +143,8 @@ static pp_status place(const char *letters, pp_stage *stages, int64_t layers, in
             stage->first_layer = placed;
         } else if (losses || (*c == 'E' && (placed || embeddings)) || (*c != 'E' && !embeddings) ||
                    (*c == 't' && placed_mtp) || (*c == 'm' && placed < layers)) {
-            return layout_error(err, 0, "the order must be E first, all t, then all m, L last");
+            return layout_error(err, 0,
+                                "the order must be: E first, then all t, then all m, and L last");
         } else if (*c == 'E') {
             stage->embedding = true;
             embeddings++;

@@ -42,7 +42,7 @@ typedef struct pp_op {
 
 /* Prints "3F7" (stage, kind, microbatch). Returns buffer. */
 const char *pp_op_print(pp_op op, char *buffer, size_t size);
-/* Parses a text that is one such token. Returns false when it is not. */
+/* Parses a text that consists of one such token. Returns false if it does not. */
 bool pp_op_parse(const char *text, size_t bytes, pp_op *op_out);
 
 #endif

@@ -1,5 +1,5 @@
-/* Orders of compute ops, which are one array of ops, rank after rank. Also prints and parses the
- * tokens of PyTorch's schedule files. */
+/* Stores an order of compute ops as one array, rank after rank. Also prints and parses the tokens
+ * of PyTorch's schedule files. */
 #include "sim/order/order.h"
 
 #include "sim/base/alloc.h"
@@ -25,10 +25,11 @@ pp_status pp_order_new(uint32_t ranks, uint32_t stages, uint32_t microbatches,
                        pp_placement placement, size_t capacity, pp_order **order_out, pp_err *err)
 {
     if (ranks == 0 || ranks > PP_RANKS_MAX || stages < ranks || stages > PP_STAGES_MAX)
-        return pp_err_set(err, PP_INPUT, NULL,
-                          "%" PRIu32 " stages on %" PRIu32 " ranks: needs 1 to %u ranks and at "
-                          "least one stage on each, at most %u",
-                          stages, ranks, PP_RANKS_MAX, PP_STAGES_MAX);
+        return pp_err_set(
+            err, PP_INPUT, NULL,
+            "%" PRIu32 " stages on %" PRIu32
+            " ranks: there must be 1 to %u ranks and at least one stage on each, at most %u stages",
+            stages, ranks, PP_RANKS_MAX, PP_STAGES_MAX);
     if (microbatches == 0 || microbatches > PP_MICROBATCHES_MAX || capacity > PP_OPS_MAX)
         return pp_err_set(err, PP_INPUT, NULL,
                           "%" PRIu32 " microbatches on %" PRIu32 " stages: the limits are %" PRId64
@@ -211,7 +212,7 @@ pp_status pp_order_one_rank(const pp_order *order, const char *where, pp_err *er
         return PP_OK;
     return pp_err_set(err, PP_INFEASIBLE, where,
                       "this schedule is bidirectional: stage 0 runs on ranks %" PRIu32
-                      " and %" PRIu32 ", and only simulate knows such orders; choose dualpipev, "
+                      " and %" PRIu32 ", and only simulate handles such orders; choose dualpipev, "
                       "which runs the same pairs with every stage on one rank",
                       order->stage_rank[0], order->ranks - 1 - order->stage_rank[0]);
 }

@@ -50,7 +50,7 @@ void pp_order_end(pp_order *order);
 /* Prints one cell of a schedule row: "3F7", or "(1F2;0B3)OVERLAP_F_B" if the op at `i` is paired
  * with the next. Returns the number of ops printed, 1 or 2. A buffer of 80 bytes suffices. */
 size_t pp_cell_print(const pp_order *order, size_t i, char *buffer, size_t size);
-/* Parses a cell. Returns the number of ops written to ops_out, or 0 when the text is no cell. */
+/* Parses a cell. Returns the number of ops written to ops_out, or 0 when the text is not a cell. */
 size_t pp_cell_parse(const char *text, size_t bytes, pp_op ops_out[2]);
 
 /* Finds the placement of the order's stages, LOOP if several match. Returns false if none does. */

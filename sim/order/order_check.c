@@ -25,18 +25,18 @@ static const char *objection(pp_op op, uint8_t seen)
         return seen ? "comes after its own backward" : NULL;
     case PP_OP_I:
         return !(seen & SEEN_F) ? "has no forward before it"
-               : seen & SEEN_B  ? "stands beside a fused backward B of the same microbatch"
-                                : NULL;
+               : seen & SEEN_B ? "is given in addition to a fused backward B of the same microbatch"
+                               : NULL;
     case PP_OP_B:
         return !(seen & SEEN_F)           ? "has no forward before it"
-               : seen & (SEEN_I | SEEN_W) ? "stands beside I or W of the same microbatch"
+               : seen & (SEEN_I | SEEN_W) ? "is given in addition to I or W of the same microbatch"
                                           : NULL;
     case PP_OP_W:
         return !(seen & SEEN_I) ? "comes before its backward for input I" : NULL;
     case PP_OP_KIND_COUNT:
         break;
     }
-    return "is no compute op";
+    return "is not a compute op";
 }
 
 static pp_status check_rank(const pp_order *order, uint32_t rank, uint8_t *seen, const char *file,
@@ -91,7 +91,8 @@ static pp_status check_complete(const pp_order *order, const uint8_t *seen, cons
     return PP_OK;
 }
 
-/* Refuses a few ops that claim millions of microbatches before memory is allocated for them. */
+/* Refuses an order in which a few ops claim millions of microbatches, before memory is allocated
+ * for them. */
 static pp_status check_size(const pp_order *order, const char *file, pp_err *err)
 {
     uint64_t pairs = (uint64_t)order->stages * order->microbatches;

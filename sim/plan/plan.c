@@ -90,8 +90,8 @@ pp_status pp_plan_set_semantics(const pp_plan *plan, pp_program *program, pp_err
     if (!option)
         return PP_OK;
     return pp_err_set(err, PP_USAGE, option,
-                      "executor %s has dependencies only, no sends and receives; choose another "
-                      "with %s, such as torch or megatron",
+                      "executor %s models only dependencies, not sends and receives; choose "
+                      "another with %s, such as torch or megatron",
                       plan->framework->name, pp_err_name(err, PP_FIELD_FRAMEWORK));
 }
 
@@ -139,7 +139,7 @@ pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program, con
     /* steps with shared links are not linear in (max, +), so that they have no period */
     if (!plan->step_sync && pp_sharing_is_on(&plan->sharing) &&
         (status = pp_notes_add(&report->assumptions, err, "period",
-                               "not known where transfers share a NIC or slow compute down")))
+                               "unknown when transfers share a NIC or slow compute down")))
         return status;
     if (!plan->step_sync && !pp_sharing_is_on(&plan->sharing) &&
         (status = add_period(program, timeline, costs, report, err)))
@@ -150,7 +150,7 @@ pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program, con
     report->seed = plan->seed;
     *timeline_out = timeline;
     *report_out = report;
-    timeline = NULL; /* the caller owns it now, and the report */
+    timeline = NULL; /* the caller owns the timeline and the report now */
     report = NULL;
     return PP_OK;
 }
@@ -207,12 +207,11 @@ pp_status pp_plan_pad(const pp_size_protocol *shapes, pp_plan *plan, pp_err *err
     pp_status status = PP_OK;
     const bool to_longest = shapes->kind == PP_SIZES_PADDED && !shapes->tokens;
     if (to_longest && plan->recomputed.of && !pp_recompute_table_alike(&plan->recomputed))
-        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
-                          "gives all microbatches the costs of the longest, and in this plan each "
-                          "recomputes layers of its own; have the costs made anew (%s), "
-                          "or plan with %s",
-                          pp_err_name(err, PP_FIELD_RECOST),
-                          pp_err_name(err, PP_FIELD_ASK_PLAN_PADDED));
+        return pp_err_set(
+            err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
+            "gives all microbatches the costs of the longest one, but in this plan each recomputes "
+            "other layers; compute the costs again (%s), or plan with %s",
+            pp_err_name(err, PP_FIELD_RECOST), pp_err_name(err, PP_FIELD_ASK_PLAN_PADDED));
     for (uint32_t i = 0; i < plan->costs_count && !status; i++)
         status = pp_costs_pad(shapes, plan->costs[i], err);
     return status;

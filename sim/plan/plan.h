@@ -1,7 +1,7 @@
 /* A plan: partition, microbatches, schedule, framework, settings, costs, prediction and provenance.
  * The planner makes plans; `simulate` and `run` execute them. A plan contains its costs, so that it
- * needs neither model nor hardware file. docs/formats.md explains its file, which plan_read.h and
- * plan_write.h read and write. */
+ * needs neither model nor hardware file. docs/reference/formats.md explains its file, which
+ * plan_read.h and plan_write.h read and write. */
 #ifndef PPSIM_SIM_PLAN_PLAN_H
 #define PPSIM_SIM_PLAN_PLAN_H
 
@@ -36,7 +36,7 @@ typedef struct pp_plan {
     bool step_sync;
     int64_t memory_limit_bytes;    /* 0: none */
     pp_stage *partition;           /* [parallel.pp * parallel.vpp], or NULL */
-    pp_workload workload;          /* of 1 replica, or of dp */
+    pp_workload workload;          /* of one replica, or of all dp replicas */
     pp_recompute_table recomputed; /* for PP_RECOMPUTE_MICROBATCHES; otherwise all zero */
     uint32_t order_count;          /* 1, or one per replica */
     pp_order **order;              /* [order_count] */

@@ -21,7 +21,7 @@ static pp_status get_stages(const pp_json_at *at, const char *key, size_t count,
         return status;
     return found == count
                ? PP_OK
-               : pp_json_fail(list_out, err, "has %zu stages, pp x vpp is %zu", found, count);
+               : pp_json_fail(list_out, err, "has %zu stages, but pp x vpp is %zu", found, count);
 }
 
 static pp_status read_layers(const pp_json_at *list, size_t s, int64_t most, int64_t *layers_out,
@@ -40,8 +40,9 @@ static pp_status read_recomputed(const pp_json_at *at, const pp_plan *plan, cons
     const bool per_stage = plan->recompute == PP_RECOMPUTE_STAGES;
     pp_json_at list;
     if (per_stage != pp_json_has(at, key))
-        return pp_json_fail(at, err, "\"%s\" must be there exactly where \"recompute\" is \"%s\"",
-                            key, pp_recompute_name(PP_RECOMPUTE_STAGES));
+        return pp_json_fail(at, err,
+                            "\"%s\" must be present if, and only if, \"recompute\" is \"%s\"", key,
+                            pp_recompute_name(PP_RECOMPUTE_STAGES));
     if (!per_stage)
         return PP_OK;
     pp_status status = get_stages(at, key, count, &list, err);
@@ -93,7 +94,7 @@ pp_status pp_plan_read_partition(const pp_json_at *root, pp_plan *plan, pp_err *
         if ((status = read_layers(&layers, s, LAYERS_MOST, &n, err)))
             return status;
         if (found != count || stages[s].layers != n)
-            return pp_json_fail(&layout, err, "says something else than \"layers\"");
+            return pp_json_fail(&layout, err, "contradicts \"layers\"");
     }
     status = read_recomputed(&at, plan, "full", offsetof(pp_stage, full), count, err);
     return status
@@ -185,10 +186,10 @@ pp_status pp_plan_read_microbatches(const pp_json_at *root, pp_plan *plan, pp_er
                        (status = pp_json_count(&list, &here, err))))
             return status;
         if (here != m)
-            return pp_json_fail(&list, err,
-                                "has %zu microbatches, the first list %zu; all need "
-                                "equally many",
-                                here, m);
+            return pp_json_fail(
+                &list, err,
+                "has %zu microbatches, and the first list has %zu; all lists must be equally long",
+                here, m);
         for (size_t j = 0; j < m; j++) {
             pp_json_at item;
             if ((status = pp_json_item(&list, j, &item, err)) ||
@@ -255,9 +256,9 @@ pp_status pp_plan_read_recomputed(const pp_json_at *root, pp_plan *plan, pp_err 
     pp_json_at at, list;
     size_t count, capacity = 0;
     if (per_microbatch != pp_json_has(root, "recomputed"))
-        return pp_json_fail(root, err,
-                            "\"recomputed\" must be there exactly where \"recompute\" is \"%s\"",
-                            pp_recompute_name(PP_RECOMPUTE_MICROBATCHES));
+        return pp_json_fail(
+            root, err, "\"recomputed\" must be present if, and only if, \"recompute\" is \"%s\"",
+            pp_recompute_name(PP_RECOMPUTE_MICROBATCHES));
     if (!per_microbatch)
         return PP_OK;
     if (!plan->partition || !workload->microbatch)

@@ -56,7 +56,7 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
         plan->zero = (int)zero;
     }
     if (p->pp * p->vpp > PP_STAGES_MAX)
-        return pp_json_fail(&at, err, "pp x vpp = %" PRId64 " stages, the limit is %u",
+        return pp_json_fail(&at, err, "pp x vpp = %" PRId64 " stages, and the limit is %u",
                             p->pp * p->vpp, PP_STAGES_MAX);
     if ((status = pp_plan_read_known(&at, "micro_batch_size", INT32_MAX, &plan->micro_batch_size,
                                      err)) ||
@@ -76,7 +76,7 @@ static pp_status read_cell(const pp_json_at *row, size_t i, pp_op ops[2], size_t
         return status;
     *count_out = pp_cell_parse(text, strlen(text), ops);
     if (!*count_out)
-        return pp_json_fail(&at, err, "'%.64s' is no op; write for example 3F7, 3B7, 3I7, 3W7",
+        return pp_json_fail(&at, err, "'%.64s' is not an op; write for example 3F7, 3B7, 3I7, 3W7",
                             text);
     return PP_OK;
 }
@@ -156,12 +156,13 @@ static pp_status read_order(const pp_json_at *at, pp_plan *plan, const char *fil
         (status = pp_json_count(&rows, &ranks, err)))
         return status;
     if (ranks != (size_t)plan->parallel.pp)
-        return pp_json_fail(&rows, err, "has %zu rows, pp is %" PRId64, ranks, plan->parallel.pp);
+        return pp_json_fail(&rows, err, "has %zu rows, but pp is %" PRId64, ranks,
+                            plan->parallel.pp);
     if ((status = measure_order(&rows, ranks, &ops, &m, err)))
         return status;
     if (m == 0 || (plan->workload.microbatch && m != plan->workload.microbatches))
-        return pp_json_fail(&rows, err, "runs %" PRIu32 " microbatches, the plan has %" PRIu32, m,
-                            plan->workload.microbatches);
+        return pp_json_fail(&rows, err, "runs %" PRIu32 " microbatches, and the plan has %" PRIu32,
+                            m, plan->workload.microbatches);
     pp_err inner = pp_err_like(err);
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
     status = pp_order_new((uint32_t)ranks, (uint32_t)(plan->parallel.pp * plan->parallel.vpp), m,
@@ -345,7 +346,7 @@ static pp_status check_placement(const pp_json_at *root, const pp_plan *plan, pp
     const pp_order *order = plan->order[0];
     pp_placement placement = strcmp(text, "v") == 0 ? PP_PLACE_V : PP_PLACE_LOOP;
     if (strcmp(text, pp_placement_name(placement)) != 0)
-        return pp_json_fail(&at, err, "must be \"loop\" or \"v\", is \"%.32s\"", text);
+        return pp_json_fail(&at, err, "must be \"loop\" or \"v\", not \"%.32s\"", text);
     for (uint32_t s = 0; s < order->stages; s++) {
         if (order->stage_rank[s] != pp_placement_rank(placement, s, order->ranks))
             return pp_json_fail(

@@ -22,7 +22,7 @@ static pp_status read_p2p(const pp_json_at *root, pp_plan *plan, pp_err *err)
     while (pp_p2p_names()[kind] && strcmp(pp_p2p_names()[kind], text) != 0)
         kind++;
     if (!pp_p2p_names()[kind])
-        return pp_json_fail(&at, err, "is none of send-recv, all-gather, all-reduce: \"%.32s\"",
+        return pp_json_fail(&at, err, "is not one of send-recv, all-gather, all-reduce: \"%.32s\"",
                             text);
     plan->p2p = (pp_p2p)kind;
     return PP_OK;
@@ -68,7 +68,7 @@ static pp_status refuse(const pp_json_at *root, const char *key, const pp_err *w
     return status ? status : pp_json_fail(&at, err, "%s", why->text);
 }
 
-/* Reads the buffer policies; an error is at the place of the wrong name. */
+/* Reads the buffer policies. An error names the place of the wrong value. */
 static pp_status read_buffers(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
     static const char *const keys[] = { "recv_buffers", "send_buffers", "return_outputs" };
@@ -126,7 +126,7 @@ static pp_status read_recompute(const pp_json_at *root, pp_plan *plan, pp_err *e
         how++;
     if (!names[how] || how == PP_RECOMPUTE_AUTO)
         return pp_json_fail(
-            &at, err, "is none of none, selective, full, per-stage, per-microbatch: \"%.32s\"",
+            &at, err, "is not one of none, selective, full, per-stage, per-microbatch: \"%.32s\"",
             text);
     plan->recompute = (pp_recompute)how;
     return PP_OK;

@@ -12,15 +12,14 @@ static pp_status check(const pp_cost_context *context, const pp_plan *plan, pp_e
     if (!plan->partition || !plan->workload.microbatch || !plan->workload.lengths)
         return pp_err_set(
             err, PP_USAGE, NULL,
-            "the plan has no %s, so that its costs cannot be made anew; make one with "
-            "%s",
+            "the plan has no %s, so its costs cannot be computed again; make a plan with %s",
             plan->partition ? "sequences" : "partition", pp_err_name(err, PP_FIELD_ASK_PLAN));
     for (int64_t s = 0; s < plan->parallel.pp * plan->parallel.vpp; s++)
         layers += plan->partition[s].layers;
     if (layers == context->model->layers)
         return PP_OK;
     return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_MODEL),
-                      "%s has %lld layers, the plan %lld; give the model that it was made for",
+                      "%s has %lld layers, and the plan has %lld; give the model of the plan",
                       context->model->name, (long long)context->model->layers, (long long)layers);
 }
 

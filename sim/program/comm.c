@@ -278,7 +278,8 @@ uint32_t pp_comm_open(pp_comm_builder *b, uint32_t rank)
 static uint32_t peer_of(const pp_program *program, pp_transfer_kind kind, uint32_t stage,
                         uint32_t microbatch)
 {
-    bool next = kinds[kind].sends == kinds[kind].forward; /* else the previous stage */
+    bool next = kinds[kind].sends == kinds[kind].forward; /* otherwise the other end is the previous
+                                                             stage */
     uint32_t other = next ? stage + 1 : stage - 1;
     return pp_program_stage_rank(program, other < program->stages ? other : stage, microbatch);
 }
@@ -360,7 +361,7 @@ static pp_status sort_transfers(pp_comm_builder *b, pp_comm *comm, pp_err *err)
             comm->transfer[group->first + group->count++] = b->transfer[t];
         }
     } else {
-        comm->transfer = b->transfer; /* the program owns it now, and the groups */
+        comm->transfer = b->transfer; /* the program owns the transfers and the groups now */
         b->transfer = NULL;
     }
     comm->group = b->group;
@@ -444,13 +445,12 @@ static pp_status wrong_delivery(const pp_comm *comm, const pp_transfer *send,
     char b[40];
     if (!has_partner(comm, send) || !has_partner(comm, receive))
         return never_meets(has_partner(comm, send) ? receive : send, err);
-    return pp_err_set(err, PP_INFEASIBLE, NULL,
-                      "rank %" PRIu32
-                      " would receive the wrong tensor: its %s meets %s of rank %" PRIu32
-                      ", since the i-th receive meets the i-th send; post receives in the "
-                      "order of the sends",
-                      receive->rank, pp_transfer_print(receive, b, sizeof b),
-                      pp_transfer_print(send, a, sizeof a), send->rank);
+    return pp_err_set(
+        err, PP_INFEASIBLE, NULL,
+        "rank %" PRIu32 " would receive the wrong tensor: its %s meets %s of rank %" PRIu32
+        ", because the i-th receive matches the i-th send; post receives in the order of the sends",
+        receive->rank, pp_transfer_print(receive, b, sizeof b),
+        pp_transfer_print(send, a, sizeof a), send->rank);
 }
 
 static pp_status match_one(const matcher *m, uint32_t t, pp_err *err)
@@ -503,8 +503,8 @@ static pp_status match_by_steps(const matcher *m, pp_err *err)
     return PP_OK;
 }
 
-/* Does the same for ranks that post groups in the order of their numbers, which is the order of
- * transfers in memory. */
+/* Like match_by_steps, for ranks that post groups in the order of their numbers, which is the order
+ * of transfers in memory. */
 static pp_status match_by_groups(const matcher *m, pp_err *err)
 {
     for (uint32_t t = 0; t < m->comm->transfer_count; t++) {

@@ -51,7 +51,7 @@ typedef struct pp_transfer {
     uint32_t match; /* the transfer at the other end; PP_NO_SOURCE: outside a partial program */
 } pp_transfer;
 
-/* Returns true if the transfer has a buffer that counts. The buffers of size messages are
+/* Returns true if the buffer of the transfer is counted. The buffers of size messages are
  * neglected, and the first tensor of a boundary stands for all of them. */
 static inline bool pp_transfer_has_buffer(const pp_transfer *t)
 {

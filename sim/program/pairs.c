@@ -30,14 +30,15 @@ pp_status pp_pairs_check(const pp_program *program, const pp_costs *costs, pp_er
         pp_op back = program->op[pp_pair_backward(program, i)];
         pp_ns back_ns = costs->b_ns[pp_cost_index(costs, back.stage, back.microbatch)];
         if (a.stage == b.stage && a.microbatch == b.microbatch)
-            return pp_err_set(err, PP_INFEASIBLE, NULL,
-                              "%s cannot overlap: the backward needs the forward of its own pair",
-                              pp_pair_print(program, i, pair, sizeof pair));
+            return pp_err_set(
+                err, PP_INFEASIBLE, NULL,
+                "%s cannot overlap, because the backward needs the forward of its own pair",
+                pp_pair_print(program, i, pair, sizeof pair));
         if (pp_pair_ns(program, costs, i) < back_ns)
             return pp_err_set(err, PP_INPUT, NULL,
                               "the overlapped pair %s takes %" PRId64
                               " ns, less than its backward alone, %" PRId64
-                              " ns; give a pair the time of its longer half at least",
+                              " ns; give the pair at least the time of its longer half",
                               pp_pair_print(program, i, pair, sizeof pair),
                               pp_pair_ns(program, costs, i), back_ns);
     }

@@ -1,5 +1,5 @@
 /* What each rank executes, instruction for instruction: an order that a framework (sim/framework/)
- * has lowered. The engine predicts it, the runtime executes it, and traces are made of it. */
+ * has lowered. The engine predicts it, the runtime executes it, and traces are made from it. */
 #ifndef PPSIM_SIM_PROGRAM_PROGRAM_H
 #define PPSIM_SIM_PROGRAM_PROGRAM_H
 
@@ -16,8 +16,8 @@ typedef struct pp_program {
     size_t count;           /* instructions */
     size_t *rank_begin;     /* [ranks + 1]: the first instruction of each rank */
     pp_op *op;              /* [count] */
-    uint32_t *source;       /* [count]: the instruction of another stage whose result is needed, or
-                               PP_NO_SOURCE; results of the same stage are earlier on the same rank */
+    uint32_t *source;       /* [count]: the instruction of another stage whose result it needs, or
+                               PP_NO_SOURCE; results of its own stage are earlier on its rank */
     uint32_t *topological_order; /* [count]: all instructions, each after all that it needs */
     struct pp_comm *comm;        /* sim/program/comm.h; NULL: only dependencies and latencies */
 } pp_program;

@@ -1,6 +1,6 @@
 /* Makes programs without communication: finds, for each op of an order, the op whose result it
- * needs. Linear in the ops. This stands apart from program.h, so that communication can know what a
- * program is, and a program can own its communication. */
+ * needs. Linear in the ops. These functions are not declared in program.h, because comm.h needs the
+ * type of a program, and a program owns its communication. */
 #include "sim/program/program_new.h"
 
 #include "sim/base/alloc.h"

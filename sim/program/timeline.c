@@ -16,7 +16,8 @@ const char *pp_idle_key(pp_idle_cause cause)
     return keys[cause];
 }
 
-/* Allocates one block. steps: 0 if their clocks are not kept. Returns NULL without memory. */
+/* Allocates one block. steps: 0 if their clocks are not kept. Returns NULL if there is no
+ * memory. */
 static pp_comm_timeline *new_comm(size_t transfers, uint32_t ranks, size_t steps)
 {
     size_t idle = (size_t)ranks * PP_IDLE_COUNT;

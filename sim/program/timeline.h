@@ -24,7 +24,7 @@ typedef enum pp_idle_cause {
 
 const char *pp_idle_key(pp_idle_cause cause);
 
-/* A time during which a rank was idle for one cause. */
+/* An interval in which a rank was idle for one cause. */
 typedef struct pp_wait {
     pp_ns at_ns, waits_ns;
     size_t step; /* the step that had to wait: into comm->step, or without comm into program->op */
@@ -48,7 +48,7 @@ typedef struct pp_circle_member {
     pp_circle_reason reason;
 } pp_circle_member;
 
-/* Transfers that wait for each other in a circle. */
+/* Transfers that wait for each other in a cycle. */
 typedef struct pp_circle {
     pp_circle_member *member;
     size_t count;
@@ -64,7 +64,7 @@ typedef struct pp_comm_timeline {
     pp_ns *device_ns; /* [steps]: clock of the device after the step; NULL unless comm->observed */
     pp_wait *wait;    /* in the order in which the engine found them */
     size_t wait_count, wait_capacity;
-    pp_circle circle; /* after a hang: a shortest circle */
+    pp_circle circle; /* after a hang: a shortest cycle */
 } pp_comm_timeline;
 
 /* Owner frees with pp_timeline_free. Indices are those of the program's instructions. */

@@ -1,5 +1,5 @@
 /* Sorts topologically by passes over the ranks. A pass advances every rank until an instruction
- * needs one that has not been sorted; a pass without progress proves a deadlock, whose circle of
+ * needs one that has not been sorted; a pass without progress proves a deadlock, whose cycle of
  * ranks is reported. Every instruction is sorted once, and every rank is examined once per pass. */
 #include "sim/program/topological_order.h"
 
@@ -43,15 +43,15 @@ static inline __attribute__((always_inline)) void advance_rank(sorter *s, bool m
     s->next[rank] = i;
 }
 
-/* Reports the members of a circle. Every unfinished rank waits for one instruction, so that
- * following "waits for" must lead to a circle. */
+/* Reports the members of a cycle. Every unfinished rank waits for one instruction, so following
+ * "waits for" must lead to a cycle. */
 static pp_status report_deadlock(const sorter *s, pp_err *err)
 {
     const pp_program *program = s->program;
     uint32_t rank = 0;
     while (s->next[rank] == program->rank_begin[rank + 1])
         rank++;
-    for (uint32_t steps = 0; steps < program->ranks; steps++) /* now inside the circle */
+    for (uint32_t steps = 0; steps < program->ranks; steps++) /* now inside the cycle */
         rank = rank_of(program, program->source[s->next[rank]]);
     char text[700] = "";
     size_t used = 0;
@@ -72,7 +72,7 @@ static pp_status report_deadlock(const sorter *s, pp_err *err)
         rank = other;
     } while (rank != first && used + 120 < sizeof text);
     return pp_err_set(err, PP_INFEASIBLE, NULL, "the schedule cannot finish: %s%s", text,
-                      rank == first ? "" : "; and so on in a circle");
+                      rank == first ? "" : "; this is a cycle");
 }
 
 pp_status pp_program_sort_topologically(pp_program *program, pp_err *err)

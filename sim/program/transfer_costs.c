@@ -5,7 +5,8 @@
 pp_ns pp_arrival_latency(const pp_program *program, const pp_costs *costs, pp_op op)
 {
     size_t class = (size_t)costs->class_of[op.microbatch] * costs->stages;
-    uint32_t rank = program->stage_rank[op.stage]; /* mirrored ranks are equal when these are */
+    uint32_t rank = program->stage_rank[op.stage]; /* if these ranks are equal, so are their
+                                                      mirrored ranks */
     if (op.kind == PP_OP_F && op.stage > 0 && program->stage_rank[op.stage - 1] != rank)
         return costs->send_f_ns[class + op.stage - 1];
     if ((op.kind == PP_OP_B || op.kind == PP_OP_I) && op.stage + 1u < program->stages &&
@@ -71,7 +72,8 @@ bool pp_comm_is_buffered(const pp_comm *comm, const pp_costs *costs, const pp_tr
     return (bytes ? bytes : 1) <= comm->semantics.eager_bytes;
 }
 
-/* The first tensor of t's boundary that is buffered if t is; sizes decrease. */
+/* Returns the index of the first tensor of t's boundary that is buffered whenever t is. Tensors are
+ * sorted by decreasing size. */
 static uint8_t first_buffered(const pp_comm *comm, const pp_costs *costs, const pp_transfer *t)
 {
     pp_transfer first = *t;
@@ -80,9 +82,9 @@ static uint8_t first_buffered(const pp_comm *comm, const pp_costs *costs, const 
     return first.part;
 }
 
-/* Each of several tensors has the fixed part of a transfer, except that those of one group follow
- * each other to their peer and have it once (NCCL, p2p.rst). Buffered ones are sent together and
- * follow each other, too; those that were waited for have arrived before. */
+/* Each of several tensors takes the fixed part of a transfer. Tensors of one group, however, follow
+ * each other to their peer and take it once (NCCL, p2p.rst). Buffered tensors are sent together and
+ * follow each other, too. Tensors that were waited for arrived before. */
 pp_ns pp_comm_ns(const pp_comm *comm, const pp_costs *costs, const pp_transfer *t)
 {
     pp_ns fixed_ns = comm->semantics.shape_message_ns;
@@ -92,7 +94,7 @@ pp_ns pp_comm_ns(const pp_comm *comm, const pp_costs *costs, const pp_transfer *
     if (comm->parts < 2)
         return whole_ns;
     fixed_ns = fixed_ns < whole_ns ? fixed_ns : whole_ns;
-    uint8_t first = t->part; /* the tensor from whose start all are timed */
+    uint8_t first = t->part; /* the tensor at whose start the duration begins */
     if (comm->parts_grouped)
         first = 0;
     else if (pp_comm_is_buffered(comm, costs, t))

@@ -8,8 +8,8 @@
 /* The latency of the input of `op` if it comes from another rank; otherwise 0. */
 pp_ns pp_arrival_latency(const pp_program *program, const pp_costs *costs, pp_op op);
 
-/* The time from the end of the source of instruction `i` until `i` can use it; 0 without a source.
- */
+/* The delay from the end of the source of instruction `i` until its result is available to `i`; 0
+ * without a source. */
 pp_ns pp_edge_latency(const pp_program *program, const pp_costs *costs, size_t i);
 
 /* Returns true if a send is done at once, whether or not its receive is posted. A tensor of unknown

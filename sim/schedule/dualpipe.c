@@ -11,12 +11,12 @@ static pp_status refuse_ranks(uint32_t p, pp_err *err)
     if (p == 1)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RANKS),
                           "dualpipe needs an even number of ranks, since rank r and rank p - 1 - r "
-                          "hold the same stages: 1 is odd, 2 is the nearest");
-    return pp_err_set(
-        err, PP_USAGE, pp_err_name(err, PP_FIELD_RANKS),
-        "dualpipe needs an even number of ranks, since rank r and rank p - 1 - r hold "
-        "the same stages: %" PRIu32 " is odd, the nearest are %" PRIu32 " and %" PRIu32,
-        p, p - 1, p + 1);
+                          "hold the same stages: 1 is odd, and 2 is the nearest even number");
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RANKS),
+                      "dualpipe needs an even number of ranks, since rank r and rank p - 1 - r "
+                      "hold the same stages: %" PRIu32
+                      " is odd, and the nearest even numbers are %" PRIu32 " and %" PRIu32,
+                      p, p - 1, p + 1);
 }
 
 static pp_status check(uint32_t p, uint32_t m, pp_err *err)
@@ -31,7 +31,8 @@ static pp_status check(uint32_t p, uint32_t m, pp_err *err)
     if (m % 2)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_MICROBATCHES),
                           "dualpipe needs an even number of microbatches, half of them in each "
-                          "direction: %" PRIu32 " is odd, the nearest are %" PRIu32 " and %" PRIu32,
+                          "direction: %" PRIu32 " is odd, and the nearest even numbers are %" PRIu32
+                          " and %" PRIu32,
                           m, m - 1, m + 1);
     return PP_OK;
 }
@@ -53,7 +54,8 @@ static pp_status dualpipe_build(const pp_schedule_params *params, pp_order **ord
 
 const pp_schedule pp_schedule_dualpipe = {
     .name = "dualpipe",
-    .summary = "two directions at once, every stage on two ranks (DeepSeek-AI); simulate only",
+    .summary = "feeds microbatches from both ends at once, with every stage on two ranks "
+               "(DeepSeek-AI); simulate only",
     .placement = PP_PLACE_BIDIRECTIONAL,
     .chunks = 1,
     .splits_backward = true,

@@ -26,7 +26,8 @@ static pp_status dualpipev_build(const pp_schedule_params *params, pp_order **or
 
 const pp_schedule pp_schedule_dualpipev = {
     .name = "dualpipev",
-    .summary = "forward and backward overlapped in pairs on a V (DeepSeek-AI; PyTorch DualPipeV)",
+    .summary = "overlaps a forward with a backward, with two stages per rank on a V (DeepSeek-AI; "
+               "PyTorch DualPipeV)",
     .placement = PP_PLACE_V,
     .chunks = 2,
     .splits_backward = true,

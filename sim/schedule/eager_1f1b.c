@@ -16,7 +16,8 @@ static pp_status eager_1f1b_build(const pp_schedule_params *params, pp_order **o
 
 const pp_schedule pp_schedule_eager_1f1b = {
     .name = "eager-1f1b",
-    .summary = "1F1B with up to twice the warm-up, to hide transfers (Zhuang 2022)",
+    .summary =
+        "1F1B with up to twice the warm-up, which hides transfers behind compute (Zhuang 2022)",
     .placement = PP_PLACE_LOOP,
     .chunks = 1,
     .build = eager_1f1b_build,

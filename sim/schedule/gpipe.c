@@ -15,7 +15,8 @@ static pp_status gpipe_build(const pp_schedule_params *params, pp_order **order_
 
 const pp_schedule pp_schedule_gpipe = {
     .name = "gpipe",
-    .summary = "all forwards, then all backwards (Huang 2019; PyTorch ScheduleGPipe)",
+    .summary = "runs all forwards, then all backwards, and keeps every activation until then "
+               "(Huang 2019; PyTorch ScheduleGPipe)",
     .placement = PP_PLACE_LOOP,
     .chunks = 1,
     .build = gpipe_build,

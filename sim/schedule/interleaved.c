@@ -42,9 +42,8 @@ static pp_status check_group(uint32_t p, uint32_t m, uint32_t group, pp_err *err
     }
     if (!below && !above)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_GROUP_SIZE),
-                          "no group size is legal with %" PRIu32 " microbatches on %" PRIu32
-                          " ranks; it needs at least as many "
-                          "microbatches as ranks",
+                          "no group size is possible with %" PRIu32 " microbatches on %" PRIu32
+                          " ranks; there must be at least as many microbatches as ranks",
                           m, p);
     char nearest[64];
     if (below && above)
@@ -52,8 +51,8 @@ static pp_status check_group(uint32_t p, uint32_t m, uint32_t group, pp_err *err
     else
         snprintf(nearest, sizeof nearest, "%" PRIu32, below ? below : above);
     return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_GROUP_SIZE),
-                      "%" PRIu32 " is not legal: it must be from p = %" PRIu32 " to m = %" PRIu32
-                      ", and m mod N 0 or at least p; nearest: %s",
+                      "%" PRIu32 " is not allowed: N must be from p = %" PRIu32 " to m = %" PRIu32
+                      ", and m mod N must be 0 or at least p; nearest: %s",
                       group, p, m, nearest);
 }
 
@@ -99,7 +98,8 @@ static pp_status interleaved_build(const pp_schedule_params *params, pp_order **
 
 const pp_schedule pp_schedule_interleaved = {
     .name = "interleaved",
-    .summary = "1F1B over v stages per rank (Narayanan 2021; Megatron, PyTorch Interleaved1F1B)",
+    .summary = "1F1B with several stages per rank, which shortens the warm-up (Narayanan 2021; "
+               "Megatron, PyTorch Interleaved1F1B)",
     .placement = PP_PLACE_LOOP,
     .grouped = true,
     .build = interleaved_build,

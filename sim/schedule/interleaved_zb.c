@@ -59,7 +59,8 @@ static pp_status interleaved_zb_build(const pp_schedule_params *params, pp_order
 
 const pp_schedule pp_schedule_interleaved_zb = {
     .name = "interleaved-zb",
-    .summary = "interleaved 1F1B with the backward split (PyTorch InterleavedZeroBubble)",
+    .summary = "interleaved 1F1B with each backward split into input and weight parts (PyTorch "
+               "InterleavedZeroBubble)",
     .placement = PP_PLACE_LOOP,
     .splits_backward = true,
     .build = interleaved_zb_build,

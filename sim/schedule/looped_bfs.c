@@ -29,7 +29,8 @@ static pp_status looped_bfs_build(const pp_schedule_params *params, pp_order **o
 
 const pp_schedule pp_schedule_looped_bfs = {
     .name = "looped-bfs",
-    .summary = "stage after stage over v stages per rank (Lamy-Poirier 2023; PyTorch LoopedBFS)",
+    .summary = "runs all microbatches through one stage of a rank before its next stage "
+               "(Lamy-Poirier 2023; PyTorch LoopedBFS)",
     .placement = PP_PLACE_LOOP,
     .build = looped_bfs_build,
 };

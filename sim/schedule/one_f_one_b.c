@@ -17,7 +17,8 @@ static pp_status one_f_one_b_build(const pp_schedule_params *params, pp_order **
 
 const pp_schedule pp_schedule_one_f_one_b = {
     .name = "1f1b",
-    .summary = "one forward, one backward in turn (PipeDream-Flush; Megatron, DeepSpeed, PyTorch)",
+    .summary = "alternates one forward with one backward after a warm-up (PipeDream-Flush; "
+               "Megatron, DeepSpeed, PyTorch)",
     .placement = PP_PLACE_LOOP,
     .chunks = 1,
     .build = one_f_one_b_build,

@@ -198,7 +198,8 @@ static pp_status one_f_one_b_v_build(const pp_schedule_params *params, pp_order 
 
 const pp_schedule pp_schedule_one_f_one_b_v = {
     .name = "1f1b-v",
-    .summary = "1F1B with two stages per rank on a V, about 3/4 of its memory (sail-sg 1f1bv)",
+    .summary = "1F1B with two stages per rank on a V, with about 3/4 of the memory of 1F1B "
+               "(sail-sg 1f1bv)",
     .placement = PP_PLACE_V,
     .chunks = 2,
     .build = one_f_one_b_v_build,

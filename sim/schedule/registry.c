@@ -34,16 +34,16 @@ pp_status pp_schedule_check(const pp_schedule *schedule, const pp_schedule_param
                           "%s needs at least 2 stages per rank; give %s 2, or choose '1f1b'",
                           schedule->name, pp_err_name(err, PP_FIELD_CHUNKS));
     if (params->group_size && !schedule->grouped)
-        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_GROUP_SIZE),
-                          "%s has no microbatch groups; "
-                          "leave the option out or choose 'interleaved'",
-                          schedule->name);
+        return pp_err_set(
+            err, PP_USAGE, pp_err_name(err, PP_FIELD_GROUP_SIZE),
+            "%s has no microbatch groups; leave this option out or choose 'interleaved'",
+            schedule->name);
     if (params->ranks > PP_RANKS_MAX || (uint64_t)params->ranks * params->chunks > PP_STAGES_MAX ||
         params->microbatches > PP_MICROBATCHES_MAX ||
         3 * (uint64_t)params->ranks * params->chunks * params->microbatches > PP_OPS_MAX)
         return pp_err_set(err, PP_USAGE, NULL,
                           "%" PRIu32 " ranks x %" PRIu32 " chunks x %" PRIu32
-                          " microbatches is beyond the limits of %u stages, %" PRId64
+                          " microbatches exceeds the limits of %u stages, %" PRId64
                           " microbatches and %u ops",
                           params->ranks, params->chunks, params->microbatches, PP_STAGES_MAX,
                           PP_MICROBATCHES_MAX, PP_OPS_MAX);

@@ -26,7 +26,8 @@ static pp_status v_half_build(const pp_schedule_params *params, pp_order **order
 
 const pp_schedule pp_schedule_v_half = {
     .name = "v-half",
-    .summary = "half the activation memory of 1F1B (Qi 2024, V-Half)",
+    .summary =
+        "two stages per rank on a V, with half the activation memory of 1F1B (Qi 2024, V-Half)",
     .placement = PP_PLACE_V,
     .chunks = 2,
     .splits_backward = true,

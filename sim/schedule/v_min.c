@@ -26,7 +26,8 @@ static pp_status v_min_build(const pp_schedule_params *params, pp_order **order_
 
 const pp_schedule pp_schedule_v_min = {
     .name = "v-min",
-    .summary = "a third of the activation memory of 1F1B (Qi 2024, V-Min)",
+    .summary = "two stages per rank on a V, with a third of the activation memory of 1F1B (Qi "
+               "2024, V-Min)",
     .placement = PP_PLACE_V,
     .chunks = 2,
     .splits_backward = true,

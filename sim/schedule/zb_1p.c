@@ -1,5 +1,5 @@
-/* ZB-1p (Qi et al. 2024, arXiv 2401.10241): the automatic schedule with the memory of p
- * activations. */
+/* ZB-1p (Qi et al. 2024, arXiv 2401.10241): the automatic schedule, limited to the memory
+ * of p activations. */
 #include "sim/schedule/builders/zero_bubble.h"
 #include "sim/schedule/schedule.h"
 
@@ -10,7 +10,8 @@ static pp_status zb_1p_build(const pp_schedule_params *params, pp_order **order_
 
 const pp_schedule pp_schedule_zb_1p = {
     .name = "zb-1p",
-    .summary = "W's placed by the durations, memory of p activations (Qi 2024, ZB-1p)",
+    .summary = "places the weight backwards by the durations of the ops, in the memory of p "
+               "activations (Qi 2024, ZB-1p)",
     .placement = PP_PLACE_LOOP,
     .chunks = 1,
     .splits_backward = true,

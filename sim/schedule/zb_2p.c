@@ -10,7 +10,8 @@ static pp_status zb_2p_build(const pp_schedule_params *params, pp_order **order_
 
 const pp_schedule pp_schedule_zb_2p = {
     .name = "zb-2p",
-    .summary = "W's placed by the durations, memory of 2p activations (Qi 2024, ZB-2p)",
+    .summary = "places the weight backwards by the durations of the ops, in the memory of 2p "
+               "activations (Qi 2024, ZB-2p)",
     .placement = PP_PLACE_LOOP,
     .chunks = 1,
     .splits_backward = true,

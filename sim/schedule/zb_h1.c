@@ -31,7 +31,8 @@ static pp_status zb_h1_build(const pp_schedule_params *params, pp_order **order_
 
 const pp_schedule pp_schedule_zb_h1 = {
     .name = "zb-h1",
-    .summary = "1F1B with the backward split, memory of 1F1B (Qi 2024, ZB-H1)",
+    .summary = "1F1B with each backward split into input and weight parts, in the memory of 1F1B "
+               "(Qi 2024, ZB-H1)",
     .placement = PP_PLACE_LOOP,
     .chunks = 1,
     .splits_backward = true,

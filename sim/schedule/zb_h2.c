@@ -30,7 +30,8 @@ static pp_status zb_h2_build(const pp_schedule_params *params, pp_order **order_
 
 const pp_schedule pp_schedule_zb_h2 = {
     .name = "zb-h2",
-    .summary = "no bubble at F = I = W, up to 2p - 1 activations per rank (Qi 2024, ZB-H2)",
+    .summary = "has no bubble if F, I and W take equally long, with up to 2p - 1 activations per "
+               "rank (Qi 2024, ZB-H2)",
     .placement = PP_PLACE_LOOP,
     .chunks = 1,
     .splits_backward = true,

@@ -25,7 +25,8 @@ static void add_backward(filling *f, int chunk)
     add(f, PP_OP_W, chunk);
 }
 
-/* Fills one rank as if there were n microbatches; `add` omits those that there are not. */
+/* Fills one rank as if there were n microbatches; `add` omits those beyond the order's own
+ * number. */
 static void fill_rank(filling *f, uint32_t p, uint32_t n)
 {
     uint32_t r = f->rank;
@@ -48,7 +49,7 @@ static void fill_rank(filling *f, uint32_t p, uint32_t n)
         add(f, PP_OP_F, UP);
         add_backward(f, UP);
     }
-    /* cool-down: W's are delayed where they would hold up the I's of other ranks */
+    /* cool-down: W's are delayed if they would hold up the I's of other ranks */
     for (uint32_t k = 0; k < r; k++) {
         add(f, PP_OP_I, DOWN);
         add(f, PP_OP_I, UP);
@@ -79,7 +80,8 @@ static pp_status zbv_build(const pp_schedule_params *params, pp_order **order_ou
 
 const pp_schedule pp_schedule_zbv = {
     .name = "zbv",
-    .summary = "ZB-V in closed form, memory of 1F1B (Qi 2024; PyTorch ZBVZeroBubble)",
+    .summary = "zero-bubble schedule with two stages per rank on a V, in the memory of 1F1B (Qi "
+               "2024; PyTorch ZBVZeroBubble)",
     .placement = PP_PLACE_V,
     .chunks = 2,
     .splits_backward = true,

@@ -236,7 +236,7 @@ static pp_status zbv_auto_build(const pp_schedule_params *params, pp_order **ord
 
 const pp_schedule pp_schedule_zbv_auto = {
     .name = "zbv-auto",
-    .summary = "ZB-V placed by the durations, memory of 1F1B (Qi 2024; sail-sg zbv_greedy)",
+    .summary = "like zbv, but places ops by their durations (Qi 2024; sail-sg zbv_greedy)",
     .placement = PP_PLACE_V,
     .chunks = 2,
     .splits_backward = true,

@@ -14,7 +14,7 @@ static void one_by_one(const pp_lowering *l, pp_megatron_call call)
     pp_lower_receive_now(l, call.recv_prev);
 }
 
-/* The last rank sends first, so that the ranks do not wait in a circle. */
+/* The last rank sends first, so that the ranks do not wait in a cycle. */
 static void one_by_one_interleaved(const pp_lowering *l, pp_megatron_call call)
 {
     bool last = l->rank + 1 == l->program->ranks;
@@ -54,8 +54,8 @@ pp_status pp_lower_pairs(const pp_order *order, const char *framework, pp_progra
     if (group &&
         (group != order->ranks || order->microbatches % group || order->microbatches == group))
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FRAMEWORK),
-                          "%s runs interleaved with groups of p microbatches only, and p has to "
-                          "divide their number more than once",
+                          "%s runs interleaved only with groups of p microbatches, and the number "
+                          "of microbatches must be a multiple of p, at least 2p",
                           framework);
     if ((status = pp_lower_ranks(order, group, lower_rank, &program, err)))
         return status;

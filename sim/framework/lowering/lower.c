@@ -95,7 +95,7 @@ pp_status pp_lower_check_trains(const pp_order *order, const char *framework, co
     if (!pp_order_forward_only(order))
         return PP_OK;
     return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FRAMEWORK),
-                      "what %s does with forwards only is not modelled; choose %s", framework,
+                      "ppsim does not model how %s runs forwards only; choose %s", framework,
                       instead);
 }
 
@@ -107,6 +107,6 @@ pp_status pp_lower_check_schedule(const pp_order *order, const char *framework,
     if (status || same)
         return status;
     return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FRAMEWORK),
-                      "%s runs the %s schedule only; choose %s %s or another executor", framework,
+                      "%s runs only the schedule %s; choose %s %s or another executor", framework,
                       schedule, pp_err_name(err, PP_FIELD_SCHEDULE), schedule);
 }

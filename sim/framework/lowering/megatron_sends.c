@@ -149,8 +149,8 @@ pp_status pp_megatron_check(const pp_order *order, const char *framework, bool s
         return status;
     if (!same)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FRAMEWORK),
-                          "%s runs %sinterleaved with microbatch groups of at least p only; "
-                          "choose one of them or another executor",
+                          "%s runs only %sinterleaved with microbatch groups of at least p; choose "
+                          "such a schedule or another executor",
                           framework, single ? "1f1b, and " : "");
     *group_out = group;
     return PP_OK;

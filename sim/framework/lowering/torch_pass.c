@@ -13,7 +13,7 @@
 
 enum {
     LOOK_AHEAD = 3
-}; /* stages whose parameters are kept gathered; a pair brings both of its own */
+}; /* number of stages whose parameters are kept gathered; a pair may exceed it by one */
 _Static_assert(LOOK_AHEAD + 1 <= PP_PYTHON_SET_MAX, "a pair may be one stage over");
 
 /* One cell of a row: 1 or 2 compute ops from `op` on, or a mark. */

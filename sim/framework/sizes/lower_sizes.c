@@ -127,7 +127,8 @@ static void send_messages(const pass *p, uint32_t rank, size_t count, uint8_t ro
     }
 }
 
-/* Adds what precedes the posts [begin, end) of one communicate call. */
+/* Adds the messages, syncs and reads that precede the posts [begin, end) of one communicate
+ * call. */
 static void shake_hands(pass *p, uint32_t rank, size_t begin, size_t end)
 {
     pp_size_protocol_kind kind = p->exchange->shapes.kind;
@@ -219,13 +220,12 @@ static pp_status check_cached(const pp_program *program, const pp_costs *costs, 
                 continue;
             const char *unit =
                 costs->has_memory && costs->message_bytes[pp_cost_index(costs, s, j)] ? " B" : "";
-            return pp_err_set(
-                err, PP_INFEASIBLE, NULL,
-                "mismatched sizes: microbatch %" PRIu32 " comes to stage %" PRIu32 " with %" PRId64
-                "%s, where microbatch 0 left a buffer for %" PRId64
-                "%s; a cached shape that changes hangs or corrupts, use %s message, padded "
-                "or plan",
-                j, s + 1, now, unit, first, unit, pp_err_name(err, PP_FIELD_SHAPES));
+            return pp_err_set(err, PP_INFEASIBLE, NULL,
+                              "mismatched sizes: microbatch %" PRIu32 " arrives at stage %" PRIu32
+                              " with %" PRId64 "%s, and microbatch 0 left a buffer for %" PRId64
+                              "%s; a cached shape that changes causes a hang or wrong data, so use "
+                              "%s message, padded or plan",
+                              j, s + 1, now, unit, first, unit, pp_err_name(err, PP_FIELD_SHAPES));
         }
     }
     return PP_OK;
@@ -236,10 +236,11 @@ static pp_status check_protocol(const char *framework, const pp_size_protocol_su
 {
     bool messages = kind == PP_SIZES_MESSAGE || kind == PP_SIZES_CACHED;
     if (messages && setting->one_chunk && program->stages != program->ranks)
-        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
-                          "where %s puts its messages with several stages per rank is not known "
-                          "here; use plan, local, padded or bucket:N, or one stage per rank",
-                          framework);
+        return pp_err_set(
+            err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
+            "ppsim does not model where %s puts its size messages with several stages per rank; "
+            "use plan, local, padded or bucket:N, or one stage per rank",
+            framework);
     const char *why = kind == PP_SIZES_MESSAGE  ? setting->no_message
                       : kind == PP_SIZES_CACHED ? setting->no_cache
                                                 : NULL;
@@ -310,11 +311,11 @@ static pp_status refuse_ideal(const char *framework, const pp_exchange_options *
         x->tensors > 1 ? pp_err_name(err, PP_FIELD_TENSORS) : pp_err_name(err, PP_FIELD_HOST);
     if (x->shapes.kind > PP_SIZES_PLAN && x->shapes.kind < PP_SIZES_PADDED)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
-                          "executor %s has dependencies only, no messages; use plan or padded, or "
-                          "another executor such as megatron",
+                          "executor %s models only dependencies, not messages; use plan or padded, "
+                          "or another executor such as megatron",
                           framework);
     return pp_err_set(err, PP_USAGE, option,
-                      "executor %s has dependencies only, no hosts and no tensors; choose another "
+                      "executor %s models only dependencies, not hosts and tensors; choose another "
                       "with %s, such as megatron",
                       framework, pp_err_name(err, PP_FIELD_FRAMEWORK));
 }

@@ -91,10 +91,9 @@ pp_status pp_size_protocol_parse(const char *text, pp_size_protocol *shapes_out,
     parsed.kind = (pp_size_protocol_kind)k;
     bool number = text[name] == ':';
     if (k == 6 || (number && k < PP_SIZES_PADDED) || (!number && k == PP_SIZES_BUCKET))
-        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
-                          "'%.64s' is none of plan, local, message, cached, "
-                          "padded[:MAX], bucket:N",
-                          text);
+        return pp_err_set(
+            err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
+            "'%.64s' is not one of plan, local, message, cached, padded[:MAX], bucket:N", text);
     pp_err inner = pp_err_like(err);
     if (number && pp_parse_int(text + name + 1, pp_err_name(err, PP_FIELD_SHAPES), 1,
                                PP_MICROBATCH_TOKENS_MAX, &parsed.tokens, &inner))
@@ -117,10 +116,10 @@ pp_status pp_host_costs_parse(const char *text, pp_host_costs *host_out, pp_err 
             k++;
         size_t skip = k < 3 ? strlen(keys[k]) : 0;
         if (k == 3 || given[k] || bytes - skip >= sizeof value)
-            return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_HOST),
-                              "'%.*s' is not, or not once, one of launch=TIME, sync=TIME, "
-                              "read=TIME",
-                              (int)(bytes < 64 ? bytes : 64), text);
+            return pp_err_set(
+                err, PP_USAGE, pp_err_name(err, PP_FIELD_HOST),
+                "'%.*s' is not one of launch=TIME, sync=TIME, read=TIME, or occurs twice",
+                (int)(bytes < 64 ? bytes : 64), text);
         snprintf(value, sizeof value, "%.*s", (int)(bytes - skip), text + skip);
         pp_err inner = pp_err_like(err);
         if (pp_parse_duration(value, pp_err_name(err, PP_FIELD_HOST), into[k], &inner))
@@ -153,7 +152,7 @@ static pp_status check_padding(const pp_size_protocol *shapes, const pp_workload
     if (padded < tokens)
         return pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_SHAPES),
                           "microbatch %" PRIu32 " has %" PRId64 " tokens, more than padded:%" PRId64
-                          " has room for; give at least padded:%" PRId64,
+                          " holds; give at least padded:%" PRId64,
                           j % from->microbatches, tokens, shapes->tokens, longest);
     int64_t last = from->length_count
                        ? from->lengths[from->microbatch[j].first + from->microbatch[j].count - 1]
@@ -190,7 +189,7 @@ static pp_status count_shapes(const pp_workload *w, size_t count, uint32_t *shap
 
 /* Extends the last sequence to the end of the row, as frameworks do that pad packed rows, since
  * their attention kernels allow no gaps (in NeMo's packed data set, the last cu_seqlens is the
- * row's length). Microbatches may share their lengths, so that each gets a copy. */
+ * row's length). Since microbatches may share their lengths, each gets a copy. */
 static void lengthen(const pp_size_protocol *shapes, const pp_workload *from, size_t count,
                      int64_t longest, pp_workload *to)
 {
@@ -250,8 +249,8 @@ pp_status pp_costs_pad(const pp_size_protocol *shapes, pp_costs *costs, pp_err *
         return PP_OK;
     if (shapes->tokens)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
-                          "%s needs the cost of lengths that do not occur, which only a model "
-                          "tells; use %s or %s, or padded (the longest microbatch)",
+                          "%s needs the costs of lengths that do not occur, which only a model "
+                          "gives; use %s or %s, or padded (the longest microbatch)",
                           shapes->kind == PP_SIZES_BUCKET ? "bucket:N" : "padded:MAX",
                           pp_err_name(err, PP_FIELD_ASK_PLAN_MODEL),
                           pp_err_name(err, PP_FIELD_ASK_SHAPES_MODEL));

@@ -97,9 +97,8 @@ bool pp_exchange_is_plain(const pp_exchange_options *exchange);
 PP_MUST_CHECK pp_status pp_workload_pad(const pp_size_protocol *shapes, const pp_workload *from,
                                         pp_workload *workload_out, uint32_t *shapes_out,
                                         pp_err *err);
-/* Padding where only costs are known: every microbatch gets the costs of the one whose forwards
- * and backwards take longest in sum.
- * Fails: USAGE for padded:MAX and bucket, NOMEM. */
+/* Pads if only costs are known: every microbatch gets the costs of the one whose forwards and
+ * backwards take longest in total. Fails: USAGE for padded:MAX and bucket, NOMEM. */
 PP_MUST_CHECK pp_status pp_costs_pad(const pp_size_protocol *shapes, pp_costs *costs, pp_err *err);
 
 #endif

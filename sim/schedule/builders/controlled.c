@@ -95,7 +95,7 @@ static void add_merged(pp_slots *slots)
     }
 }
 
-/* Does the same for each chunk alone, b first. */
+/* Like add_merged, for each chunk alone, b first. */
 static void add_split(pp_slots *slots)
 {
     uint32_t m = slots->microbatches;

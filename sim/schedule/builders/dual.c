@@ -65,7 +65,7 @@ static void add_pair(filling *f, int forward_phase, bool overlaps)
     add(f, PP_OP_B, 1 - forward_phase);
 }
 
-/* Adds place + 1 backwards of both phases, and postpones W's from the middle on. */
+/* Adds place + 1 backwards of each phase. From the middle on, their W ops are deferred. */
 static void turn_to_split(filling *f)
 {
     uint32_t place = f->at.place;
@@ -93,7 +93,8 @@ static void fill_rank(filling *f)
         add(f, PP_OP_F, 1);
     }
     for (uint32_t k = 0; k < f->at.count - 2 * f->at.places + place + 1; k++) {
-        add_pair(f, 0, k > 0 || below > 0); /* at the turn, the first does not overlap */
+        add_pair(f, 0, k > 0 || below > 0); /* farthest from the entry, the first does not
+                                               overlap */
         add_pair(f, 1, true);
     }
     for (uint32_t k = 0; k < below; k++) {

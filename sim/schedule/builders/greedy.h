@@ -2,8 +2,8 @@
  * amount of memory.
  *
  * The ops of one kind and stage are placed in the order of microbatches, and a rank's W's in the
- * order of its I's. To place an op whose input was not placed, or that needs memory that no W can
- * free, makes the attempt fail. */
+ * order of its I's. An attempt fails if it places an op whose input was not placed, or that needs
+ * memory that no W can free. */
 #ifndef PPSIM_SIM_SCHEDULE_BUILDERS_GREEDY_H
 #define PPSIM_SIM_SCHEDULE_BUILDERS_GREEDY_H
 

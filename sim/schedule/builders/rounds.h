@@ -8,8 +8,7 @@
 #include <stdint.h>
 
 /* Computes the group m / R, where R = max(1, m div p) must divide m. name: the schedule, for the
- * message. takes_group: the message suggests to set the group size.
- * Fails: USAGE. */
+ * message. takes_group: the message suggests setting the group size. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_rounds_group(const char *name, bool takes_group, uint32_t ranks,
                                         uint32_t microbatches, uint32_t *group_out, pp_err *err);
 
