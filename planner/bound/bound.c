@@ -1,10 +1,10 @@
-/* Lower bounds on the makespan, from costs alone, without making the ops of an order.
+/* Lower bounds on the makespan, computed from costs alone, without making the ops of an order.
  *
- * Per rank: all its work between the shortest way in and the shortest way out (load); the same with
- * the time that the rank must idle until its first backward can start, because only so many
- * forwards exist or fit into its memory, which is a fractional knapsack (start); and memory x time
- * of all activations over the memory that there is (area). Per microbatch: its longest chain
- * (path). Proofs: docs/planning.md, section 4.
+ * Three bounds hold for a rank. `load` is all its work, the shortest way in and the shortest way
+ * out. `start` adds the time that the rank must idle until its first backward can start, because
+ * only a limited number of forwards exist or fit into its memory; this is a fractional knapsack.
+ * `area` is memory x time of all activations, divided by the available memory. One bound holds for
+ * a microbatch: its longest chain (`path`). Proofs: docs/explanation/planning-bounds.md.
  *
  * Microbatches of equal cost are one class, so a bound costs O(classes * stages), plus a sort of
  * the classes of a rank when they differ and memory is limited. planner/order/problem_bound.h has
@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is known of one rank. */
+/* What is known about one rank. */
 typedef struct rank_sums {
     pp_ns head_ns;       /* nothing can start here before */
     pp_ns load_ns;       /* all work */
@@ -29,7 +29,7 @@ typedef struct rank_sums {
     pp_ns forward_ns;    /* the forward part of the work */
     pp_ns first_back_ns; /* no backward can start here before */
     double area;         /* bytes x ns that activations take at least */
-    size_t terms;        /* in area: each adds a rounding error */
+    size_t terms;        /* number of terms in area; each adds a rounding error */
     int64_t least_recompute_bytes;
 } rank_sums;
 
@@ -50,12 +50,12 @@ typedef struct bounding {
     uint32_t mirrored_from;   /* from this microbatch on ranks are mirrored */
     int64_t limit_bytes;      /* 0: memory is not limited */
     uint32_t *count;          /* [classes]: microbatches */
-    uint32_t *mirrored_count; /* [classes]: of them, on mirrored ranks */
+    uint32_t *mirrored_count; /* [classes]: microbatches on mirrored ranks */
     rank_sums *rank;          /* [ranks] */
-    pp_ns *in_ns;             /* [stages]: way to F of the class at hand */
-    pp_ns *back_in_ns;        /* [stages]: way to its backward */
+    pp_ns *in_ns;             /* [stages]: shortest way to F of the current class */
+    pp_ns *back_in_ns;        /* [stages]: shortest way to its backward */
     pp_ns *out_ns;            /* [stages]: from the end of its backward to the end of the chain */
-    uint32_t *first;          /* [ranks + 1]: into stages */
+    uint32_t *first;          /* [ranks + 1]: index into `stages` */
     uint32_t *stages;         /* [stages], by rank */
     item *items;              /* of one rank */
     bool fits;
@@ -71,7 +71,7 @@ const char *pp_bound_text(pp_bound_part part)
     return texts[part];
 }
 
-/* Saturates at the largest value, so that a lower bound stays one. */
+/* Saturates at the largest value, so that a lower bound remains valid. */
 static pp_ns plus(pp_ns a, pp_ns b)
 {
     pp_ns sum;
@@ -84,7 +84,7 @@ static pp_ns times(pp_ns a, uint32_t count)
     return __builtin_mul_overflow(a, (pp_ns)count, &product) ? INT64_MAX : product;
 }
 
-/* From the start of a backward until its gradient leaves. */
+/* The time from the start of a backward until its gradient leaves. */
 static pp_ns back_ns(const bounding *b, size_t row)
 {
     return b->split ? pp_min(b->costs->b_ns[row], b->costs->i_ns[row]) : b->costs->b_ns[row];
@@ -96,8 +96,8 @@ static pp_ns back_work_ns(const bounding *b, size_t row)
     return b->split ? pp_min(fused, plus(b->costs->i_ns[row], b->costs->w_ns[row])) : fused;
 }
 
-/* The least that a forward adds to the work of its rank. In an overlapped pair that is what the
- * pair takes beyond its backward. */
+/* The least time that a forward adds to the work of its rank. In an overlapped pair, it is the time
+ * by which the pair is longer than its backward. */
 static pp_ns forward_work_ns(const bounding *b, size_t row)
 {
     pp_ns alone = b->costs->f_ns[row];
@@ -144,7 +144,7 @@ static pp_ns chain(const bounding *b, size_t row)
     return end;
 }
 
-/* What is held from the start of F to the end of the backward. */
+/* The bytes held from the start of F to the end of the backward. */
 static int64_t held_bytes(const pp_costs *costs, size_t row)
 {
     return plus(costs->activation_bytes[row], costs->logits_bytes[row]);
@@ -234,8 +234,8 @@ static size_t gather_items(const bounding *b, uint32_t rank, bool *alike_out)
     return n;
 }
 
-/* Returns whether at least `enough_ns` of forward work fit even if the items with the least time
- * per byte are taken, without one that does not fit whole. This saves the sort. */
+/* Returns true if at least `enough_ns` of forward work fit even if the items with the least time
+ * per byte are taken, and an item that does not fit whole is left out. This saves the sort. */
 static bool surely_fits(const bounding *b, size_t n, int64_t room, pp_ns enough_ns)
 {
     double least_density = DBL_MAX;
@@ -250,9 +250,9 @@ static bool surely_fits(const bounding *b, size_t n, int64_t room, pp_ns enough_
            (double)room * least_density * (1 - 1e-9) - (double)longest_ns > (double)enough_ns;
 }
 
-/* The most forward work that fits into the memory before a backward runs: a knapsack, rounded up;
- * exact when all items have one size, otherwise its linear relaxation. Returns all work when
- * `enough_ns` surely fit. */
+/* The most forward work that fits into the memory before a backward runs: a knapsack, rounded up.
+ * It is exact when all items have one size; otherwise its linear relaxation is solved. Returns all
+ * work if `enough_ns` certainly fit. */
 static pp_ns forward_that_fits(const bounding *b, uint32_t rank, pp_ns enough_ns)
 {
     bool alike;
@@ -314,7 +314,7 @@ static void sort_stages(bounding *b)
     for (uint32_t r = 0; r < b->costs->ranks; r++)
         b->first[r + 1] += b->first[r];
     for (uint32_t s = stages;
-         s-- > 0;) /* `first` is the end of each rank and becomes its beginning */
+         s-- > 0;) /* first[r] is the end of rank r and becomes its beginning */
         b->stages[--b->first[b->stage_rank[s] + 1]] = s;
     memmove(b->first, b->first + 1, b->costs->ranks * sizeof *b->first);
     b->first[b->costs->ranks] = stages;
@@ -358,7 +358,7 @@ static void keep(pp_bound *bound, pp_bound_part part, pp_ns ns, uint32_t rank)
     }
 }
 
-/* Finds all bounds. b: what is known of the ops; its tables are allocated here. */
+/* Finds all bounds. b: describes the ops; its tables are allocated here. */
 static pp_status find(bounding *b, pp_bound *bound_out, pp_err *err)
 {
     const pp_costs *costs = b->costs;

@@ -1,6 +1,6 @@
 /* Lower bounds on the makespan of a step: no order of these ops on this placement, with these
- * costs, can end earlier. They are whole nanoseconds, rounded down. Proofs: docs/planning.md,
- * section 4. */
+ * costs, can end earlier. They are whole nanoseconds, rounded down. Proofs:
+ * docs/explanation/planning-bounds.md. */
 #ifndef PPSIM_PLANNER_BOUND_BOUND_H
 #define PPSIM_PLANNER_BOUND_BOUND_H
 
@@ -8,7 +8,7 @@
 #include "sim/cost/costs.h"
 #include "sim/order/order.h"
 
-/* name, text; each is of a rank, PATH of a microbatch */
+/* X(name, text). PATH is the bound of a microbatch, all others are bounds of a rank. */
 #define PP_BOUND_MAP(X)                                                                           \
     X(LOAD, "load")        /* shortest way in, all work, shortest way out */                      \
     X(PATH, "path")        /* the longest chain of one microbatch, F down and B up, with links */ \
@@ -25,10 +25,10 @@ typedef enum pp_bound_part {
 const char *pp_bound_text(pp_bound_part part);
 
 typedef struct pp_bound {
-    pp_ns part_ns[PP_BOUND_COUNT];      /* 0: this bound says nothing */
+    pp_ns part_ns[PP_BOUND_COUNT];      /* 0: this bound gives no limit */
     uint32_t part_rank[PP_BOUND_COUNT]; /* its rank; PATH: 0 */
     pp_ns ns;                           /* the largest of them */
-    pp_bound_part part;                 /* which that is; the first on ties */
+    pp_bound_part part;                 /* the part that is the largest; the first one on ties */
     bool fits; /* false: some op alone exceeds the memory limit, so no order exists */
 } pp_bound;
 
@@ -42,9 +42,9 @@ PP_MUST_CHECK pp_status pp_bound_makespan(const pp_costs *costs, const uint32_t 
                                           bool split, int64_t memory_limit_bytes,
                                           pp_bound *bound_out, pp_err *err);
 
-/* The same for all orders of the ops of `order` on its ranks: bidirectional ones, forwards only and
- * overlapped pairs included. The memory limit is used where each stage lives on one rank and there
- * are backwards. Fails: NOMEM. */
+/* Like pp_bound_makespan, for all orders of the ops of `order` on its ranks, including
+ * bidirectional orders, forwards only and overlapped pairs. The memory limit is used if each stage
+ * is on one rank and there are backwards. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_bound_order(const pp_costs *costs, const pp_order *order,
                                        int64_t memory_limit_bytes, pp_bound *bound_out,
                                        pp_err *err);
@@ -54,7 +54,7 @@ pp_ns pp_bound_boundary(const pp_costs *costs, bool step_sync);
 
 /* Sets lower_bound_ns and bound_name of `report`, which is that of `order` with `costs`, to the
  * larger of the bound above and those of planner/order/problem_bound.h. The report's memory limit
- * is used where the report stays within it. Fails: NOMEM. */
+ * is used if the report stays within it. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_bound_report(const pp_costs *costs, const pp_order *order,
                                         pp_report *report, pp_err *err);
 

@@ -1,15 +1,15 @@
-/* Balanced partitions, in two steps. Proofs: docs/planning.md, section 3.
+/* Balanced partitions, in two steps. Proofs: docs/explanation/planning-partition.md.
  *
- * The heaviest stage is as light as possible: a binary search over its weight (the parametric
- * search for chains-on-chains partitioning, Pinar and Aykanat 2004), where a cap is met exactly
- * when left-packing meets it: each stage takes what fits, but leaves a unit for every later one.
- * With ranks of different speed all places where a stage can end are kept.
+ * First, the heaviest stage is made as light as possible by a binary search over its weight (the
+ * parametric search for chains-on-chains partitioning, Pinar and Aykanat 2004). A cap can be met
+ * exactly when left-packing meets it: each stage takes what fits, but leaves a unit for every later
+ * one. If ranks differ in speed, all places where a stage can end are kept.
  *
- * Among those partitions, with one stage per rank, dynamic programming over (stage, first unit)
- * takes the least sum of squared stage weights; with several, a local search moves single units off
- * the heaviest rank.
+ * Second, one of those partitions is chosen. With one stage per rank, dynamic programming over
+ * (stage, first unit) finds the least sum of squared stage weights; with several, a local search
+ * moves single units off the heaviest rank.
  *
- * O(log weight * stages * log units) for the cap; the table of the second step has at most
+ * The first step takes O(log weight * stages * log units). The table of the second step has at most
  * stages * units entries, restricted to those that are reachable under the cap. */
 #include "planner/bound/partition.h"
 
@@ -21,7 +21,7 @@
 #include <string.h>
 
 #define TABLE_MAX ((size_t)1 << 22) /* entries of the table of the second objective */
-#define SCALE 20                    /* bits of a stage's weight in it: 2^16 squares fit 64 bits */
+#define SCALE 20                    /* bits of a weight in that table: 2^16 squares fit 64 bits */
 
 /* The units in order. Unless end stages may be empty, the embedding is part of the first unit, and
  * the loss of the last. */
@@ -33,7 +33,7 @@ typedef struct units {
     uint32_t ranks;
     pp_placement placement;
     const double *rank_speed; /* NULL: all are 1 */
-    bool *ends;               /* scratch memory where ranks differ: [(stages + 1) * (n + 1)] */
+    bool *ends;               /* scratch memory if ranks differ: [(stages + 1) * (n + 1)] */
 } units;
 
 /* How long stage s takes for `ns` of work at the speed of its rank. */
@@ -78,9 +78,9 @@ static pp_status units_new(const pp_unit_weights *w, const pp_partition_params *
         return pp_err_set(err, PP_USAGE,
                           split->ranks <= u->n ? pp_err_name(err, PP_FIELD_CHUNKS)
                                                : pp_err_name(err, PP_FIELD_RANKS),
-                          "%" PRIu32 " ranks x %" PRIu32 " chunks are more "
-                          "stages than the model's %zu parts can fill; choose pp x vpp <= %zu, or "
-                          "ask for empty stages with %s LAYOUT",
+                          "%" PRIu32 " ranks x %" PRIu32
+                          " chunks are more stages than the model has parts (%zu); choose pp x vpp "
+                          "<= %zu, or allow empty stages with %s LAYOUT",
                           split->ranks, split->chunks, u->n, u->n,
                           pp_err_name(err, PP_FIELD_PARTITION));
     u->prefix = pp_alloc_array(u->n + 1, sizeof *u->prefix);
@@ -113,9 +113,9 @@ static size_t reach(const units *u, uint32_t s, size_t from, pp_ns cap)
     return low;
 }
 
-/* Where ranks differ, a stage may have to leave a unit for which only the next one is fast enough,
- * so all places where the first stages can end are kept. Then, from the end, each stage begins as
- * late as it can. */
+/* If ranks differ, a stage may have to leave a unit for which only the next one is fast enough, so
+ * all places where the first stages can end are kept. Then, from the end, each stage begins as late
+ * as it can. */
 static bool pack_unequal(const units *u, pp_ns cap, size_t *begin)
 {
     const size_t row = u->n + 1;
@@ -228,8 +228,8 @@ static pp_status spread(const units *u, pp_ns cap, const size_t *first, const si
     return PP_OK;
 }
 
-/* The left-packed partition gives the last place where each stage can begin, its mirror image the
- * first one. */
+/* The left-packed partition gives the last place where each stage can begin, and its mirror image
+ * gives the first one. */
 static pp_status balance_stages(const units *u, pp_ns cap, size_t *begin, pp_err *err)
 {
     size_t *first PP_CLEANUP(pp_free_array) = pp_alloc_array(u->stages + 1, sizeof *first);
@@ -283,8 +283,8 @@ static bool better(score a, score b)
            (a.heaviest == b.heaviest && a.squares < b.squares * (1 - 1e-9));
 }
 
-/* Stage `from` loses a unit, stage `to` gains one, those between shift. Returns false when that is
- * not legal. */
+/* Moves a unit from stage `from` to stage `to`; the stages between them shift. Returns false when
+ * that is not legal. */
 static bool move_unit(const units *u, pp_ns cap, uint32_t from, uint32_t to, size_t *begin)
 {
     if (from == to || begin[from + 1] - begin[from] < 2)
@@ -302,7 +302,7 @@ static bool move_unit(const units *u, pp_ns cap, uint32_t from, uint32_t to, siz
     return true;
 }
 
-/* Moves single units off the heaviest ranks while that helps. */
+/* Moves single units off the heaviest ranks as long as that helps. */
 static pp_status balance_ranks(const units *u, pp_ns cap, size_t *begin, pp_err *err)
 {
     size_t bytes = ((size_t)u->stages + 1) * sizeof *begin;
@@ -335,7 +335,7 @@ static pp_status balance_ranks(const units *u, pp_ns cap, size_t *begin, pp_err 
     return PP_OK;
 }
 
-/* Units [from, to) as a stage. */
+/* Makes a stage of the units [from, to). */
 static pp_stage make_stage(const pp_unit_weights *w, bool empty_ends, const units *u, size_t from,
                            size_t to)
 {
@@ -400,15 +400,16 @@ pp_status pp_partition_uniform(int64_t layers, int64_t mtp, uint32_t ranks, uint
             above++;
         if (above > layers)
             return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_PARTITION),
-                              "uniform needs as many layers on every "
-                              "stage, and %" PRId64 " stages do not divide %" PRId64 " layers; "
-                              "the nearest number of stages is %" PRId64 "; or use %s auto",
+                              "uniform needs the same number of layers on every stage, and %" PRId64
+                              " stages do not divide %" PRId64
+                              " layers; the nearest number of stages is %" PRId64
+                              "; or use %s auto",
                               count, layers, below, pp_err_name(err, PP_FIELD_PARTITION));
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_PARTITION),
-                          "uniform needs as many layers on every "
-                          "stage, and %" PRId64 " stages do not divide %" PRId64 " layers; the "
-                          "nearest numbers of stages are %" PRId64 " and %" PRId64 "; or use "
-                          "%s auto",
+                          "uniform needs the same number of layers on every stage, and %" PRId64
+                          " stages do not divide %" PRId64
+                          " layers; the nearest numbers of stages are %" PRId64 " and %" PRId64
+                          "; or use %s auto",
                           count, layers, below, above, pp_err_name(err, PP_FIELD_PARTITION));
     }
     pp_stage *stages = pp_alloc_array((size_t)count, sizeof *stages);

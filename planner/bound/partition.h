@@ -13,19 +13,19 @@ typedef struct pp_partition_params {
 } pp_partition_params;
 
 /* Places every unit of the model once, in order. The heaviest stage is as light as possible
- * (exact). Among those partitions chunks = 1 takes the one with the least sum of squared stage
- * weights (exact up to 20 bits; above 4 M table entries the left-packed one), chunks > 1 the one
- * whose heaviest rank is lightest (exact when all layers weigh the same and all ranks are equally
- * fast, otherwise a local optimum). Ties: fewer units on earlier stages. No stage is empty.
- * stages_out: [ranks * chunks], the caller's to free().
- * Fails: USAGE when there are more stages than units, INPUT when a sum exceeds 64 bits, NOMEM. */
+ * (exact). Among those partitions, chunks = 1 takes the one with the least sum of squared stage
+ * weights (exact up to 20 bits; above 4 M table entries, the left-packed one), and chunks > 1 takes
+ * the one whose heaviest rank is lightest (exact when all layers weigh the same and all ranks are
+ * equally fast, otherwise a local optimum). On ties, earlier stages have fewer units. No stage is
+ * empty. stages_out: [ranks * chunks]; the caller frees it with free(). Fails: USAGE when there are
+ * more stages than units, INPUT when a sum exceeds 64 bits, NOMEM. */
 PP_MUST_CHECK pp_status pp_partition_balance(const pp_unit_weights *weights,
                                              const pp_partition_params *split,
                                              pp_stage **stages_out, pp_err *err);
 
-/* Equally many layers on every stage; the embedding on the first, MTP modules and the loss on the
- * last. stages_out: [ranks * chunks], the caller's to free().
- * Fails: USAGE when it does not divide, with the nearest numbers that do; NOMEM. */
+/* Puts equally many layers on every stage, the embedding on the first stage, and MTP modules and
+ * the loss on the last. stages_out: [ranks * chunks]; the caller frees it with free(). Fails: USAGE
+ * when the layers do not divide evenly, with the nearest numbers that do; NOMEM. */
 PP_MUST_CHECK pp_status pp_partition_uniform(int64_t layers, int64_t mtp, uint32_t ranks,
                                              uint32_t chunks, pp_stage **stages_out, pp_err *err);
 

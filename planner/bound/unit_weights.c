@@ -1,5 +1,5 @@
 /* Weights of units, taken from the cost model with the mean tokens and squared lengths of a
- * microbatch. Layers of one kind weigh the same, so each kind is asked for once: O(layers). */
+ * microbatch. Layers of one kind weigh the same, so each kind is computed once: O(layers). */
 #include "planner/bound/unit_weights.h"
 
 #include "sim/base/alloc.h"
@@ -66,7 +66,8 @@ double pp_unit_weights_least_score(const pp_cost_context *context, const pp_unit
     double sum = (double)w->embedding_ns + (double)w->loss_ns + (double)w->mtp * (double)w->mtp_ns;
     for (int64_t k = 0; k < w->layers; k++)
         sum += (double)w->layer_ns[k];
-    double speeds = 0; /* a rank's share takes its work over its speed */
+    /* A share of the work takes its nominal time divided by the speed of its rank. */
+    double speeds = 0;
     for (uint32_t r = 0; r < (uint32_t)context->parallel.pp; r++)
         speeds += pp_rank_overrides_speed(context->overrides, r);
     double step = sum * (double)microbatches / speeds;

@@ -16,14 +16,14 @@ typedef struct pp_unit_weights {
 } pp_unit_weights;
 
 /* Weights for the average microbatch of `workload`. Owner frees *out with pp_unit_weights_free,
- * also on failure. Fails: as pp_cost_unit; INPUT, NOMEM. */
+ * also on failure. Fails: like pp_cost_unit; INPUT, NOMEM. */
 PP_MUST_CHECK pp_status pp_unit_weights_of(const pp_cost_context *context,
                                            const pp_workload *workload, pp_unit_weights *out,
                                            pp_err *err);
 void pp_unit_weights_free(pp_unit_weights *weights); /* for PP_CLEANUP */
 
 /* A lower bound of step time x GPUs for `microbatches` equal microbatches, in ns: whatever the
- * schedule and the partition, some rank has at least its share of the work. */
+ * schedule and the partition, some rank has at least an equal share of the work. */
 double pp_unit_weights_least_score(const pp_cost_context *context, const pp_unit_weights *weights,
                                    uint32_t microbatches);
 

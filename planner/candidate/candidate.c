@@ -26,7 +26,7 @@ static pp_status build_nothing(const pp_schedule_params *params, pp_order **orde
     (void)params;
     (void)order_out;
     return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SCHEDULE),
-                      "planned orders are found, not generated");
+                      "planned orders are searched for, not generated");
 }
 
 const pp_schedule pp_planned_schedule = {

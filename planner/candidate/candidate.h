@@ -1,4 +1,4 @@
-/* One candidate of the search: a schedule in one setup, and what is known of it. */
+/* One candidate of the search: a schedule in one setup, and what is known about it. */
 #ifndef PPSIM_PLANNER_CANDIDATE_CANDIDATE_H
 #define PPSIM_PLANNER_CANDIDATE_CANDIDATE_H
 
@@ -9,8 +9,7 @@
 
 typedef enum pp_candidate_status {
     PP_CANDIDATE_OK,            /* simulated, fits */
-    PP_CANDIDATE_NOT_SIMULATED, /* at first, and for good where its bound or the budget rules it out
-                                 */
+    PP_CANDIDATE_NOT_SIMULATED, /* at first; it remains if the bound or the budget rules it out */
     PP_CANDIDATE_INFEASIBLE,    /* does not fit, or is not legal */
 } pp_candidate_status;
 
@@ -19,24 +18,24 @@ const char *pp_candidate_status_name(pp_candidate_status status);
 struct pp_candidate {
     pp_parallel parallel;
     int64_t micro_batch_size;
-    uint32_t microbatches, group_size; /* microbatches: 0 where the budget ended before packing */
+    uint32_t microbatches, group_size; /* microbatches: 0 if the budget ended before packing */
     pp_recompute recompute;
     pp_partition_kind partition;
-    const pp_schedule *schedule; /* of the table, or "planned": a free order */
+    const pp_schedule *schedule; /* from the table, or "planned" for a free order */
     pp_candidate_status status;
     bool legal;          /* false: the rules of schedule, split or partition forbid it */
-    pp_reason reason;    /* why not; when OK: of planned, its gap; otherwise NONE */
+    pp_reason reason;    /* why not OK; if OK: the gap of a planned one, otherwise NONE */
     pp_ns least_step_ns; /* bound on the step, 0: not known */
     pp_bound_part bound; /* which bound that is, and of which rank */
     uint32_t bound_rank;
-    pp_ns step_ns;      /* the rest: 0 unless simulated */
-    pp_ns mean_step_ns; /* over the replicas; step_ns is the slowest one's */
+    pp_ns step_ns;      /* this and all that follow: 0 unless simulated */
+    pp_ns mean_step_ns; /* mean over the replicas; step_ns is that of the slowest one */
     double bubble_fraction;
     double tokens_per_s, model_flops_utilization;
     pp_ns p50_ns, p95_ns;            /* of the step under jitter; 0: not studied */
-    pp_ns ranked_ns;                 /* the one that is compared */
+    pp_ns ranked_ns;                 /* the percentile that is compared */
     bool tie;                        /* the best one's percentile is not measurably below its own */
-    int64_t peak_bytes, short_bytes; /* short: beyond the memory limit */
+    int64_t peak_bytes, short_bytes; /* short: bytes beyond the memory limit */
     uint32_t peak_rank;
     uint32_t setup; /* internal */
 };
@@ -48,8 +47,8 @@ bool pp_candidate_is_named(const pp_candidate *candidate);
 
 /* Step time x GPUs: what is compared, since all candidates train the same tokens. */
 double pp_candidate_score(const pp_candidate *candidate, pp_ns step_ns);
-/* True if further work on something can pay: its bound `least` is measurably below the best score,
- * and its own score is behind the best one by at most 2.5 times of what `floor` lets it gain. */
+/* True if further work can pay off: the bound `least` is measurably below the best score, and
+ * `score` exceeds the best score by at most 2.5 times the gain that `floor` allows. */
 bool pp_is_worth(double least, double floor, double score, double best_score);
 
 #endif

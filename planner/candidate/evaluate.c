@@ -9,8 +9,8 @@
 #include "sim/program/program_new.h"
 #include "sim/schedule/registry.h"
 
-/* PyTorch's rule fixes the group of an interleaved schedule and refuses some m; Megatron's takes
- * any legal one, so the smallest is tried then. */
+/* PyTorch's rule fixes the group of an interleaved schedule and refuses some m. Megatron's rule
+ * accepts any legal group; then the smallest one is tried. */
 static pp_status smallest_group(const pp_schedule *schedule, pp_schedule_params *params,
                                 pp_order **order_out)
 {
@@ -90,7 +90,7 @@ pp_status pp_candidate_run(const pp_plan_problem *problem, const pp_setup *setup
                            !request->no_step_sync, report_out, err);
 }
 
-/* Simulates one replica; the slowest one's numbers stay in the candidate. */
+/* Simulates one replica. The candidate keeps the numbers of the slowest replica. */
 static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, const pp_order *order,
                                   const pp_costs *costs, pp_err *err)
 {
@@ -114,7 +114,7 @@ static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, co
         candidate->reason =
             pp_reason_short(pp_memory_shortage_of(r, beyond, report->per_rank[r].memory.bytes));
     }
-    candidate->mean_step_ns += report->step_ns; /* divided by the caller */
+    candidate->mean_step_ns += report->step_ns; /* the caller divides this sum */
     if (report->step_ns > candidate->step_ns) {
         candidate->step_ns = report->step_ns;
         candidate->bubble_fraction = report->bubble_fraction;

@@ -1,4 +1,4 @@
-/* One candidate simulated: its order, its program, its timeline and its numbers. */
+/* Simulates one candidate: its order, its program, its timeline and its numbers. */
 #ifndef PPSIM_PLANNER_CANDIDATE_EVALUATE_H
 #define PPSIM_PLANNER_CANDIDATE_EVALUATE_H
 
@@ -8,11 +8,12 @@
 PP_MUST_CHECK pp_status pp_candidate_order(const pp_plan_problem *problem, pp_candidate *candidate,
                                            const pp_costs *costs, pp_order **order_out,
                                            pp_err *err);
-/* The request's, with the duration of a message about a shape where it is not given. */
+/* The exchange options of the request. If the duration of a size message is not given, it is filled
+ * in. */
 pp_exchange_options pp_candidate_exchange(const pp_plan_problem *problem,
                                           const pp_candidate *candidate);
-/* One replica: its order as the framework runs it, its timeline and its numbers; the caller's to
- * free, also on failure. Fails: as pp_simulate, USAGE. */
+/* Runs one replica: makes its order as the framework runs it, its timeline and its numbers. The
+ * caller frees them, also on failure. Fails: like pp_simulate, and USAGE. */
 PP_MUST_CHECK pp_status pp_candidate_run(const pp_plan_problem *problem, const pp_setup *setup,
                                          const pp_candidate *candidate, const pp_order *order,
                                          const pp_costs *costs, pp_program **program_out,
@@ -21,7 +22,7 @@ PP_MUST_CHECK pp_status pp_candidate_run(const pp_plan_problem *problem, const p
 /* Simulates one candidate and fills in its results. */
 PP_MUST_CHECK pp_status pp_candidate_simulate(pp_search *search, pp_candidate *candidate,
                                               pp_err *err);
-/* The same with these orders: one, or one per replica. */
+/* Like pp_candidate_simulate, with these orders: one for all replicas, or one per replica. */
 PP_MUST_CHECK pp_status pp_candidate_simulate_orders(pp_search *search, pp_candidate *candidate,
                                                      const pp_cost_set *set, pp_order *const *order,
                                                      uint32_t orders, pp_err *err);

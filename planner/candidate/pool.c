@@ -94,8 +94,11 @@ pp_status pp_pool_add_candidate(pp_pool *pool, const pp_plan_problem *problem,
         .peak_rank = setup->short_rank,
         .setup = (uint32_t)setup_index,
     };
-    if (c->short_bytes)
-        c->peak_bytes = problem->memory_limit_bytes + c->short_bytes;
+    if (c->short_bytes) {
+        const int64_t own_bytes =
+            pp_rank_overrides_memory_bytes(setup->context.overrides, setup->short_rank);
+        c->peak_bytes = (own_bytes ? own_bytes : problem->memory_limit_bytes) + c->short_bytes;
+    }
     return PP_OK;
 }
 

@@ -26,7 +26,7 @@ typedef struct pp_pool {
 } pp_pool;
 
 void pp_pool_free(pp_pool *pool); /* all zero is fine */
-/* The score that the bounded setups which may fit have at least; HUGE_VAL: there are none. */
+/* The least score that the bounds allow for the setups that may fit; HUGE_VAL if there are none. */
 double pp_pool_least(const pp_pool *pool);
 /* Adds a setup as it is. Fails: NOMEM, and frees what the setup owns. */
 PP_MUST_CHECK pp_status pp_pool_append_setup(pp_pool *pool, pp_setup setup, pp_err *err);
@@ -34,7 +34,8 @@ PP_MUST_CHECK pp_status pp_pool_append_setup(pp_pool *pool, pp_setup setup, pp_e
 PP_MUST_CHECK pp_status pp_pool_add_candidate(pp_pool *pool, const pp_plan_problem *problem,
                                               const pp_schedule *schedule, size_t setup_index,
                                               pp_err *err);
-/* The cost tables of one of its setups, or of one with the same data. Fails: as pp_setup_costs. */
+/* The cost tables of one of its setups, or of one with the same data. Fails: like pp_setup_costs.
+ */
 PP_MUST_CHECK pp_status pp_pool_costs(const pp_pool *pool, const pp_setup *setup,
                                       pp_cost_set *set_out, pp_err *err);
 /* The orders found for the candidate at `index`; NULL: it has a named schedule. */

@@ -14,7 +14,7 @@ static pp_status check_positive(int64_t value, const char *option, pp_err *err)
 {
     if (value >= 0 && value <= PP_MICROBATCHES_MAX)
         return PP_OK;
-    return pp_err_set(err, PP_USAGE, option, "must be from 1 to %" PRId64 ", is %" PRId64,
+    return pp_err_set(err, PP_USAGE, option, "must be from 1 to %" PRId64 ", not %" PRId64,
                       (int64_t)PP_MICROBATCHES_MAX, value);
 }
 
@@ -46,7 +46,7 @@ static pp_status check_request(const pp_plan_request *request, pp_err *err)
     }
     if (request->memory_limit_bytes < 0)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_MEMORY_LIMIT),
-                          "must be positive, is %" PRId64 " bytes", request->memory_limit_bytes);
+                          "must be positive, not %" PRId64 " bytes", request->memory_limit_bytes);
     int64_t parts = request->model->layers + request->model->mtp_layers +
                     (request->allow_empty_end_stages ? 2 : 0);
     int64_t pp = request->parallel.pp;
@@ -67,7 +67,7 @@ static pp_status check_request(const pp_plan_request *request, pp_err *err)
     if (request->lengths && request->global_batch_size)
         return pp_err_set(
             err, PP_USAGE, pp_err_name(err, PP_FIELD_GLOBAL_BATCH_SIZE),
-            "%s already says what one step trains (%zu sequences); give one of the two",
+            "%s already determines what one step trains (%zu sequences); give only one of the two",
             pp_err_name(err, PP_FIELD_LENGTHS), request->length_count);
     return PP_OK;
 }
@@ -89,7 +89,7 @@ static pp_status check_batch(const pp_plan_problem *problem, pp_err *err)
                       below, (batch / each + 1) * each);
 }
 
-/* A layout says how many chunks there are. */
+/* Checks the layout, which also determines the number of chunks. */
 static pp_status check_layout(pp_plan_problem *problem, pp_err *err)
 {
     const pp_model *model = problem->request->model;

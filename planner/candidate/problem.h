@@ -1,4 +1,4 @@
-/* What is searched: a request with all values filled in that need no choice. */
+/* The problem that is searched: a request in which all values that need no choice are filled in. */
 #ifndef PPSIM_PLANNER_CANDIDATE_PROBLEM_H
 #define PPSIM_PLANNER_CANDIDATE_PROBLEM_H
 
@@ -9,17 +9,17 @@ typedef struct pp_plan_problem {
     const pp_plan_request *request; /* borrowed */
     pp_parallel parallel;           /* as requested; 0: free */
     int64_t seq_length, global_batch_size, memory_limit_bytes;
-    double *rank_speed; /* [pp], then [pp] times the share of the limit that the rank has; NULL:
-                           all are 1 */
+    double *rank_speed; /* [pp] speeds, then [pp] speeds x the rank's share of the limit; NULL: all
+                           1 */
     bool fitted;        /* some rank has less memory than the others */
     const pp_framework *framework;
 } pp_plan_problem;
 
-/* Owner frees. Fails: USAGE when the request is not legal, NOMEM. */
+/* Owner frees with pp_plan_problem_free. Fails: USAGE when the request is not legal, NOMEM. */
 PP_MUST_CHECK pp_status pp_plan_problem_new(const pp_plan_request *request,
                                             const pp_plan_problem **problem_out, pp_err *err);
-/* The same problem within another memory limit, for bounds alone. Borrows what `problem` owns: do
- * not free it. */
+/* Makes the same problem with another memory limit, for bounds alone. It borrows what `problem`
+ * owns: do not free it. */
 pp_plan_problem pp_plan_problem_limited(const pp_plan_problem *problem, int64_t memory_limit_bytes);
 void pp_plan_problem_free(const pp_plan_problem **problem); /* *problem NULL is fine */
 

@@ -1,5 +1,5 @@
-/* Finds the component that a shortage of memory is due to, and words what messages of failure say
- * of it. */
+/* Finds the component that causes a shortage of memory, and prints reasons for messages of
+ * failure. */
 #include "planner/candidate/reason.h"
 
 #include "sim/base/units.h"
@@ -50,6 +50,6 @@ const char *pp_misfit_print(const pp_reason *reason, char *buffer, size_t size)
     else if (reason->kind == PP_REASON_MEMORY)
         snprintf(buffer, size, "rank %" PRIu32 " short by %s, %s%s", s->rank,
                  pp_format_bytes(amount, sizeof amount, s->bytes), pp_memory_key(s->component),
-                 s->alone ? ", with one microbatch alone" : "");
+                 s->alone ? ", even with a single microbatch" : "");
     return buffer;
 }

@@ -12,18 +12,18 @@
 #include "sim/plan/plan.h"
 
 typedef enum pp_partition_kind {
-    PP_PARTITION_AUTO,     /* balanced, and uniform where it divides */
+    PP_PARTITION_AUTO,     /* balanced, and also uniform if the layers divide evenly */
     PP_PARTITION_UNIFORM,  /* the same number of layers on every stage */
     PP_PARTITION_BALANCED, /* planner/bound/partition.h */
     PP_PARTITION_LAYOUT,   /* given */
     PP_PARTITION_FITTED,   /* balanced, with less on ranks that have less memory than the others */
-    PP_PARTITION_SHIFTED,  /* layers moved from one of these while the simulated step got shorter */
+    PP_PARTITION_SHIFTED,  /* one of these, after moves of layers that made the step shorter */
 } pp_partition_kind;
 
 const char *pp_partition_name(pp_partition_kind kind);
 
-/* Switches of the software: those of the stack, changed where `given` is set. With recompute AUTO
- * recomputation is free. */
+/* Switches of the software: those of the stack, changed where `given` is set. If recompute is AUTO,
+ * the search chooses the recomputation. */
 typedef struct pp_switch_request {
     const char *stack; /* pp_stack_find */
     pp_switches value;
@@ -35,8 +35,8 @@ typedef struct pp_switch_request {
 
 /* Orders beyond the named schedules: planner/order/search.h looks for them. */
 typedef enum pp_orders {
-    PP_ORDERS_NAMED,  /* only named schedules */
-    PP_ORDERS_BETTER, /* a free order, where it is measurably faster than the best named schedule */
+    PP_ORDERS_NAMED,   /* only named schedules */
+    PP_ORDERS_BETTER,  /* a free order, if it is measurably faster than the best named schedule */
     PP_ORDERS_PLANNED, /* the best free order found */
 } pp_orders;
 
@@ -47,14 +47,14 @@ typedef enum pp_orders {
 typedef enum pp_packing {
     PP_PACKING_GIVEN,     /* consecutive sequences, or the file's own microbatches */
     PP_PACKING_FIRST_FIT, /* pp_workload_pack */
-    PP_PACKING_EQUAL,     /* modelled times as equal as they get */
-    PP_PACKING_RAMPED,    /* the same, but light microbatches first and last */
+    PP_PACKING_EQUAL,     /* modelled times as equal as possible */
+    PP_PACKING_RAMPED,    /* like EQUAL, but light microbatches first and last */
     PP_PACKING_COUNT,
 } pp_packing;
 
 /* The order of the microbatches of each replica, by modelled time. */
 typedef enum pp_sorting {
-    PP_SORTING_GIVEN, /* as the packing left them; ramped: light ones first and last */
+    PP_SORTING_GIVEN, /* as the packing made them; ramped: light ones first and last */
     PP_SORTING_ASCENDING,
     PP_SORTING_DESCENDING,
     PP_SORTING_TENT, /* light ones first and last */
@@ -65,7 +65,7 @@ typedef enum pp_sorting {
 typedef struct pp_packing_method {
     pp_packing packing;
     pp_sorting sorting;
-    bool searched; /* moves and swaps followed */
+    bool searched; /* moves and swaps were tried afterwards */
 } pp_packing_method;
 
 /* "given", "first-fit", "equal", "ramped". */
@@ -88,8 +88,8 @@ typedef struct pp_candidate pp_candidate; /* planner/candidate/candidate.h */
 typedef struct pp_plan_request {
     const pp_model *model;
     const pp_hardware *hardware;
-    /* Degrees. pp must be given unless gpus is. Where 0: tp and vpp are free; cp, dp and ep are 1,
-     * or free with gpus. */
+    /* Degrees. pp must be given unless gpus is. If they are 0, tp and vpp are free, and cp, dp and
+     * ep are 1, or free with gpus. */
     pp_parallel parallel;
     int64_t gpus;              /* pp x tp x cp x dp; 0: not given */
     int64_t seq_length;        /* tokens; 0: the model's maximum */
@@ -102,9 +102,9 @@ typedef struct pp_plan_request {
     const size_t *group_end; /* [group_count]: the lengths are grouped into microbatches that end
                                 here (pp_workload_group); NULL: they are packed to seq_length */
     size_t group_count;
-    const bool *packings; /* [PP_PACKING_COUNT]: packings to search. With first fit among them the
-                             best one is taken only where it is measurably faster than the lengths
-                             as they are packed above. NULL: none */
+    const bool *packings; /* [PP_PACKING_COUNT]: packings to search. If first fit is among them, the
+                             best one is taken only if it is measurably faster than the lengths as
+                             they are packed above. NULL: none */
     const pp_packing_method *grouped; /* how the groups were made; NULL: by the file */
 
     /* Schedules and orders. */
@@ -114,8 +114,8 @@ typedef struct pp_plan_request {
     const char *target;             /* rules of the runtime that will run the plan; NULL: none */
     pp_orders orders;        /* ignored with `schedule` or `only`, which imply PP_ORDERS_NAMED */
     bool one_order;          /* all replicas must run the same order */
-    bool recompute_alike;    /* all stages must recompute equally many layers */
-    bool recompute_uniform;  /* all layers must keep the same */
+    bool recompute_alike;    /* all stages must recompute the same number of layers */
+    bool recompute_uniform;  /* all layers must recompute the same */
     bool recompute_constant; /* all microbatches must recompute the same */
     uint32_t threads;        /* for the search for orders, whose result does not depend on them */
     uint32_t group_size;     /* microbatches per group; 0: the schedule's own rule */
@@ -138,7 +138,7 @@ typedef struct pp_plan_request {
     int64_t memory_limit_bytes;   /* per GPU; 0: the hardware's less pp_memory_reserve_bytes */
     const pp_jitter_spec *jitter; /* ranks the best candidates; NULL: they are ranked by step_ns */
     bool rank_by_p95;             /* with jitter; otherwise by p50 */
-    double score_limit;           /* only step_ns x GPUs up to this are of use; 0: any */
+    double score_limit;           /* a step_ns x GPUs above this is of no use; 0: any is */
     bool why;                     /* the prediction has a breakdown of the step */
     bool no_advice;               /* a failure names no change of the request that would fit */
     uint64_t seed;
@@ -146,16 +146,15 @@ typedef struct pp_plan_request {
     /* Budget and callbacks; each callback may be NULL. */
     uint64_t max_simulations; /* 0: no limit. The search for orders gets what is left, one
                                  simulation per iteration */
-    /* Returns true when the time is up. Obeyed before a bound once there is something to simulate,
-     * and before a simulation once a candidate that fits has been found. */
+    /* Returns true when the time is up. The bounding of setups goes on until there is something to
+     * simulate, and the simulations go on until a candidate that fits has been found. */
     bool (*stop)(void *context);
     /* With stop: the part of the time that has passed. The search for orders uses the rest. */
     double (*spent)(void *context);
-    /* Reports a candidate that is better than those before it, of which step_ns, least_step_ns and
+    /* Reports a candidate that is better than those before it. Only its step_ns, least_step_ns and
      * schedule are set. Calls do not overlap. */
     void (*found)(void *context, const pp_candidate *better);
-    /* Where nothing fits: reports the simulation of the candidate that misses the limit by least.
-     */
+    /* If nothing fits, reports the simulation of the candidate that exceeds the limit by least. */
     void (*missed)(void *context, const pp_report *nearest);
     void *context; /* passed to all four */
 } pp_plan_request;
@@ -167,7 +166,8 @@ int64_t pp_memory_reserve_bytes(const pp_hardware *hardware);
 /* Sequences per step when they are not given: 8 x pp x dp, rounded up to whole micro-batches; with
  * gpus one micro-batch per GPU. */
 int64_t pp_default_batch_size(const pp_plan_request *request);
-/* The switches of the stack, changed where the request gives them. recompute stays the stack's. */
+/* The switches of the stack, overridden by those that the request gives, except `recompute`, which
+ * is never overridden. */
 pp_switches pp_switches_requested(const pp_switch_request *request, pp_switches stack);
 
 #endif

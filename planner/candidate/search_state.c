@@ -1,4 +1,5 @@
-/* Opens, continues and closes the state of one search, and says when its budget is used up. */
+/* Opens, continues and closes the state of one search, and determines when its budget is used
+ * up. */
 #include "planner/candidate/search_state.h"
 
 pp_status pp_search_open(pp_search *search, const pp_plan_request *request, pp_err *err)

@@ -4,12 +4,12 @@
 
 #include "planner/candidate/pool.h"
 
-/* How far a search is, and what it has met on the way. */
+/* The progress of a search, and what it has found on the way. */
 typedef struct pp_progress {
     size_t simulated;
     size_t usable;     /* setups that are legal and may fit */
     bool unseen;       /* some setups were not bounded */
-    bool stopped;      /* the budget ended first */
+    bool stopped;      /* the budget was used up first */
     bool communicates; /* programs have sends and receives; known after a simulation */
     pp_err refusal;    /* the first reason why something was not legal */
 } pp_progress;
@@ -29,22 +29,23 @@ typedef struct pp_search {
 } pp_search;
 
 /* Makes the request's problem, with the values that it leaves open filled in. The request must
- * outlive the search, or its continuation. Close the search also on failure. Fails: USAGE, NOMEM.
- */
+ * outlive the search, or last until pp_search_continue replaces it. Close the search also on
+ * failure. Fails: USAGE, NOMEM. */
 PP_MUST_CHECK pp_status pp_search_open(pp_search *search, const pp_plan_request *request,
                                        pp_err *err);
-/* Goes on with this pool for another request, which differs in memory limit and budget alone.
- * Bounds and verdicts in the pool stay those of the request before. Fails: USAGE, NOMEM. */
+/* Continues with this pool for another request, which may differ only in memory limit and budget.
+ * Bounds and statuses in the pool remain those of the previous request. Fails: USAGE, NOMEM. */
 PP_MUST_CHECK pp_status pp_search_continue(pp_search *search, const pp_plan_request *request,
                                            pp_err *err);
 void pp_search_close(pp_search *search); /* for PP_CLEANUP; all zero is fine */
 
 /* True if the budget is used up. Time ends a search only when it has found something. */
 bool pp_search_is_over(const pp_search *search, bool found);
-/* Remembers the first reason why something is not legal. Fails: as `why` where that is neither
- * USAGE nor INPUT. */
+/* Remembers the first reason why something is not legal. Fails: with `why` itself if its status is
+ * neither USAGE nor INPUT. */
 PP_MUST_CHECK pp_status pp_refuse(pp_progress *progress, const pp_err *why, pp_err *err);
-/* Adds a setup with its bound; takes over what it owns, also on failure. Fails: NOMEM, USAGE. */
+/* Adds a setup with its bound; takes ownership of its contents, also on failure. Fails: NOMEM,
+ * USAGE. */
 PP_MUST_CHECK pp_status pp_search_add_setup(pp_search *search, pp_setup setup, pp_err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* Costs of one setup, and what they say about the step before anything is simulated. */
+/* Costs of one setup, and what they show about the step before anything is simulated. */
 #include "planner/candidate/setup.h"
 
 #include "sim/base/alloc.h"
@@ -61,7 +61,7 @@ void pp_cost_set_free(pp_cost_set *set)
     *set = (pp_cost_set){ 0 };
 }
 
-/* For a setup in which no order fits: finds the least shortfall, that of the rank on which one
+/* Finds the least shortfall of a setup in which no order fits. It is that of the rank on which one
  * microbatch alone exceeds the limit by most. */
 static void explain_floor(const pp_plan_problem *problem, const pp_costs *costs,
                           const uint32_t *stage_rank, pp_setup *setup)
@@ -93,8 +93,9 @@ static void explain_floor(const pp_plan_problem *problem, const pp_costs *costs,
     }
 }
 
-/* A bound of any one replica bounds the step, so only the one with the most work is looked at, and
- * the one with the largest microbatch where that is another; the search simulates all. */
+/* The bound of any one replica bounds the step, so only two are examined: the one with the most
+ * work, and the one with the largest microbatch if that is another. The search simulates all of
+ * them. */
 typedef struct bounded {
     uint32_t replica[2];
     uint32_t count;

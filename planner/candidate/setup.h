@@ -1,5 +1,5 @@
-/* One setup: all that the costs of a candidate depend on, but its schedule; its costs, and what
- * they say about the step before anything is simulated. */
+/* One setup: everything that the costs of a candidate depend on except its schedule; its costs, and
+ * what they show about the step before anything is simulated. */
 #ifndef PPSIM_PLANNER_CANDIDATE_SETUP_H
 #define PPSIM_PLANNER_CANDIDATE_SETUP_H
 
@@ -12,11 +12,11 @@ typedef struct pp_data {
     int64_t micro_batch_size;
     uint32_t multiple_of;
     pp_workload real;     /* as packed */
-    pp_workload workload; /* as computed: padded where the size protocol pads */
+    pp_workload workload; /* as computed: padded if the size protocol pads */
     uint32_t shapes;      /* number of distinct token counts in it; 0 unless padded */
 } pp_data;
 
-/* All that costs depend on: a candidate but its schedule. */
+/* Everything that costs depend on: a candidate without its schedule. */
 typedef struct pp_setup {
     pp_cost_context context;
     int64_t micro_batch_size;
@@ -49,7 +49,7 @@ typedef struct pp_cost_set {
 PP_MUST_CHECK pp_status pp_setup_costs(const pp_setup *setup, const pp_data *data,
                                        pp_cost_set *set_out, pp_err *err);
 void pp_cost_set_free(pp_cost_set *set);
-/* Sets bound and least_step_ns; reason and shortfall where one microbatch alone does not fit. */
+/* Sets bound and least_step_ns; also reason and shortfall if one microbatch alone does not fit. */
 PP_MUST_CHECK pp_status pp_setup_find_bound(pp_setup *setup, const pp_plan_problem *problem,
                                             const pp_data *data, pp_err *err);
 

@@ -16,7 +16,7 @@
 
 enum { HALVINGS = 7, TRIES_LEAST = 8, TRIES_MOST = 3000 };
 
-/* Keeps what the dispatch made, if it is better than what the chain has. */
+/* Keeps what the dispatch made if it is better than what the chain has. */
 static void keep(const pp_order_problem *x, const pp_search_scratch *scratch, int64_t makespan,
                  pp_search_chain *chain)
 {
@@ -38,8 +38,8 @@ static void try_policy(const pp_order_problem *x, pp_search_scratch *scratch,
     keep(x, scratch, makespan, chain);
 }
 
-/* Runs one microbatch after the other, each W right behind its B. That fits whatever the memory,
- * since pp_order_problem_check_room has tried exactly that, so a search always has an order. */
+/* Runs one microbatch after the other, each W right after its B. This always fits the memory, since
+ * pp_order_problem_check_room has tried exactly that, so a search always has an order. */
 static void run_serially(const pp_order_problem *x, pp_search_scratch *scratch,
                          const uint32_t *order, pp_search_chain *chain)
 {
@@ -98,7 +98,7 @@ void pp_anneal_policy(const pp_order_problem *x, pp_search_scratch *scratch, dou
     if (chain->dispatched == INT64_MAX)
         return;
     int64_t current = pp_dispatch_run(scratch->dispatch, &chain->policy, INT64_MAX);
-    chain->makespan = INT64_MAX; /* moves are forgotten: policies compete with each other */
+    chain->makespan = INT64_MAX; /* moves are dropped, so that policies compete with each other */
     keep(x, scratch, current, chain);
     pp_policy_copy(x, &now, &chain->policy);
     while (chain->makespan > bound && pp_iteration_budget_run(budget, 1)) {

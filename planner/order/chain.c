@@ -1,6 +1,6 @@
-/* Chains of the search and the scratch memory of its threads: allocation and copies only. What is
- * done with a chain stands in anneal.c and local_search.c. Memory per chain and per thread grows
- * linearly with the number of ops. */
+/* Chains of the search and the scratch memory of its threads: allocation and copies only. The
+ * searches that use a chain are in anneal.c and local_search.c. Memory per chain and per thread
+ * grows linearly with the number of ops. */
 #include "planner/order/chain.h"
 
 #include "sim/base/alloc.h"

@@ -24,7 +24,7 @@ typedef struct pp_search_chain {
 PP_MUST_CHECK pp_status pp_search_chain_new(const pp_order_problem *problem, uint64_t seed,
                                             uint32_t index, pp_search_chain *chain, pp_err *err);
 void pp_search_chain_free(pp_search_chain *chain);
-/* `to` continues from where `from` is, with its own random numbers and its own best order. */
+/* `to` continues from the state of `from`, with its own random numbers and its own best order. */
 void pp_search_chain_adopt(const pp_order_problem *problem, pp_search_chain *to,
                            const pp_search_chain *from);
 

@@ -1,8 +1,8 @@
 /* Dispatch makes an order from a policy by simulating the step event by event (a non-delay schedule
  * with exceptions, in the terms of job-shop scheduling).
  *
- * The rank that becomes free first decides what it runs, among the ops that have arrived. A B goes
- * first; then the next F of the policy's order of microbatches; then a W that fits into the time
+ * The rank that becomes free first decides what it runs, among the ops that have arrived. A B has
+ * priority; then the next F of the policy's order of microbatches; then a W that fits into the time
  * until the next known arrival, or that returns the memory for which an F waits. The policy's knobs
  * shift these rules.
  *
@@ -30,8 +30,8 @@ typedef struct arrival {
     uint32_t op;
 } arrival;
 
-/* A cell (stage and microbatch) between its F and its W, and what it may take beyond what it holds.
- */
+/* A cell (stage and microbatch) between its F and its W, and the memory that it may take beyond
+ * what it holds. */
 typedef struct live_cell {
     uint32_t cell;
     int64_t extra;
@@ -40,7 +40,7 @@ typedef struct live_cell {
 typedef struct rank_state {
     int64_t now;              /* when its last op ends */
     int64_t rest;             /* ticks of the ops it has not started */
-    int64_t held;             /* as if every activation stayed as large as it gets until its B */
+    int64_t held;             /* as if every activation kept its largest size until its B */
     int64_t extra;            /* the largest of its live_cells */
     uint32_t entered, left;   /* microbatches: first F started, last B ended */
     uint32_t lowest, highest; /* stages it runs */
@@ -51,8 +51,8 @@ typedef struct rank_state {
     uint32_t weights;
     live_cell *live_cell;
     uint32_t live_cells;
-    uint32_t finished; /* microbatches before this place of the order have no cells to come */
-    uint32_t started;  /* one behind the last microbatch of the order with a cell started */
+    uint32_t finished; /* microbatches before this place of the order have no cells left to start */
+    uint32_t started;  /* one after the last microbatch of the order with a cell started */
 } rank_state;
 
 struct pp_dispatch {
@@ -63,13 +63,13 @@ struct pp_dispatch {
     uint32_t *stage_next; /* [stages]: place in the order of the next F */
     int64_t *arrive;      /* [stages * microbatches]: F, by cell */
     uint32_t *spot;       /* [microbatches]: place in the order */
-    uint32_t *begin;      /* [ranks + 1] into ops */
+    uint32_t *begin;      /* [ranks + 1]: index into `ops` */
     uint32_t *ops;
-    int64_t *size;       /* by cell: most it holds from F to B */
+    int64_t *size;       /* by cell: the most that it holds from F to B */
     int64_t *extra;      /* by cell */
     int64_t *work;       /* [ranks] */
     uint32_t *stages_of; /* stages, by rank */
-    uint32_t *first;     /* [ranks + 1] into stages_of */
+    uint32_t *first;     /* [ranks + 1]: index into `stages_of` */
     arrival *arrivals;
     live_cell *live_cells;
     uint32_t *weights;
@@ -230,13 +230,13 @@ static bool admits(const pp_dispatch *d, uint32_t r, uint32_t s, uint32_t k)
     return rank->held + d->size[cell] + pp_max(rank->extra, d->extra[cell]) <= d->problem->room[r];
 }
 
-/* What a rank knows when it decides. */
+/* What a rank bases its decision on. */
 typedef struct outlook {
     uint32_t f_stage, back; /* f_stage: an admissible F; back: place in the list of an arrived B */
     bool f, b;
-    bool blocked;   /* an F has arrived that memory keeps out */
-    int64_t next_b; /* the next known arrival of a B, */
-    int64_t next_f; /* and of an F */
+    bool blocked;   /* an F has arrived but does not fit into the memory */
+    int64_t next_b; /* the next known arrival of a B */
+    int64_t next_f; /* the next known arrival of an F */
 } outlook;
 
 static bool f_goes_first(const pp_dispatch *d, uint32_t s, uint32_t than)
@@ -298,7 +298,7 @@ static void look(const pp_dispatch *d, uint32_t r, outlook *o)
     look_at_forwards(d, r, o);
 }
 
-/* Returns whether the rank behind stage `s` will be idle before an F of `ticks` that starts `now`
+/* Returns whether the rank after stage `s` will be idle before an F of `ticks` that starts `now`
  * reaches it. */
 static bool is_hungry(const pp_dispatch *d, uint32_t s, int64_t now, int64_t ticks, int16_t level)
 {
@@ -472,7 +472,7 @@ static bool decide_forward(pp_dispatch *d, uint32_t r, const outlook *o)
     return true;
 }
 
-/* Rank `r` runs an op, or waits for the next arrival that it knows of. */
+/* Makes rank `r` run an op, or wait for the next known arrival. */
 static void decide(pp_dispatch *d, uint32_t r)
 {
     const int16_t *knob = d->policy->knob + r * PP_KNOBS;

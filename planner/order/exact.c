@@ -38,22 +38,22 @@ typedef struct state {
 /* A state that was examined. */
 typedef struct kept {
     uint64_t done;
-    uint32_t next;  /* of the same bucket; 0: none */
+    uint32_t next;  /* the next state of the same bucket; 0: none */
     uint32_t facts; /* into pp_facts */
 } kept;
 
 typedef struct exact {
     const pp_order_problem *x;
     const pp_exact_budget *budget;
-    int64_t tail[OPS]; /* after an op's end */
+    int64_t tail[OPS]; /* least time from an op's end to the end of the step */
     int64_t best;
     uint32_t *best_ops;
     uint32_t path[OPS]; /* ops in the order in which they were fixed */
     int64_t states;
-    bool ended;   /* by the budget */
+    bool ended;   /* the budget ended the search */
     bool starved; /* there is no memory for more states; they are examined but not remembered */
     uint32_t bucket[1 << BUCKET_BITS];
-    kept *kept; /* [kept_count + 1]; number 0 is none */
+    kept *kept; /* [kept_count + 1]; number 0 is not used */
     size_t kept_count, kept_capacity;
     int64_t *facts;
     size_t fact_count, fact_capacity;
@@ -177,7 +177,7 @@ static int64_t bound_rank(const exact *e, const state *s, uint32_t rank, const i
     }
     while (count > 0) {
         uint32_t chosen = count;
-        int64_t until = INT64_MAX; /* when the next one comes */
+        int64_t until = INT64_MAX; /* when the next op arrives */
         for (uint32_t k = 0; k < count; k++) {
             if (head[op[k]] > now)
                 until = head[op[k]] < until ? head[op[k]] : until;

@@ -9,7 +9,7 @@
 #define PP_EXACT_OPS_MAX 63
 
 typedef struct pp_exact_budget {
-    int64_t states;              /* that are examined at most */
+    int64_t states;              /* the most states that are examined */
     bool (*stop)(void *context); /* returns true to end the search; NULL: never */
     void *context;
 } pp_exact_budget;

@@ -1,6 +1,6 @@
 /* Budgets of iterations or time. With a number of iterations, what a task does depends on that
- * number alone, so that a search gives the same result on every machine; a clock then only
- * says whether the user has interrupted the search. */
+ * number alone, so that a search gives the same result on every machine; the clock then only shows
+ * whether the user has interrupted the search. */
 #include "planner/order/iteration_budget.h"
 
 bool pp_iteration_budget_run(pp_iteration_budget *budget, int64_t iterations)

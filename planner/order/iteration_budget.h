@@ -1,4 +1,4 @@
-/* How long one task of the search may go on: a number of iterations, or a part of the time. */
+/* How long one task of the search may run: a number of iterations, or a part of the time. */
 #ifndef PPSIM_PLANNER_ORDER_ITERATION_BUDGET_H
 #define PPSIM_PLANNER_ORDER_ITERATION_BUDGET_H
 
@@ -13,10 +13,10 @@ typedef struct pp_iteration_budget {
     bool counted;        /* `quota` decides; otherwise the time from `from` to `to` */
     int64_t quota, used; /* iterations */
     double from, to;     /* in parts of the whole budget */
-    double part;         /* of this budget that was used up at the last pp_iteration_budget_run */
+    double part;         /* part of this budget used up at the last pp_iteration_budget_run */
 } pp_iteration_budget;
 
-/* Counts `iterations` more. Returns whether the task goes on. */
+/* Counts `iterations` more. Returns true if the task may continue. */
 bool pp_iteration_budget_run(pp_iteration_budget *budget, int64_t iterations);
 
 /* The temperature of simulated annealing when `part` of the budget is used up: it begins at `hot`

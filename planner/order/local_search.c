@@ -3,7 +3,7 @@
  * A move changes a critical path, since no other move can shorten the step (Van Laarhoven, Aarts
  * and Lenstra, Job shop scheduling by simulated annealing, Operations Research 1992): an op leaves
  * the run of ops that delay each other on its rank (a block), or enters it at its front, or shifts
- * a few places; rarely two microbatches change places on all ranks. A move is accepted when the
+ * a few places; rarely two microbatches are exchanged on all ranks. A move is accepted when the
  * makespan grows by no more than the temperature times an exponentially distributed number.
  *
  * A try costs one move of planner/order/movable_order.h; an accepted one also the length of the
@@ -12,7 +12,7 @@
 
 enum { FARTHEST = 64, HALVINGS = 8, EXCHANGES_PER_1024 = 12 };
 
-/* Finds a critical path, by lot where there are several. */
+/* Finds a critical path, at random if there are several. */
 static void trace(pp_search_scratch *scratch, pp_rng *rng)
 {
     const pp_movable_order *w = scratch->order;
@@ -109,7 +109,7 @@ static uint32_t draw_partner(const pp_search_scratch *scratch, pp_rng *rng, uint
     return j;
 }
 
-/* Tries one random change; returns whether it was made. */
+/* Tries one random change; returns true if it was made. */
 static bool change(pp_search_scratch *scratch, pp_rng *rng, double heat)
 {
     pp_movable_order *w = scratch->order;
@@ -132,7 +132,7 @@ void pp_local_search(const pp_order_problem *x, pp_search_scratch *scratch, doub
     pp_movable_order *w = scratch->order;
     if (chain->makespan == INT64_MAX || !pp_movable_order_set(w, chain->ops) || x->ops == 0)
         return;
-    chain->makespan = w->makespan; /* a dispatch may wait where it need not */
+    chain->makespan = w->makespan; /* a dispatch may contain unnecessary waits */
     trace(scratch, &chain->rng);
     while (chain->makespan > bound && pp_iteration_budget_run(budget, 1)) {
         double heat = pp_iteration_budget_cool(budget, hot, HALVINGS);

@@ -1,16 +1,16 @@
-/* Moves of single ops with the makespan that follows.
+/* Moves single ops and updates the makespan.
  *
  * The ops form a graph: an op follows the one before it on its rank and the one whose result it
  * needs. Ends (heads) and tails of all ops are kept, and the ops in a topological order. A move
  * from place a to place b can only change what lies between the two in that order, the window (the
- * dynamic topological order of Pearce and Kelly 2006): what depends on the moved op is put behind
- * it, everything else keeps its order, and a circle shows as an op that would have to be on both
- * sides. The longest path through the window, with new ends inside and old tails behind it, is a
- * lower bound of the new makespan, and exact where it is not below the old one; most moves are
- * rejected there. Sorting the topological order by start times keeps windows short.
+ * dynamic topological order of Pearce and Kelly 2006). What depends on the moved op is put after
+ * it, and everything else keeps its order; a cycle shows as an op that would have to be on both
+ * sides. The longest path through the window, with new ends inside it and old tails after it, is a
+ * lower bound of the new makespan, and exact if it is not below the old one; most moves are
+ * rejected at this point. Sorting the topological order by start times keeps windows short.
  *
- * A rejected move costs O(window), an accepted one O(window + ops whose ends or tails change), an
- * exchange of microbatches and pp_movable_order_set O(ops) and O(ops log ops). */
+ * A rejected move costs O(window), and an accepted one O(window + ops whose ends or tails change).
+ * An exchange of microbatches costs O(ops), and pp_movable_order_set O(ops log ops). */
 #include "planner/order/movable_order.h"
 
 #include "sim/base/alloc.h"
@@ -202,7 +202,7 @@ void pp_movable_order_get(const pp_movable_order *w, uint32_t *ops)
 }
 
 /* The window of a move, as places in topo: only ops from `low` to `high` change their order. Ops
- * behind it may end at another time, but their tails stay as they are. */
+ * after it may end at another time, but their tails stay as they are. */
 typedef struct window {
     uint32_t moved; /* op */
     uint32_t rank;
@@ -254,10 +254,9 @@ static void set_held(pp_movable_order *w, uint32_t from, uint32_t to)
     }
 }
 
-/* Writes the window's ops in their new order to `later`: what depends on the moved op goes behind
- * it. Returns false when the move would make a circle: an op that shall run before it depends on
- * it.
- */
+/* Writes the window's ops in their new order to `later`: what depends on the moved op goes after
+ * it. Returns false when the move would make a cycle: an op that must run before it depends on
+ * it. */
 static bool order_behind(pp_movable_order *w, const window *x)
 {
     const pp_task *task = w->problem->task;
@@ -287,7 +286,7 @@ static bool order_behind(pp_movable_order *w, const window *x)
     return true;
 }
 
-/* The same for a move towards the front: what the moved op depends on goes before it. */
+/* Like order_behind, for a move towards the front: what the moved op depends on goes before it. */
 static bool order_before(pp_movable_order *w, const window *x)
 {
     const pp_task *task = w->problem->task;
@@ -356,7 +355,7 @@ static uint32_t earliest(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Updates ends behind the window, as far as they change. */
+/* Updates the ends after the window, as far as they change. */
 static void push_ends(pp_movable_order *w, const window *x)
 {
     const pp_order_problem *problem = w->problem;
@@ -375,7 +374,7 @@ static void push_ends(pp_movable_order *w, const window *x)
     }
 }
 
-/* Updates tails before the window, likewise. */
+/* Updates the tails before the window, as far as they change. */
 static void pull_tails(pp_movable_order *w, const window *x)
 {
     const pp_order_problem *problem = w->problem;
@@ -435,7 +434,7 @@ static void exchange_all(pp_movable_order *w, uint32_t i, uint32_t j)
         exchange_ops(w, i * chain + k, j * chain + k);
 }
 
-/* Checks the memory from the first to the last place of the two on every rank. */
+/* Checks the memory of every rank over the span between the two positions. */
 static bool exchange_fits(pp_movable_order *w, uint32_t i, uint32_t j)
 {
     const pp_order_problem *x = w->problem;

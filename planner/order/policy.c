@@ -1,12 +1,12 @@
-/* Policies: where they come from and how they are changed.
+/* Policies: how they are made and changed.
  *
- * By rule there are the products of three choices. A limit of microbatches in flight of
- * alpha / 10 * (p - r) + beta on rank r of p, which with alpha 10 is that of 1F1B (Narayanan and
- * others, PipeDream, SOSP 2019) and with alpha 20 about that of the zero-bubble schedules (Qi and
- * others, ICLR 2024); whether a rank holds an F back for a B that is about to arrive; and whether a
- * rank that feeds an idle one runs an F first. Behind these, knobs and flags are drawn at random.
+ * Policies by rule are all combinations of three choices: a limit of microbatches in flight, alpha
+ * / 10 * (p - r) + beta on rank r of p, which with alpha 10 is that of 1F1B (Narayanan and others,
+ * PipeDream, SOSP 2019) and with alpha 20 about that of the zero-bubble schedules (Qi and others,
+ * ICLR 2024); whether a rank holds an F back for a B that is about to arrive; and whether a rank
+ * that feeds an idle one runs an F first. After these, knobs and flags are drawn at random.
  *
- * Where microbatches are unequal the order in which they start matters as much. "Tents" put short
+ * If microbatches are unequal, the order in which they start matters as much. "Tents" put short
  * ones at both ends, where a step fills and drains, and long ones in the middle.
  *
  * A change costs at most O(ranks + microbatches). */
@@ -55,7 +55,7 @@ static bool is_lighter(const pp_order_problem *x, uint32_t a, uint32_t b)
     return one != other ? one < other : a < b;
 }
 
-/* A shell sort, since qsort takes no context and this needs no memory. */
+/* A shell sort, since qsort passes no context and this needs no memory. */
 static void sort_by_work(const pp_order_problem *x, uint32_t *order)
 {
     static const uint32_t gaps[] = { 65921, 16001, 3905, 929, 209, 57, 23, 10, 4, 1 };
@@ -105,8 +105,8 @@ void pp_policy_set_order(const pp_order_problem *x, pp_policy_order order,
         policy->order[i] = ascending[order == PP_POLICY_DESCENDING ? m - 1 - i : i];
 }
 
-/* As 1F1B, scaled: alpha / 10 * (p - r) + beta. With several stages per rank all ranks get the same
- * limit. */
+/* A limit like that of 1F1B, scaled: alpha / 10 * (p - r) + beta. With several stages per rank all
+ * ranks get the same limit. */
 static void set_in_flight(const pp_order_problem *x, uint32_t alpha, uint32_t beta,
                           pp_policy *policy)
 {

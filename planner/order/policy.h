@@ -15,23 +15,23 @@ typedef struct pp_policy {
     uint32_t flags;  /* PP_POLICY_ORDER_B and so on */
 } pp_policy;
 
-/* Numbers that each rank has. Those in sixteenths are relative to the duration of the op that is
+/* Numbers that each rank has. Those in sixteenths are fractions of the duration of the op that is
  * named first. */
 enum {
     PP_KNOB_IN_FLIGHT, /* most microbatches between the first F and the last B there */
-    PP_KNOB_OVERRUN,   /* a W may delay the next op by so many sixteenths */
-    PP_KNOB_HOLD,      /* an F does not start when a B comes within so many sixteenths */
-    PP_KNOB_FILL,      /* a W goes before an F when so many sixteenths of the memory are full */
-    PP_KNOB_PRESS,     /* a W for whose memory an F waits may delay a B by so many sixteenths */
-    PP_KNOB_FEED,      /* an F goes before a B when the next rank, 1: is idle, 2: soon will be */
+    PP_KNOB_OVERRUN,   /* a W may delay the next op by this many sixteenths */
+    PP_KNOB_HOLD,      /* an F does not start when a B comes within this many sixteenths */
+    PP_KNOB_FILL,      /* a W goes before an F when this many sixteenths of the memory are full */
+    PP_KNOB_PRESS,     /* a W for whose memory an F waits may delay a B by this many sixteenths */
+    PP_KNOB_FEED,      /* an F goes before a B when the next rank is idle (1) or soon will be (2) */
     PP_KNOBS,
 };
 
 enum {
-    PP_POLICY_ORDER_B = 1,   /* of several Bs the first in the order; else the longest waiting */
-    PP_POLICY_FIT_W = 2,     /* the longest W that fits a gap; else the oldest */
-    PP_POLICY_SHALLOW_F = 4, /* of several Fs the one of the lowest stage; else of the highest */
-    PP_POLICY_OLD_F = 8,     /* before that: the F of the oldest microbatch */
+    PP_POLICY_ORDER_B = 1,   /* the first B in the order runs; otherwise the longest waiting */
+    PP_POLICY_FIT_W = 2,     /* the longest W that fits a gap runs; otherwise the oldest */
+    PP_POLICY_SHALLOW_F = 4, /* the F of the lowest stage runs; otherwise of the highest */
+    PP_POLICY_OLD_F = 8,     /* before that rule: the F of the oldest microbatch */
     PP_POLICY_FLAGS = 16,
 };
 
@@ -51,7 +51,7 @@ typedef enum pp_policy_order {
     PP_POLICY_ORDERS,
 } pp_policy_order;
 
-/* ascending: [microbatches], receives the microbatches by their work. */
+/* ascending: [microbatches], receives the microbatches sorted by their work. */
 void pp_policy_sort(const pp_order_problem *problem, uint32_t *ascending);
 /* Sets the order of the policy. ascending: of pp_policy_sort. */
 void pp_policy_set_order(const pp_order_problem *problem, pp_policy_order order,

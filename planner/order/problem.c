@@ -32,7 +32,7 @@ pp_status pp_order_problem_new(const char *name, uint32_t ranks, uint32_t stages
 {
     uint64_t cells = (uint64_t)stages * microbatches;
     if (cells > PP_ORDER_PROBLEM_OPS_MAX / 3)
-        return pp_err_set(err, PP_INPUT, name, "%" PRIu64 " ops are more than the %u there may be",
+        return pp_err_set(err, PP_INPUT, name, "%" PRIu64 " ops are more than the limit of %u",
                           3 * cells, PP_ORDER_PROBLEM_OPS_MAX);
     pp_order_problem *x = pp_alloc_array(1, sizeof *x);
     if (!x)
@@ -95,9 +95,9 @@ pp_status pp_order_problem_check_room(const pp_order_problem *x, pp_err *err)
             if (op == x->ops)
                 continue;
             return pp_err_set(err, PP_INFEASIBLE, x->name,
-                              "%c of microbatch %" PRIu32 " (stage %" PRIu32 ") does not fit into "
-                              "the %" PRId64 " of rank %" PRIu32 " even when nothing else is there;"
-                              " give it more memory or a smaller microbatch",
+                              "%c of microbatch %" PRIu32 " (stage %" PRIu32
+                              ") does not fit into the %" PRId64 " of rank %" PRIu32
+                              " even alone; give it more memory or a smaller microbatch",
                               "FBW"[x->task[op].kind], i, x -> task[op].stage, x->room[r], r);
         }
     }

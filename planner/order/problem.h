@@ -1,8 +1,8 @@
-/* The problem of ordering: given durations, lags, memory and a placement, in which order does each
+/* The ordering problem: given durations, lags, memory and a placement, in which order does each
  * rank run its ops? There is one op F, B (the backward for the input) and W (the one for the
- * weights) per stage and microbatch. Its file format and rules: docs/formats.md, "ppsim.instance".
- * Times are ticks (a file says how long one is), memory is bytes or any other unit; both are whole
- * numbers. */
+ * weights) per stage and microbatch. Its file format and rules: docs/reference/formats.md,
+ * "ppsim.instance". Times are ticks (a file states how long one is), memory is bytes or any other
+ * unit; both are whole numbers. */
 #ifndef PPSIM_PLANNER_ORDER_PROBLEM_H
 #define PPSIM_PLANNER_ORDER_PROBLEM_H
 
@@ -21,7 +21,7 @@ typedef struct pp_task {
     int64_t ticks;
     int64_t lag;     /* from the end of `before` until this op may start */
     uint32_t before; /* the op whose result it needs; `ops` when there is none */
-    uint32_t after;  /* the next F or B of the chain, which needs this one; `ops`: none */
+    uint32_t after;  /* the next F or B of the chain, which needs this op; `ops`: none */
     uint32_t weight; /* of a B: its W; `ops`: none */
     uint32_t rank;
     uint32_t microbatch;
@@ -32,7 +32,7 @@ typedef struct pp_task {
 /* What decides whether an order fits. Memory is taken at starts and returned at ends, both on one
  * rank, so whether an order fits does not depend on times. */
 typedef struct pp_task_memory {
-    int64_t need;  /* at its start, held before + need <= room */
+    int64_t need;  /* at its start, memory held before + need <= room */
     int64_t delta; /* change of what is held, once it has run */
 } pp_task_memory;
 
@@ -44,7 +44,7 @@ typedef struct pp_order_problem {
     uint32_t ops;         /* 3 * stages * microbatches */
     uint32_t *stage_rank; /* [stages] */
     int64_t *room;        /* [ranks]: memory, net of weights */
-    pp_task *task;        /* [ops + 1]: the last one is "no op": takes no time */
+    pp_task *task;        /* [ops + 1]: the last one is "no op", which takes no time */
     pp_task_memory *memory;
 } pp_order_problem;
 
@@ -63,9 +63,9 @@ PP_MUST_CHECK pp_status pp_order_problem_new(const char *name, uint32_t ranks, u
                                              pp_order_problem **problem_out, pp_err *err);
 void pp_order_problem_free(pp_order_problem **problem); /* for PP_CLEANUP; *problem NULL is fine */
 
-/* Checks that the microbatches fit one after the other, each W right behind its B. Where every rank
- * has one stage, no order fits unless this one does.
- * Fails: INFEASIBLE, naming the microbatch and the rank; NOMEM. */
+/* Checks that the microbatches fit one after the other, each W right after its B. If every rank has
+ * one stage, no order fits unless this one does. Fails: INFEASIBLE, naming the microbatch and the
+ * rank; NOMEM. */
 PP_MUST_CHECK pp_status pp_order_problem_check_room(const pp_order_problem *problem, pp_err *err);
 
 #define PP_ORDER_PROBLEM_TOKEN_BYTES 32

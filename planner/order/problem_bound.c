@@ -1,13 +1,14 @@
 /* Lower bounds of three kinds, each for every rank; the largest of all is the bound.
  *
- * - Work: all ops of the rank after the shortest way in (load); Jackson's preemptive schedule
- * (1955) of the rank's ops between their heads and tails (jackson); the work and the time that the
- * rank must idle until the first backward can come, and after the last forward (start, start_end),
- *   because only so many activations fit into its memory (a fractional knapsack).
- * - Memory x time: what all activations take along their own chains over the memory that there is
- *   (area), also with sizes rounded by the dual feasible functions of Fekete and Schepers (2001)
- *   (dff).
- * - Counting, where all microbatches are equal: the k-th forward of a stage needs k forwards of the
+ * - Work: all ops of the rank after the shortest way in (load); Jackson's preemptive schedule of
+ *   the rank's ops between their heads and tails (jackson; Jackson 1955); the work and the time
+ *   that the rank must idle until the first backward can come, and after the last forward (start,
+ *   start_end), because only a limited number of activations fit into its memory (a fractional
+ *   knapsack).
+ * - Memory x time: the sum over all activations along their own chains, divided by the available
+ *   memory (area), also with sizes rounded by the dual feasible functions of Fekete and Schepers
+ *   (2001) (dff).
+ * - Counting, if all microbatches are equal: the k-th forward of a stage needs k forwards of the
  *   stage before it, and memory of an earlier backward (chained).
  *
  * Products of ticks and memory are 128 bits wide. O(ops log ops) each; dff is computed 32 times. */
@@ -29,7 +30,7 @@ enum { DFF_MOST = 32 };
 typedef struct job {
     int64_t head;  /* it cannot start before */
     int64_t ticks; /* left to do */
-    int64_t tail;  /* that follows its end at least */
+    int64_t tail;  /* least time that follows its end */
 } job;
 
 /* An item of a knapsack: `size` in memory, worth `ticks`. */
@@ -41,11 +42,11 @@ typedef struct bounding {
     const pp_order_problem *x;
     int64_t *head, *tail; /* [ops + 1]: along its own microbatch */
     uint32_t *own;        /* [ops], by rank */
-    uint32_t *begin;      /* [ranks + 1] into own */
-    job *jobs;            /* [ops], of the rank at hand */
+    uint32_t *begin;      /* [ranks + 1]: index into `own` */
+    job *jobs;            /* [ops]: jobs of the current rank */
     uint32_t *waiting;    /* [ops]: a heap of jobs */
     item *items;          /* [ops] */
-    int64_t *counted;     /* [4 * stages * microbatches], of CHAINED */
+    int64_t *counted;     /* [4 * stages * microbatches], for CHAINED */
 } bounding;
 
 static const struct {
@@ -130,7 +131,7 @@ static int64_t jackson(bounding *b, uint32_t count)
     return end;
 }
 
-/* The most ticks per memory first. */
+/* Sorts by ticks per unit of memory, largest first. */
 static int by_density(const void *left, const void *right)
 {
     const item *a = left;
@@ -140,14 +141,14 @@ static int by_density(const void *left, const void *right)
     return (x < y) - (x > y);
 }
 
-/* The fractional knapsack: the most ticks of items that fit together, parts of items allowed,
+/* The fractional knapsack: the most ticks of items that fit together if items may be divided,
  * rounded up. */
 static int64_t knapsack(item *items, uint32_t count, int64_t room)
 {
     int64_t ticks = 0;
     uint32_t kept = 0;
     for (uint32_t k = 0; k < count; k++) {
-        if (items[k].ticks > 0) /* nothing for nothing would be as dense as everything */
+        if (items[k].ticks > 0) /* an item of 0 ticks and size 0 would be as dense as any other */
             items[kept++] = items[k];
     }
     count = kept;
@@ -165,7 +166,7 @@ static int64_t knapsack(item *items, uint32_t count, int64_t room)
     return ticks;
 }
 
-/* What START and START_END need of a rank. */
+/* What the bounds START and START_END need to know about a rank. */
 typedef struct rank_view {
     uint32_t forwards;
     int64_t head, load, forward, size; /* size: of all activations */
@@ -223,7 +224,7 @@ static int64_t early_work(bounding *b, uint32_t rank, const rank_view *v)
     return knapsack(b->items, n, room);
 }
 
-/* The most work that can be left behind the last F: B and W of what is held then, or W alone. */
+/* The most work that can be left after the last F: B and W of what is held then, or W alone. */
 static int64_t late_work(bounding *b, uint32_t rank)
 {
     const pp_order_problem *x = b->x;
@@ -236,7 +237,7 @@ static int64_t late_work(bounding *b, uint32_t rank)
         item weight = { x->task[w].ticks, -x->memory[w].delta };
         item back = { x->task[op].ticks, -x->memory[op].delta };
         if (back.size <= 0 || by_density(&weight, &back) > 0) {
-            weight.ticks += back.ticks; /* both as one, or the better half first */
+            weight.ticks += back.ticks; /* both as one item, or the denser half first */
             weight.size += back.size;
             back = (item){ 0, 1 };
         }
@@ -254,7 +255,7 @@ static void bound_starts(bounding *b, uint32_t rank, pp_order_bounds *bounds)
     int64_t idle = pp_max(0, v.first_back - v.head - early_work(b, rank, &v));
     raise(bounds, PP_ORDER_BOUND_LOAD, v.head + v.load);
     raise(bounds, PP_ORDER_BOUND_START, v.head + idle + v.load);
-    bool fills = v.size > b->x->room[rank]; /* so a B runs before the last F */
+    bool fills = v.size > b->x->room[rank]; /* not everything fits, so a B runs before the last F */
     int64_t late = pp_max(0, v.down_up - late_work(b, rank));
     raise(bounds, PP_ORDER_BOUND_START_END, v.head + (fills ? idle : 0) + v.load + late);
 }
@@ -270,7 +271,7 @@ static wide rounded(int64_t size, int64_t room, int64_t k)
     return product / room * room;
 }
 
-/* The memory x time that the rank's microbatches take, over its memory. */
+/* Memory x time of the rank's microbatches, divided by the memory of the rank. */
 static int64_t area(const bounding *b, uint32_t rank, int64_t k)
 {
     const pp_order_problem *x = b->x;
@@ -314,8 +315,8 @@ static bool are_alike(const pp_order_problem *x)
     return true;
 }
 
-/* Of a stage with equal microbatches: how many fit between F and B, and the ticks that pass at
- * least from the B that returns memory to the F that uses it. */
+/* For a stage with equal microbatches: how many fit between F and B, and the least number of ticks
+ * from the B that returns memory to the F that uses it. */
 typedef struct reuse {
     int64_t fit, gap;
 } reuse;
@@ -331,7 +332,7 @@ static reuse reuse_of(const pp_order_problem *x, uint32_t s)
     if (size <= 0)
         return (reuse){ x->microbatches, 0 };
     int64_t fit = (room - pp_max(extra, x->memory[b].need)) / size;
-    /* with `fit` of them held, either the W of that B has run, or one more B */
+    /* with `fit` of them held, either the W of that B or one more B has run */
     bool tight = room - extra - fit * size < -x->memory[w].delta;
     return (reuse){ pp_max(fit, 1), tight ? pp_min(x->task[b].ticks, x->task[w].ticks) : 0 };
 }
@@ -361,7 +362,8 @@ static void count_starts(const bounding *b, int64_t *ways)
     }
 }
 
-/* The same from the other side: ticks from the end of the k-th last op to the end of the step. */
+/* Like count_starts, from the other side: ticks from the end of the k-th last op to the end of the
+ * step. */
 static void count_ends(const bounding *b, int64_t *ways)
 {
     const pp_order_problem *x = b->x;
@@ -446,7 +448,7 @@ static pp_status bounding_new(bounding *b, pp_err *err)
     if (!b->head || !b->own || !b->jobs || !b->items)
         return pp_err_nomem(err);
     b->tail = b->head + n;
-    b->counted = b->tail + n; /* 4 stages x microbatches: more than one n, less than two */
+    b->counted = b->tail + n; /* 4 x stages x microbatches numbers: more than n, less than 2 n */
     b->waiting = b->own + n;
     b->begin = b->waiting + n;
     for (uint32_t op = 0; op < x->ops; op++)

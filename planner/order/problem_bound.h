@@ -1,12 +1,12 @@
 /* Lower bounds on the makespan of a problem: no order of its ops ends earlier. They hold for the
  * given placement, partition and packing, and only for those. They are whole ticks. Proofs:
- * docs/planning.md. */
+ * docs/explanation/planning-bounds.md. */
 #ifndef PPSIM_PLANNER_ORDER_PROBLEM_BOUND_H
 #define PPSIM_PLANNER_ORDER_PROBLEM_BOUND_H
 
 #include "planner/order/problem.h"
 
-/* name, key, what the bound consists of */
+/* X(name, key, what the bound consists of). */
 #define PP_ORDER_BOUND_MAP(X)                                                                  \
     X(LOAD, "load", "the shortest way in and all work of a rank")                              \
     X(PATH, "path", "the longest chain of one microbatch")                                     \
@@ -28,9 +28,9 @@ const char *pp_order_bound_key(pp_order_bound_part part);
 const char *pp_order_bound_text(pp_order_bound_part part);
 
 typedef struct pp_order_bounds {
-    int64_t part[PP_ORDER_BOUND_COUNT]; /* 0: this bound says nothing */
+    int64_t part[PP_ORDER_BOUND_COUNT]; /* 0: this bound gives no limit */
     int64_t ticks;                      /* the largest of them */
-    pp_order_bound_part largest;        /* which that is; the first on ties */
+    pp_order_bound_part largest;        /* the part that is the largest; the first one on ties */
 } pp_order_bounds;
 
 /* O(ops log ops). Fails: NOMEM. */

@@ -1,6 +1,6 @@
-/* A step as a problem of ordering, and orders in both directions. An op of the problem takes as
- * long as the simulator's op with framework ideal, where a transfer is pure latency, so the
- * makespans of both agree to the nanosecond (tests/unit/planner/order/test_problem_costs.c).
+/* Converts a step into an ordering problem, and orders in both directions. An op of the problem
+ * takes as long as the simulator's op with framework ideal, where a transfer is pure latency, so
+ * the makespans of both agree to the nanosecond (tests/unit/planner/order/test_problem_costs.c).
  * O(ops). */
 #include "planner/order/problem_costs.h"
 
@@ -10,7 +10,7 @@
 /* With more forwards a problem takes more memory than its bounds are worth. */
 #define BOUNDED_FORWARDS_MAX (1u << 19)
 
-/* Fills in one stage of one microbatch. Returns false where a number becomes too large. */
+/* Fills in one stage of one microbatch. Returns false if a number becomes too large. */
 static bool fill_cell(const pp_costs *costs, uint32_t s, uint32_t j, bool split, bool limited,
                       pp_order_problem *x)
 {
@@ -45,7 +45,8 @@ static bool fill_cell(const pp_costs *costs, uint32_t s, uint32_t j, bool split,
     return true;
 }
 
-/* The memory that parameters, gradients and whatever else a step does not change leave. */
+/* Fills in the memory that remains after parameters and everything else that a step does not
+ * change. */
 static void fill_rooms(const pp_costs *costs, bool limited, int64_t limit_bytes,
                        pp_order_problem *x)
 {
@@ -120,9 +121,9 @@ void pp_order_problem_from_order(const pp_order_problem *x, const pp_order *orde
     }
 }
 
-/* A fused backward is its two halves back to back. So where some backwards are split, every order
- * is also an order of halves, whose gradients leave no later and which hold no more, as long as the
- * halves are not more expensive. */
+/* A fused backward is its two halves back to back. If some backwards are split, every order is
+ * therefore also an order of halves, whose gradients leave no later and which hold no more, as long
+ * as the halves are not more expensive. */
 static bool halves_are_not_dearer(const pp_costs *costs)
 {
     for (size_t i = 0; i < (size_t)costs->classes * costs->stages; i++) {

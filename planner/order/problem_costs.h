@@ -7,12 +7,11 @@
 #include "sim/cost/costs.h"
 #include "sim/order/order.h"
 
-/* The problem of ordering the ops of one step: every order of it takes as long as pp_simulate says
- * under framework ideal, and needs as much memory. stage_rank: [costs->stages].
- * split: B is the backward for the input and W that for the weights; otherwise B is all of the
- * backward and W nothing.
- * memory_limit_bytes: 0, beyond PP_ORDER_PROBLEM_BYTES_MAX, or without has_memory: none.
- * Fails: INPUT (beyond the limits of problems), NOMEM. */
+/* Makes the problem of ordering the ops of one step: every order of it takes as long as pp_simulate
+ * predicts under framework ideal, and needs as much memory. stage_rank: [costs->stages]. split: B
+ * is the backward for the input and W that for the weights; otherwise B is all of the backward and
+ * W nothing. There is no limit if memory_limit_bytes is 0 or beyond PP_ORDER_PROBLEM_BYTES_MAX, or
+ * without has_memory. Fails: INPUT (beyond the limits of problems), NOMEM. */
 PP_MUST_CHECK pp_status pp_order_problem_from_costs(const pp_costs *costs,
                                                     const uint32_t *stage_rank, bool split,
                                                     int64_t memory_limit_bytes,
@@ -23,15 +22,15 @@ PP_MUST_CHECK pp_status pp_order_problem_to_order(const pp_order_problem *proble
                                                   const uint32_t *ops, bool split,
                                                   pp_order **order_out, pp_err *err);
 
-/* The inverse; a fused backward is a B with its W right behind. Each stage must live on one rank
- * and have its backwards. ops: [problem->ops]. */
+/* The inverse of pp_order_problem_to_order; a fused backward is a B followed at once by its W. Each
+ * stage must be on one rank and have its backwards. ops: [problem->ops]. */
 void pp_order_problem_from_order(const pp_order_problem *problem, const pp_order *order,
                                  uint32_t *ops);
 
 /* Bounds on the makespan of all orders of the ops of `order`, as in problem_bound.h.
- * bounds_out->ticks is 0 where a problem cannot express these ops: a stage is on two ranks, there
- * are forwards only, overlapped pairs take a time of their own, some backwards are split while
- * others are cheaper than their halves, or there are more than 2^19 forwards. Fails: NOMEM. */
+ * bounds_out->ticks is 0 if a problem cannot express these ops: a stage is on two ranks, there are
+ * forwards only, overlapped pairs take a time of their own, some backwards are split while others
+ * are cheaper than their halves, or there are more than 2^19 forwards. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_order_bounds_of_order(const pp_costs *costs, const pp_order *order,
                                                  int64_t memory_limit_bytes,
                                                  pp_order_bounds *bounds_out, pp_err *err);

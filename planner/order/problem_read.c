@@ -20,7 +20,7 @@ typedef struct coefficients {
     int64_t ticks[3][3];  /* of F, B, W: constant, per 2^20 tokens, per 2^20 squares */
     int64_t act[2];       /* taken when F starts: constant, per token */
     int64_t hold[2];      /* the part of it that stays from B to W */
-    int64_t transient[3]; /* per token, while F, B, W runs */
+    int64_t transient[3]; /* per token, while F, B or W runs */
 } coefficients;
 
 typedef struct reading {
@@ -50,7 +50,7 @@ static pp_status read_ints(const pp_json_at *object, const char *key, size_t cou
     if (status || (status = pp_json_count(&list, &found, err)))
         return status;
     if (found != count)
-        return pp_json_fail(&list, err, "has %zu numbers, needs %zu", found, count);
+        return pp_json_fail(&list, err, "has %zu numbers and needs %zu", found, count);
     for (size_t k = 0; k < count && !status; k++) {
         status = pp_json_item(&list, k, &item, err);
         if (!status)
@@ -79,7 +79,7 @@ static pp_status read_stages(const pp_json_at *root, reading *r, pp_err *err)
     if (status || (status = pp_json_count(&list, &found, err)))
         return status;
     if (found != (size_t)r->stages)
-        return pp_json_fail(&list, err, "has %zu stages, p * v is %lld", found,
+        return pp_json_fail(&list, err, "has %zu stages, but p * v is %lld", found,
                             (long long)r->stages);
     for (size_t s = 0; s < found && !status; s++) {
         status = pp_json_item(&list, s, &item, err);
@@ -135,7 +135,7 @@ static pp_status read_sizes(const pp_json_at *root, reading *r, pp_err *err)
     size_t s = (size_t)r->stages;
     size_t m = (size_t)r->microbatches;
     if (s * m > PP_ORDER_PROBLEM_OPS_MAX / 3)
-        return pp_json_fail(root, err, "has %zu ops, at most %u can be ordered", 3 * s * m,
+        return pp_json_fail(root, err, "has %zu ops, and at most %u can be ordered", 3 * s * m,
                             PP_ORDER_PROBLEM_OPS_MAX);
     r->stage_rank = pp_alloc_array(s, sizeof *r->stage_rank);
     r->stage = pp_alloc_array(s, sizeof *r->stage);
@@ -166,7 +166,7 @@ static bool bytes(int64_t constant, int64_t per_token, int64_t tokens, int64_t *
            !__builtin_add_overflow(constant, product, out) && *out <= PP_ORDER_PROBLEM_BYTES_MAX;
 }
 
-/* Fills in one stage of one microbatch. Returns false where a number becomes too large. */
+/* Fills in one stage of one microbatch. Returns false if a number becomes too large. */
 static bool fill_cell(const reading *r, uint32_t s, uint32_t i, pp_order_problem *x)
 {
     const coefficients *c = &r->stage[s];
@@ -192,14 +192,15 @@ static bool fill_cell(const reading *r, uint32_t s, uint32_t i, pp_order_problem
     return true;
 }
 
-/* A memory that is larger than all that a rank can hold at once is no limit, however large. */
+/* Sets the memory of every rank. One that is larger than everything that the rank can hold at once
+ * is no limit, however large it is, and is reduced. */
 static pp_status fill_rooms(const reading *r, const pp_json_at *root, pp_order_problem *x,
                             pp_err *err)
 {
     for (uint32_t k = 0; k < x->ranks; k++) {
         int64_t most = 0;
         for (uint32_t op = 0; op < x->ops && most <= PP_ORDER_PROBLEM_BYTES_MAX; op++)
-            if (x->task[op].rank == k) /* A, transients, what G is more than A */
+            if (x->task[op].rank == k) /* A, transients, and by how much G exceeds A */
                 most +=
                     x->memory[op].need + (x->task[op].kind == PP_TASK_B && x->memory[op].delta > 0
                                               ? x->memory[op].delta

@@ -1,4 +1,4 @@
-/* Reads "ppsim.instance" files (docs/formats.md). */
+/* Reads "ppsim.instance" files (docs/reference/formats.md). */
 #ifndef PPSIM_PLANNER_ORDER_PROBLEM_READ_H
 #define PPSIM_PLANNER_ORDER_PROBLEM_READ_H
 

@@ -38,7 +38,7 @@ static void renumber_data(pp_workload *workload, uint32_t replica, bool all, con
     }
 }
 
-/* As renumber_data. room: [microbatches * stages], scratch memory. */
+/* Like renumber_data. room: [microbatches * stages], scratch memory. */
 static void renumber_table(pp_recompute_table *table, uint32_t replica, bool all,
                            const uint32_t *now, pp_recomputed *room)
 {

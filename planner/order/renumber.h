@@ -6,11 +6,10 @@
 #include "sim/job/workload.h"
 #include "sim/order/order.h"
 
-/* Renumbers the microbatches in the orders and in all that describes them.
- * orders: [count], one for all replicas, or one per replica.
- * workloads: [workload_count], of the same microbatches.
- * recomputed: NULL, or the layers that each microbatch recomputes.
- * Fails: NOMEM, before anything is changed. */
+/* Renumbers the microbatches in the orders and in everything that describes them. orders: [count],
+ * one for all replicas, or one per replica. workloads: [workload_count], of the same microbatches.
+ * recomputed: NULL, or the layers that each microbatch recomputes. Fails: NOMEM, before anything is
+ * changed. */
 PP_MUST_CHECK pp_status pp_renumber_microbatches(pp_order *const *orders, uint32_t count,
                                                  pp_workload *const *workloads,
                                                  size_t workload_count,

@@ -1,11 +1,11 @@
-/* Several chains of a search side by side, in phases.
+/* Runs several chains of a search side by side, in phases.
  *
- * Phases: policies are sampled, the best is annealed (anneal.c), and the order that it makes is
- * annealed by moves of single ops (local_search.c), with falling temperatures. In each phase every
- * chain is worked on for its share of the budget; between phases the worst quarter of the chains
- * adopts what the best quarter has, as in "go with the winners" (Aldous and Vazirani, 1994). Chains
- * share nothing within a phase, so the result depends on their number and not on that of the
- * threads.
+ * First, policies are sampled. Then the best one is annealed (anneal.c), and the order that it
+ * makes is annealed by moves of single ops (local_search.c), with falling temperatures. In each
+ * phase every chain is worked on for its share of the budget; between phases the worst quarter of
+ * the chains adopts what the best quarter has, as in "go with the winners" (Aldous and Vazirani,
+ * 1994). Chains share nothing within a phase, so the result depends on their number and not on the
+ * number of threads.
  *
  * Problems of at most PP_EXACT_OPS_MAX ops are solved by branch and bound (exact.c) after the first
  * phases, which give it a good upper bound.
@@ -30,7 +30,7 @@ typedef enum phase_kind { PHASE_SAMPLE, PHASE_ANNEAL, PHASE_MOVES } phase_kind;
 
 typedef struct phase {
     phase_kind kind;
-    double share; /* of the budget, up to the end of this phase */
+    double share; /* share of the budget that is used up at the end of this phase */
     double hot;   /* temperature at its beginning, in mean durations of an op */
 } phase;
 
@@ -43,13 +43,14 @@ static const phase phases[] = {
 
 enum { PHASES = sizeof phases / sizeof *phases, CHAINS_MOST = 8 };
 
-/* When time is limited, the first phase tries so many policies per chain, as long as that takes no
- * larger share of the time; the other phases have the rest. */
+/* When time is limited, the first phase tries POLICIES_WANTED policies per chain, unless that takes
+ * more than SAMPLE_SHARE_MOST of the time; the other phases get the rest. */
 enum { POLICIES_WANTED = 12, TIMED = 3 };
 #define SAMPLE_SHARE_MOST 0.25
 
-/* Small problems: after so many phases all orders are examined, in this part of the time, or with
- * so many states per iteration (which take about as long as the moves of one). */
+/* Small problems: all orders are examined after EXACT_AFTER phases, in EXACT_SHARE of the time or
+ * with EXACT_STATES states per iteration (which take about as long as the moves of one
+ * iteration). */
 enum { EXACT_AFTER = 2, EXACT_STATES = 32 };
 #define EXACT_SHARE 0.75
 
@@ -63,7 +64,7 @@ typedef struct search {
     const phase *phase;
     double sampled;  /* share at which the first phase ends */
     double from, to; /* shares at which the phase begins and ends */
-    double mean;     /* ticks of an op */
+    double mean;     /* mean ticks of an op */
     bool started;    /* the chains began with a given order */
     uint32_t proved; /* the lowest chain that meets the bound; atomic */
     bool exhausted;  /* all orders were examined */
@@ -221,7 +222,7 @@ static bool is_better(const pp_search_chain *a, const pp_search_chain *b)
     return a->makespan != b->makespan ? a->makespan < b->makespan : a->dispatched < b->dispatched;
 }
 
-/* The worst quarter of the chains adopts the best one. */
+/* The worst quarter of the chains adopts what the best quarter has. */
 static void adopt_best(search *s)
 {
     uint32_t rank[CHAINS_MOST];
@@ -254,8 +255,8 @@ static bool exact_time_is_up(void *context)
            options->spent(options->context) >= (options->iterations ? 1 : EXACT_SHARE);
 }
 
-/* Examines all orders that are shorter than the best one; the shortest goes to the chain that had
- * that. */
+/* Examines all orders that are shorter than the best one. The shortest goes to the chain that had
+ * the best one. */
 static pp_status solve(search *s, pp_err *err)
 {
     pp_search_chain *chain = &s->chain[best_chain(s) - s->chain];
@@ -271,7 +272,7 @@ static pp_status solve(search *s, pp_err *err)
         pp_exact_solve(s->problem, &budget, &makespan, chain->ops, &s->exhausted, err);
     if (!status && makespan < chain->best) {
         chain->makespan = makespan;
-        chain->dispatched = INT64_MAX; /* no policy made it */
+        chain->dispatched = INT64_MAX; /* this order was not made by a policy */
         record(s, &s->scratch[0], (uint32_t)(chain - s->chain));
     }
     return status;
@@ -337,7 +338,7 @@ pp_status pp_order_search(const pp_order_problem *problem, int64_t bound,
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
     if (options->threads > PP_ORDER_SEARCH_THREADS_MAX)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_THREADS),
-                          "must be at most %d, is %" PRIu32, PP_ORDER_SEARCH_THREADS_MAX,
+                          "must be at most %d, not %" PRIu32, PP_ORDER_SEARCH_THREADS_MAX,
                           options->threads);
     pp_status status = pp_order_problem_check_room(problem, err);
     if (status || (status = search_new(&s, err)))
@@ -348,7 +349,7 @@ pp_status pp_order_search(const pp_order_problem *problem, int64_t bound,
     if (status)
         return status;
     const pp_search_chain *best = best_chain(&s);
-    assert(best->best < INT64_MAX); /* at least one microbatch after the other */
+    assert(best->best < INT64_MAX); /* the microbatches fit one after the other */
     found = pp_alloc_array(1, sizeof *found);
     if (!found || !(found->ops = pp_alloc_array((size_t)problem->ops + 1, sizeof *found->ops)))
         return pp_err_nomem(err);

@@ -18,16 +18,16 @@ typedef struct pp_order_search_options {
      * it only matters whether it is below 1 (an interrupt). All threads call it.
      * NULL: iterations alone decide. */
     double (*spent)(void *context);
-    /* Is called with every makespan that is shorter than all before, by one thread at a time.
-     * NULL: no callback. */
+    /* Called with every makespan that is shorter than all before, by one thread at a time. NULL: no
+     * callback. */
     void (*found)(void *context, int64_t makespan);
     void *context;
     /* An order to begin with, as pp_order_problem_print_orders takes them; the result is not worse.
-     * It is ignored where its ops wait for each other in a circle or do not fit into the memory.
-     * NULL: none. */
+     * It is ignored if its ops wait for each other in a cycle or do not fit into the memory. NULL:
+     * none. */
     const uint32_t *start;
     uint64_t seed;
-    uint32_t threads; /* 0: 1. With `iterations` the result does not depend on it */
+    uint32_t threads; /* 0 means 1. With `iterations` the result does not depend on it */
 } pp_order_search_options;
 
 /* Owner frees with pp_found_order_free. */
@@ -39,8 +39,8 @@ typedef struct pp_found_order {
     bool ended_early; /* `spent` reached 1 before the iterations were used up */
 } pp_found_order;
 
-/* bound: of pp_order_bounds_find; the search ends when it is met.
- * Fails: INFEASIBLE where a microbatch alone does not fit; USAGE (threads); NOMEM. */
+/* bound: of pp_order_bounds_find; the search ends when it is met. Fails: INFEASIBLE if a microbatch
+ * alone does not fit; USAGE (threads); NOMEM. */
 PP_MUST_CHECK pp_status pp_order_search(const pp_order_problem *problem, int64_t bound,
                                         const pp_order_search_options *options,
                                         pp_found_order **found_out, pp_err *err);

@@ -1,4 +1,4 @@
-/* A grouping says which microbatch holds which sequence: one array of sequence indices, cut into
+/* A grouping states which microbatch holds which sequence: one array of sequence indices, cut into
  * microbatches, replica by replica. */
 #include "planner/pack/grouping.h"
 
@@ -51,7 +51,7 @@ pp_status pp_grouping_from_bins(const uint32_t *bin_of, size_t count, uint32_t r
     size_t sum = 0;
     for (size_t b = 0; b < bins; b++) {
         size_t in_bin = end[b];
-        end[b] = sum; /* where it begins, for now */
+        end[b] = sum; /* where the bin begins, for now */
         sum += in_bin;
     }
     for (size_t i = 0; i < count; i++)

@@ -9,7 +9,7 @@ typedef struct pp_grouping {
     uint32_t replicas, microbatches;
     size_t count;
     uint32_t *sequence; /* [count]: indices into the lengths, bin after bin */
-    size_t *end;        /* [replicas * microbatches]: of each bin, into `sequence` */
+    size_t *end;        /* [replicas * microbatches]: end of each bin in `sequence` */
 } pp_grouping;
 
 void pp_grouping_free(pp_grouping *grouping); /* for PP_CLEANUP; all zero is fine */
@@ -17,7 +17,8 @@ void pp_grouping_free(pp_grouping *grouping); /* for PP_CLEANUP; all zero is fin
 PP_MUST_CHECK pp_status pp_grouping_new(uint32_t replicas, uint32_t microbatches, size_t count,
                                         pp_grouping *grouping_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_grouping_copy(const pp_grouping *from, pp_grouping *to, pp_err *err);
-/* From the bin of each sequence; within a bin in the order given. bin_of: [count]. */
+/* Makes a grouping from the bin of each sequence. Within a bin, sequences are in the order given.
+ * bin_of: [count]. */
 PP_MUST_CHECK pp_status pp_grouping_from_bins(const uint32_t *bin_of, size_t count,
                                               uint32_t replicas, uint32_t microbatches,
                                               pp_grouping *grouping_out, pp_err *err);

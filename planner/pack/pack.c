@@ -1,7 +1,7 @@
 /* Packs one batch: tries packings, numbers of microbatches and orders of the microbatches, each
  * judged by the simulated step, and then moves and swaps sequences from the best of them. The cost
- * is that of the simulations, at most a few hundred before the moves. Method: docs/planning.md,
- * section 10. */
+ * is that of the simulations, at most a few hundred before the moves. Method:
+ * docs/explanation/planning-packing.md. */
 #include "planner/pack/pack.h"
 
 #include "planner/pack/pack_improve.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define COUNTS_MAX 12
-#define CUTS_MAX ((uint64_t)1 << 28) /* sequences looked at while microbatches are cut */
+#define CUTS_MAX ((uint64_t)1 << 28) /* sequences examined while microbatches are cut */
 
 void pp_packed_free(pp_packed **packed)
 {
@@ -24,8 +24,8 @@ void pp_packed_free(pp_packed **packed)
     *packed = NULL;
 }
 
-/* The failure of first fit reports what is wrong with the lengths, but for USAGE: then there is
- * only no first-fit packing. */
+/* The failure of first fit shows what is wrong with the lengths. USAGE is not passed on: it only
+ * means that there is no first-fit packing. */
 static pp_status open_case(pp_pack_case *c, pp_packer *packer, const pp_pack_task *task,
                            pp_err *why, pp_err *err)
 {
@@ -53,13 +53,13 @@ static pp_status add_row(pp_packed *packed, pp_pack_row row, pp_err *err)
     return PP_OK;
 }
 
-/* Faster, then fewer bytes; the first one on ties. */
+/* Prefers the faster row, then the one that needs fewer bytes; the first one on ties. */
 static bool beats(const pp_pack_row *a, const pp_pack_row *b)
 {
     return a->step_ns != b->step_ns ? a->step_ns < b->step_ns : a->peak_bytes < b->peak_bytes;
 }
 
-/* Takes the grouping over when it is the best so far. */
+/* Takes over the grouping if it is the best so far. */
 static pp_status enter(const pp_pack_case *c, pp_packed *packed, pp_pack_row row,
                        const pp_pack_verdict *verdict, pp_grouping *grouping, pp_err *err)
 {
@@ -82,13 +82,13 @@ static pp_status enter(const pp_pack_case *c, pp_packed *packed, pp_pack_row row
     return PP_OK;
 }
 
-/* Something fits, and packings have had their part. */
+/* True if something fits and the packings have used up their part of the budget. */
 static bool is_enough(const pp_pack_case *c, const pp_packed *packed)
 {
     return packed->best != SIZE_MAX && pp_pack_is_over(c, 2);
 }
 
-/* A grouping that is given in every order. */
+/* Tries a given grouping in every order of its microbatches. */
 static pp_status try_orders(const pp_pack_case *c, pp_packing packing, const pp_grouping *grouping,
                             pp_packed *packed, pp_err *err)
 {
@@ -115,7 +115,7 @@ static pp_status try_orders(const pp_pack_case *c, pp_packing packing, const pp_
     return PP_OK;
 }
 
-/* Takes over `grouping`; a packing that does not exist is a row with its reason. */
+/* Takes over `grouping`; for a packing that does not exist, adds a row with the reason. */
 static pp_status try_grouping(const pp_pack_case *c, pp_packing packing, pp_status made,
                               const pp_err *why, pp_grouping *grouping, pp_packed *packed,
                               pp_err *err)
@@ -132,7 +132,7 @@ static pp_status try_grouping(const pp_pack_case *c, pp_packing packing, pp_stat
     return status;
 }
 
-/* Numbers of microbatches that are tried, ascending. */
+/* Lists the numbers of microbatches that are tried, in ascending order. */
 static size_t sweep(const pp_pack_case *c, uint32_t counts[COUNTS_MAX])
 {
     static const double all[] = { 0, 1, 1.125, 1.25, 1.5, 2, 3, 4, 6, 8, 12 };
@@ -175,7 +175,7 @@ static pp_status try_dealt(const pp_pack_case *c, uint32_t m, pp_packed *packed,
     return status;
 }
 
-/* Consecutive sequences: as few microbatches as hold them, then more of the sweep. */
+/* Tries consecutive sequences: as few microbatches as hold them, then more, as sweep lists them. */
 static pp_status try_given(const pp_pack_case *c, pp_packed *packed, pp_err *err)
 {
     uint32_t counts[COUNTS_MAX];
@@ -214,7 +214,8 @@ static pp_status try_all(const pp_pack_case *c, const pp_err *no_first_fit, pp_p
     return status ? status : try_given(c, packed, err);
 }
 
-/* Why not: of the row that comes nearest; of the first where none could be simulated. */
+/* Reports why nothing fits: the reason of the row that comes nearest, or of the first one if none
+ * could be simulated. */
 static pp_status none_fits(const pp_packed *packed, pp_err *err)
 {
     const pp_pack_row *nearest = &packed->row[0];

@@ -1,6 +1,7 @@
 /* A lower bound on the step of any packing of a batch and any order of its ops, on one split,
  * partition and placement: the load of each rank at the lowest rate that any packing can reach, and
- * the path of the longest sequence. O(sequences * stages). Proof: docs/planning.md, section 10. */
+ * the path of the longest sequence. O(sequences * stages). Proof:
+ * docs/explanation/planning-packing.md. */
 #include "planner/pack/pack_bound.h"
 
 #include "sim/base/alloc.h"
@@ -8,9 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define STEP 1.005 /* of the grid of tokens */
+#define STEP 1.005 /* ratio of neighbouring points of the grid of tokens */
 
-/* What an op takes at least, whatever its microbatch: tokens * linear + squares * square. */
+/* The least time of an op, whatever its microbatch: tokens * linear + squares * square. */
 typedef struct floor_rate {
     double linear, square;
 } floor_rate;
@@ -21,7 +22,7 @@ typedef struct floors {
                         sequences of one token, and of the longest ones */
     int64_t *tokens; /* [count], ascending */
     uint32_t count;
-    double square_step; /* between the last two of `ends` */
+    double square_step; /* difference in squares between the last two of `ends` */
 } floors;
 
 static void floors_free(floors *f)
@@ -86,8 +87,8 @@ static pp_status find_floors(const pp_pack_pipeline *pipeline, const int64_t *le
     return status;
 }
 
-/* The sum of squares costs least where the microbatch is fullest; tokens between two points of the
- * grid cost what the lower one costs, divided by the tokens of the higher one. */
+/* The sum of squares costs least in the fullest microbatch. Tokens between two points of the grid
+ * cost at least what the lower point costs, divided by the tokens of the higher one. */
 static floor_rate rate_of(const floors *f, uint32_t stage)
 {
     floor_rate rate = { .linear = HUGE_VAL };
@@ -103,8 +104,9 @@ static floor_rate rate_of(const floors *f, uint32_t stage)
     return rate;
 }
 
-/* The way of the shortest sequence to the stage and, where `back`, from it: its last op may be a W,
- * which nothing waits for. */
+/* The time that the shortest sequence takes to reach the stage and, with `back`, to return from it.
+ * The return ends with a backward for the input, since nothing waits for the last op if it is a
+ * W. */
 static pp_ns reach_ns(const floors *f, uint32_t stage, bool back)
 {
     pp_ns sum = 0;

@@ -9,18 +9,18 @@ typedef struct pp_pack_task {
     size_t count;
     const size_t *group_end; /* [group_count]: the given microbatches; NULL: consecutive ones */
     size_t group_count;
-    bool packings[PP_PACKING_COUNT]; /* which ones are tried */
-    bool coarse;                     /* fewer numbers of microbatches, orders and ramps */
-    int64_t ops_most;                /* ops simulated, about: half for packings, the rest for moves
-                                        and swaps; 0: no limit */
-    int64_t iterations;              /* moves and swaps judged; 0: none, unless ops_most or stop is
-                                        given */
-    bool (*stop)(void *context);     /* ends all once something fits; NULL: never */
+    bool packings[PP_PACKING_COUNT]; /* the packings that are tried */
+    bool coarse;                     /* tries fewer numbers of microbatches, orders and ramps */
+    int64_t ops_most;                /* about how many ops are simulated: half for packings, the
+                                        rest for moves and swaps; 0: no limit */
+    int64_t iterations;              /* number of moves and swaps that are judged; 0: none, unless
+                                        ops_most or stop is given */
+    bool (*stop)(void *context);     /* true ends the search once something fits; NULL: never */
     void *context;
     uint64_t seed;
 } pp_pack_task;
 
-/* A task with what is derived of it. */
+/* A task with what is derived from it. */
 typedef struct pp_pack_case {
     pp_packer *packer;
     const pp_pack_task *task;
@@ -32,12 +32,12 @@ typedef struct pp_pack_case {
     int64_t ops_before; /* of the packer */
 } pp_pack_case;
 
-/* Weighs the sequences; first_fit and ff are the caller's to fill. Free it also on failure. Fails:
+/* Weighs the sequences; the caller fills in first_fit and ff. Free it also on failure. Fails:
  * NOMEM. */
 PP_MUST_CHECK pp_status pp_pack_case_open(pp_pack_case *c, pp_packer *packer,
                                           const pp_pack_task *task, pp_err *err);
 void pp_pack_case_free(pp_pack_case *c);
-/* True if moves and swaps, or packings where `part` is 2, have used up their budget. */
+/* True if moves and swaps, or, if `part` is 2, packings have used up their budget. */
 bool pp_pack_is_over(const pp_pack_case *c, int part);
 
 #endif

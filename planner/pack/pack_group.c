@@ -1,8 +1,8 @@
 /* The packings. Each decides which sequences share a microbatch from their modelled weights, before
  * anything is simulated. Given: consecutive sequences. First fit: the first microbatch with room.
  * Equal: the heaviest sequence first, to the microbatch that is furthest below its share (the
- * longest-processing-time rule of Graham, 1969). Ramped: the same with smaller shares at both ends.
- * About O(n log n) for n sequences. */
+ * longest-processing-time rule of Graham, 1969). Ramped: like Equal, with smaller shares at both
+ * ends. About O(n log n) for n sequences. */
 #include "planner/pack/pack_group.h"
 
 #include "sim/base/alloc.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many take as long as the simulation of an op. */
+/* This many looks at a sequence take as long as the simulation of an op. */
 #define LOOKS_PER_OP 8
 
 /* ---- given ---------------------------------------------------------------------------------- */
@@ -41,7 +41,7 @@ static void cut_fullest(const int64_t *lengths, size_t *end, size_t *count)
     ++*count;
 }
 
-/* A new group where the next sequence no longer fits. */
+/* Begins a new group whenever the next sequence no longer fits. */
 static size_t cut_at_capacity(const pp_pack_case *c, size_t *end)
 {
     size_t groups = 0;
@@ -138,7 +138,8 @@ static size_t lower_bound(const sized *list, size_t count, int64_t length)
     return low;
 }
 
-/* The workload tells lengths, not which sequence; equal lengths are interchangeable. */
+/* The workload has the lengths but not the indices of sequences; sequences of equal length are
+ * interchangeable. */
 pp_status pp_group_first_fit(const pp_pack_case *c, pp_grouping *out, pp_err *err)
 {
     const pp_pack_task *task = c->task;
@@ -172,10 +173,10 @@ pp_status pp_group_first_fit(const pp_pack_case *c, pp_grouping *out, pp_err *er
 
 /* Bins, the one that is furthest below its target first. */
 typedef struct dealing {
-    double *missing; /* [bins]: of its target */
+    double *missing; /* [bins]: by how much the bin is below its target */
     int64_t *tokens; /* [bins] */
     pp_heap heap;    /* of bins */
-    uint32_t *aside; /* [bins]: too full for this sequence */
+    uint32_t *aside; /* [bins]: bins that are too full for this sequence */
     uint32_t bins;
     int64_t looks; /* at bins */
 } dealing;
@@ -194,7 +195,8 @@ static bool before(const void *context, uint32_t a, uint32_t b)
     return missing[a] != missing[b] ? missing[a] > missing[b] : a < b;
 }
 
-/* Every sequence, heaviest first, to the bin that misses most and has room. */
+/* Puts every sequence, heaviest first, into the bin that is furthest below its target and has
+ * room. */
 static pp_status deal(const pp_pack_case *c, dealing *d, uint32_t *bin_of, pp_err *err)
 {
     for (uint32_t b = 0; b < d->bins; b++)
@@ -220,7 +222,7 @@ static pp_status deal(const pp_pack_case *c, dealing *d, uint32_t *bin_of, pp_er
     return PP_OK;
 }
 
-/* An empty bin takes the lightest sequence that is not alone. */
+/* Gives every empty bin the lightest sequence that is not alone in its bin. */
 static void fill_empty(const pp_pack_case *c, uint32_t bins, uint32_t *members, uint32_t *bin_of)
 {
     size_t next = c->task->count;
@@ -239,8 +241,8 @@ static void fill_empty(const pp_pack_case *c, uint32_t bins, uint32_t *members, 
     }
 }
 
-/* target: of microbatch j, in any unit; bin j * replicas + r while dealing, so that ties favour
- * early microbatches. */
+/* target: [m], of microbatch j, in any unit. While sequences are dealt, the bins are numbered j *
+ * replicas + r, so that ties favour early microbatches. */
 static pp_status deal_to(const pp_pack_case *c, uint32_t m, const double *target, pp_grouping *out,
                          pp_err *err)
 {

@@ -1,6 +1,6 @@
-/* Moves and swaps of sequences and microbatches, each judged by simulating the replicas it touches.
- * Late acceptance (Burke and Bykov 2017): a step may be worse than the last one as long as it is no
- * worse than the one some steps ago. */
+/* Moves and swaps of sequences and microbatches, each judged by simulating the replicas that it
+ * changes. Late acceptance (Burke and Bykov 2017): a step may be worse than the last one as long as
+ * it is no worse than the one some steps ago. */
 #include "planner/pack/pack_improve.h"
 
 #include "sim/base/alloc.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define MEMORY 12 /* steps that acceptance looks back */
-#define TRIES 16  /* draws until a move is legal */
+#define TRIES 16  /* draws until one finds a legal move */
 
 typedef struct bin {
     int64_t tokens;
@@ -72,7 +72,7 @@ static void count_bins(improving *x)
     }
 }
 
-/* Half of the draws: of the slowest replica, which alone decides. */
+/* Draws a bin: half of the draws are from the slowest replica, which alone decides the step. */
 static uint32_t draw_bin(improving *x)
 {
     const uint32_t m = x->microbatches;
@@ -116,7 +116,7 @@ static bool swap_sequences(improving *x)
     return true;
 }
 
-/* Two microbatches change places, also between replicas. */
+/* Exchanges two microbatches, also between replicas. */
 static bool swap_bins(improving *x)
 {
     const uint32_t a = draw_bin(x);
@@ -132,7 +132,7 @@ static bool swap_bins(improving *x)
     return true;
 }
 
-/* One microbatch to another place of its replica; those between make room. */
+/* Moves one microbatch to another place of its replica; those between make room. */
 static bool shift_bin(improving *x)
 {
     const uint32_t m = x->microbatches;
@@ -164,7 +164,8 @@ static bool change(improving *x)
     return false;
 }
 
-/* Judges the replicas that have changed; all of them where a longest microbatch is everybody's. */
+/* Judges the replicas that have changed, or all of them if the longest microbatch of any replica
+ * counts for all. */
 static pp_status judge_change(improving *x, pp_grouping *grouping, pp_pack_verdict *verdict,
                               pp_err *err)
 {
@@ -207,7 +208,7 @@ static pp_status accept_late(improving *x, pp_pack_verdict *changed, pp_grouping
     pp_status status = PP_OK;
     int64_t done = 0;
     for (; !out_of_budget(x->c, done) && !status; done++) {
-        if (!change(x)) { /* as dear as one that is simulated: where none is legal it ends, too */
+        if (!change(x)) { /* counts as simulated, so that the loop ends if none is legal */
             x->c->packer->ops += 3 * x->microbatches * split->pp * split->vpp;
             continue;
         }

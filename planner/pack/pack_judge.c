@@ -82,7 +82,7 @@ static double heaviest_s(const pp_costs *costs, uint32_t microbatch, uint32_t *s
     return most;
 }
 
-/* Slopes of the heaviest stage around a full microbatch of a few sequences. */
+/* Finds the slopes of the heaviest stage around a full microbatch of a few sequences. */
 static pp_status find_weights(pp_packer *packer, pp_err *err)
 {
     const int64_t t = packer->capacity > 2 ? packer->capacity : 2;

@@ -1,14 +1,15 @@
-/* Chooses the setups in which a search for free orders may pay: those whose bound leaves room below
- * the best step and that have the best named order, or the best bound where no named order fits.
- * O(candidates * setups). */
+/* Chooses the setups in which a search for free orders may pay off. The bound of such a setup is
+ * below the best step. Setups with the best named orders come first; if no named order of a setup
+ * fits, its bound counts instead. O(candidates * setups). */
 #include "planner/refine/free_order_setups.h"
 
 #include <math.h>
 
-/* Where no named order fits there is none to begin with, and making one takes long beyond these. */
+/* If no named order fits, the search has none to begin with, and making one takes long with more
+ * forwards than this. */
 #define DISPATCHED_FORWARDS_MAX 3000
 
-/* Both are one setup but for whether backwards are split. */
+/* True if the setups differ only in whether backwards are split. */
 static bool are_twins(const pp_setup *a, const pp_setup *b)
 {
     const pp_cost_context *x = &a->context;
@@ -26,7 +27,7 @@ static bool is_usable(const pp_setup *setup)
     return setup->legal && setup->bound.fits && !setup->unseen;
 }
 
-/* Split backwards can do all that fused ones can, so the split twin is looked at. */
+/* Split backwards can do all that fused ones can, so the split twin is used. */
 static size_t split_twin(const pp_pool *pool, size_t index)
 {
     const pp_setup *setup = &pool->setup[index];
@@ -72,8 +73,9 @@ static double setup_forwards(const pp_pool *pool, const pp_setup *setup)
            (double)pool->data[setup->data].workload.microbatches;
 }
 
-/* Adds up to `most` setups to those already listed: whose layers were shifted, or the others; in
- * which a named order fits (seeded), or one does not. */
+/* Adds up to `most` setups to those already listed. shifted: take setups with shifted layers,
+ * otherwise the others; seeded: take those in which a named order fits, otherwise those in which
+ * none does. */
 static void list_setup_candidates(const pp_search *search, double best_score, bool shifted,
                                   bool seeded, size_t most, pp_setup_candidates *listed)
 {
@@ -100,7 +102,7 @@ static void list_setup_candidates(const pp_search *search, double best_score, bo
             setup_forwards(&search->pool, setup) > DISPATCHED_FORWARDS_MAX)
             continue;
         if (!fits &&
-            search->progress.communicates) /* buffers count too: instances do not know them */
+            search->progress.communicates) /* buffers count too, and instances do not model them */
             continue;
         if (search->problem->request->one_order &&
             search->pool.data[setup->data].workload.replicas > 1)

@@ -1,6 +1,7 @@
 /* Searches free orders in the setups in which the named schedules did best. Each setup gets an
  * equal share of the budget that is left, the most promising one first; orders that fit when they
- * are simulated become candidates. The cost is the budget. Method: docs/planning.md, section 9. */
+ * are simulated become candidates. The cost is the budget. Method:
+ * docs/explanation/planning-orders.md. */
 #include "planner/refine/free_orders.h"
 
 #include "planner/candidate/evaluate.h"
@@ -42,7 +43,7 @@ static pp_status keep(pp_ordering *o, pp_candidate *c, pp_err *err)
     return PP_OK;
 }
 
-/* Simulates what was found; keeps it where it fits and cannot hang. */
+/* Simulates the orders that were found; keeps them if they fit and cannot hang. */
 static pp_status try_orders(pp_ordering *o, pp_free_orders_outcome *outcome, pp_err *err)
 {
     pp_search *search = o->search;
@@ -60,7 +61,7 @@ static pp_status try_orders(pp_ordering *o, pp_free_orders_outcome *outcome, pp_
     pp_err refusal = search->progress.refusal;
     pp_status status = pp_candidate_simulate_orders(search, &c, &o->set, order, o->set.count, err);
     free(order);
-    search->progress.refusal = refusal; /* that this order hangs is no rule */
+    search->progress.refusal = refusal; /* the hang of one order is not a refusal by a rule */
     if (!status && c.status != PP_CANDIDATE_OK)
         *outcome =
             (pp_free_orders_outcome){ .verdict = PP_FREE_ORDERS_UNUSABLE, .reason = c.reason };
@@ -77,7 +78,7 @@ static pp_status try_orders(pp_ordering *o, pp_free_orders_outcome *outcome, pp_
     return status ? status : pp_recompute_refine_planned(search, search->pool.count - 1, err);
 }
 
-/* An equal part of what the budget leaves, of `parts`; false when nothing is left. */
+/* Takes one of `parts` equal parts of the budget that is left. Returns false if nothing is left. */
 static bool fill_share(const pp_search *search, size_t parts, int64_t iterations_used,
                        pp_budget_share *share_out)
 {
@@ -113,14 +114,14 @@ static pp_ordering *next_ordering(pp_ordering *list, size_t count, double best_s
     return next;
 }
 
-/* The estimate is of framework ideal: not the step of a framework that communicates. */
+/* The estimate is for framework ideal, so it is not the step of a framework that communicates. */
 static double with_estimate(const pp_ordering *o, double best_score)
 {
     return o->search->progress.communicates ? best_score : fmin(best_score, o->score);
 }
 
-/* With all of its part of the budget, and all that is left when no other setup is worth any.
- * searched_out: there was something left. */
+/* Searches one setup with its part of the budget, or with all that is left if no other setup is
+ * worth a part. searched_out: whether there was any budget left. */
 static pp_status search_one(pp_ordering *o, pp_ordering *list, size_t count, double best_score,
                             size_t parts, int64_t *used, bool *searched_out, pp_err *err)
 {
@@ -139,7 +140,7 @@ static pp_status search_one(pp_ordering *o, pp_ordering *list, size_t count, dou
     return status;
 }
 
-/* The search over the opened setups. found: SIZE_MAX, or the best candidate that came of it. */
+/* Searches the opened setups. found: the best candidate that was found, or SIZE_MAX. */
 static pp_status search_all(pp_search *search, pp_ordering *list, size_t count, double best_score,
                             bool *ended_out, size_t *found, pp_free_orders_outcome *outcome,
                             pp_err *err)
@@ -170,8 +171,8 @@ static pp_status search_all(pp_search *search, pp_ordering *list, size_t count, 
     return PP_OK;
 }
 
-/* The setups that may win, with orders to begin with. Once there is a good one, those that are far
- * behind are left alone. */
+/* Opens the setups that may win, with orders to begin with. Once there is a good one, those that
+ * are far behind are not opened. */
 static pp_status open_all(pp_search *search, const pp_setup_candidates *setup_candidates,
                           double best_score, pp_ordering *list, size_t *count, pp_err *err)
 {
@@ -210,7 +211,7 @@ static pp_status open_and_search(pp_search *search, double best_score, bool *end
     return status;
 }
 
-/* What the search came to. UNUSABLE stays where nothing else was found. */
+/* Sets the outcome of the search. UNUSABLE remains if nothing else was found. */
 static void conclude(const pp_candidate *named, const pp_candidate *found, bool taken, bool ended,
                      pp_free_orders_outcome *outcome)
 {
@@ -252,7 +253,7 @@ pp_status pp_search_plan_orders(pp_search *search, size_t *best,
     if (found == SIZE_MAX && must && named != SIZE_MAX)
         return pp_err_set(err, PP_INFEASIBLE, pp_err_name(err, PP_FIELD_SCHEDULE),
                           "no order was found that executor %s can run within the memory and the "
-                          "budget; leave the option out or give more %s",
+                          "budget; leave this option out, or increase %s",
                           search->problem->framework->name, pp_err_name(err, PP_FIELD_BUDGET));
     c = named == SIZE_MAX ? NULL : &search->pool.candidate[named];
     const pp_candidate *f = found == SIZE_MAX ? NULL : &search->pool.candidate[found];

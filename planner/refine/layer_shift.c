@@ -1,7 +1,7 @@
-/* Partitions by the simulated step: single layers move from one stage to another as long as the
- * step gets shorter (hill climbing, the first move that helps). It finds what a partition by weight
- * cannot see: how long a stage waits for a slow link. The simulated ops are limited. Method:
- * docs/planning.md, section 3. */
+/* Improves partitions by the simulated step: single layers move from one stage to another as long
+ * as the step gets shorter (hill climbing, the first move that helps). It finds what a partition by
+ * weight cannot see: how long a stage waits for a slow link. The number of simulated ops is
+ * limited. Method: docs/explanation/planning-partition.md. */
 #include "planner/refine/layer_shift.h"
 
 #include "planner/candidate/evaluate.h"
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Candidates that are begun with, of different schedules, with steps of up to PROMISING times the
- * best; and ops of all simulated steps. */
+/* Candidates to begin with, of different schedules and with steps of up to PROMISING times the
+ * best; and the most ops of all simulated steps. */
 enum { BEGINNINGS = 4 };
 #define PROMISING 1.3
 #define OPS_MOST 3000000.0
@@ -29,7 +29,8 @@ static uint32_t stages_of(const pp_candidate *c)
     return (uint32_t)(c->parallel.pp * c->parallel.vpp);
 }
 
-/* A layer less on `from`, one more on `to`; those between keep their numbers. False: not legal. */
+/* Moves a layer from stage `from` to stage `to`; the stages between keep their numbers of layers.
+ * Returns false if that is not legal. */
 static bool move_layer(pp_stage *stage, uint32_t count, uint32_t from, uint32_t to)
 {
     if (from == to || stage[from].layers < 2)
@@ -44,7 +45,7 @@ static bool move_layer(pp_stage *stage, uint32_t count, uint32_t from, uint32_t 
     return true;
 }
 
-/* As if it had never been looked at. */
+/* Removes setups and candidates as if they had never been tried. */
 static void take_back(pp_pool *pool, size_t setups, size_t candidates)
 {
     while (pool->setup_count > setups)
@@ -52,7 +53,7 @@ static void take_back(pp_pool *pool, size_t setups, size_t candidates)
     pool->count = candidates;
 }
 
-/* Keeps the candidate where it is faster. */
+/* Tries a move; keeps the candidate if it is faster. */
 static pp_status try_move(shift *t, uint32_t from, uint32_t to, bool *better_out, pp_err *err)
 {
     pp_search *search = t->search;
@@ -98,7 +99,7 @@ static pp_status try_move(shift *t, uint32_t from, uint32_t to, bool *better_out
     return status;
 }
 
-/* The first move that helps, until none does. */
+/* Makes the first move that helps, until none does. */
 static pp_status climb(shift *t, pp_err *err)
 {
     const uint32_t count = stages_of(&t->search->pool.candidate[t->best]);
@@ -124,7 +125,7 @@ static pp_status climb(shift *t, pp_err *err)
     return PP_OK;
 }
 
-/* The best candidate whose schedule none before it had; SIZE_MAX: none. */
+/* The best candidate whose schedule none before it had; SIZE_MAX if there is none. */
 static size_t next_beginning(const pp_pool *pool, double limit, const size_t *before, size_t count)
 {
     size_t next = SIZE_MAX;

@@ -1,8 +1,8 @@
-/* Recomputation stage by stage: where a schedule does not fit, a binary search on all ranks at once
- * finds the fewest layers that each must recompute, against the memory of its own order; then the
+/* Recomputation stage by stage. If a schedule does not fit, a binary search on all ranks at once
+ * finds the fewest layers that each must recompute, against the memory of its own order. Then the
  * partition is balanced for the slower ranks, and microbatches are refined one by one
- * (recompute_microbatch.c). O(log layers) orders per candidate. Method: docs/planning.md,
- * section 2. */
+ * (recompute_microbatch.c). O(log layers) orders per candidate. Method:
+ * docs/explanation/planning-recomputation.md. */
 #include "planner/refine/recompute.h"
 
 #include "planner/bound/partition.h"
@@ -16,15 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ops of one step, summed over the candidates; each is looked at up to some 25 times. */
+/* The most ops of one step, summed over the candidates; each candidate is evaluated up to about 25
+ * times. */
 #define OPS_MOST 400000
-/* Candidates that could be made to fit, and partitions of each: made again for the stages as
- * they are then, which can bring a step of up to PROMISING times the best below it. */
+/* The most candidates that are made to fit, partitions of each candidate, and repetitions of a fit.
+ * Candidates with a score of up to PROMISING times the best are worth it, since a new partition may
+ * bring them below the best. */
 enum { CANDIDATES_MOST = 40, PARTITIONS = 2, MENDINGS = 3 };
 #define PROMISING 1.15
 
-/* Looks for the least that each rank must recompute, as a number of layers; where it pays to begin
- * with the attention core alone, of halves of layers. */
+/* Looks for the least that each rank must recompute, as a number of layers, or of half layers if it
+ * pays off to begin with the attention core alone. */
 typedef struct recompute_fit {
     pp_search *search;
     pp_candidate like; /* does not fit without recomputation */
@@ -32,17 +34,17 @@ typedef struct recompute_fit {
     uint32_t ranks, count;
     bool halves, alike;
     bool *fits;       /* [ranks] */
-    int64_t *level;   /* [ranks]: what is recomputed now, */
-    int64_t *low;     /* what is too little, */
-    int64_t *high;    /* what is enough, */
-    int64_t *most;    /* and all there is */
-    int64_t *reserve; /* bytes that instances do not know: buffers, outputs */
-    int64_t *spare;   /* bytes left at the peak, as instances have it */
-    int64_t *kept;    /* reserve and spare where microbatches differ */
+    int64_t *level;   /* [ranks]: the level of recomputation now */
+    int64_t *low;     /* [ranks]: a level that is too low */
+    int64_t *high;    /* [ranks]: a level that suffices */
+    int64_t *most;    /* [ranks]: the highest level */
+    int64_t *reserve; /* bytes that instances do not model: buffers, outputs */
+    int64_t *spare;   /* bytes left at the peak, as instances model it */
+    int64_t *kept;    /* reserve and spare if microbatches differ */
     int64_t *left;
-    uint32_t *rank;    /* [count]: of the stage */
+    uint32_t *rank;    /* [count]: rank of the stage */
     uint32_t *in_turn; /* [count]: stages, those with most microbatches in flight first */
-    int64_t *flying;   /* [2 * count]: at most, now */
+    int64_t *flying;   /* [2 * count]: microbatches in flight, at most and now */
 } recompute_fit;
 
 static void recompute_fit_free(recompute_fit *t)
@@ -95,7 +97,8 @@ static int64_t capacity(const recompute_fit *t, uint32_t stage)
     return pp_recompute_levels(t->halves, &t->setup.stages[stage]);
 }
 
-/* The stages that keep most microbatches recompute first: it saves most there. */
+/* Sets levels. The stages that keep most microbatches recompute first, since it saves most
+ * there. */
 static void set_levels(recompute_fit *t)
 {
     for (uint32_t k = 0; k < t->count; k++) {
@@ -110,7 +113,7 @@ static void set_levels(recompute_fit *t)
     }
 }
 
-/* Sorts by what the order keeps in flight. */
+/* Sorts the stages by the microbatches that the order keeps in flight. */
 static void find_turns(recompute_fit *t, const pp_order *order)
 {
     int64_t *now = t->flying + t->count;
@@ -129,7 +132,8 @@ static void find_turns(recompute_fit *t, const pp_order *order)
     }
 }
 
-/* When memory is taken and given back depends on a rank's order alone (planner/order/problem.h). */
+/* The ops at which memory is allocated and freed depend only on the rank's order
+ * (planner/order/problem.h). */
 static void check_ranks(recompute_fit *t, const pp_order_problem *x, const pp_order *order,
                         uint32_t *ops)
 {
@@ -146,7 +150,7 @@ static void check_ranks(recompute_fit *t, const pp_order_problem *x, const pp_or
     }
 }
 
-/* Sets fits for the levels, with the order that the schedule makes for such costs. */
+/* Sets `fits` for the current levels, with the order that the schedule makes for their costs. */
 static pp_status try_levels(recompute_fit *t, pp_err *err)
 {
     pp_cost_set set PP_CLEANUP(pp_cost_set_free) = { 0 };
@@ -176,7 +180,7 @@ static pp_status try_levels(recompute_fit *t, pp_err *err)
     for (uint32_t r = 0; r < t->ranks; r++)
         all = all && t->fits[r];
     for (uint32_t r = 0; r < t->ranks && t->alike; r++)
-        t->fits[r] = all; /* all need what the neediest does */
+        t->fits[r] = all; /* all ranks need as much as the one that needs most */
     return PP_OK;
 }
 
@@ -188,7 +192,7 @@ static bool all_fit(const recompute_fit *t)
     return all;
 }
 
-/* Halves what is open, on every rank at once. */
+/* Halves the open interval of levels on every rank at once. */
 static pp_status narrow(recompute_fit *t, pp_err *err)
 {
     for (bool open = true; open;) {
@@ -209,7 +213,8 @@ static pp_status narrow(recompute_fit *t, pp_err *err)
     return PP_OK;
 }
 
-/* A schedule that follows costs has made other orders on the way: what does not fit gets more. */
+/* A schedule that depends on costs has made other orders during the search, so ranks that do not
+ * fit get more. */
 static pp_status settle(recompute_fit *t, bool *fits_out, pp_err *err)
 {
     *fits_out = false;
@@ -225,7 +230,7 @@ static pp_status settle(recompute_fit *t, bool *fits_out, pp_err *err)
     return PP_OK;
 }
 
-/* fits_out: some recomputation makes it fit, and the stages have the least of that. */
+/* fits_out: some recomputation makes it fit, and the stages have the least that does. */
 static pp_status fit(recompute_fit *t, bool *fits_out, pp_err *err)
 {
     for (uint32_t r = 0; r < t->ranks; r++) {
@@ -255,8 +260,8 @@ static pp_status add_setup(recompute_fit *t, pp_err *err)
     return pp_search_add_setup(t->search, setup, err);
 }
 
-/* Adds what was found, of the stages or as a table, and simulates it where its bound lets it win.
- */
+/* Adds the recomputation that was found, per stage or as a table, and simulates it if its bound
+ * lets it win. */
 static pp_status add(recompute_fit *t, pp_recompute_table **table, double *best_score,
                      size_t *found, pp_err *err)
 {
@@ -287,7 +292,7 @@ static pp_status add(recompute_fit *t, pp_recompute_table **table, double *best_
     return status;
 }
 
-/* [ranks]: what is left of a rank's speed. */
+/* [ranks]: the speed that the rank has left when it recomputes. */
 static pp_status slowed(const recompute_fit *t, double *speed, pp_err *err)
 {
     pp_cost_set now PP_CLEANUP(pp_cost_set_free) = { 0 };
@@ -312,7 +317,7 @@ static pp_status slowed(const recompute_fit *t, double *speed, pp_err *err)
     return PP_OK;
 }
 
-/* Ranks that recompute are slower: the partition that gives them less. */
+/* Balances the partition again: ranks that recompute are slower and get less work. */
 static pp_status balance(recompute_fit *t, pp_err *err)
 {
     pp_unit_weights w PP_CLEANUP(pp_unit_weights_free) = { 0 };
@@ -339,10 +344,10 @@ static pp_status balance(recompute_fit *t, pp_err *err)
     return PP_OK;
 }
 
-/* Repeats the fit while the simulation still lacks memory, because the framework holds more than
- * the problem of ordering knows of: with a reserve for it, first on the fullest rank, which may be
- * the only one (it keeps the outputs), then on all. added_out: the least that fits was found, and
- * is not the one added before. */
+/* Repeats the fit as long as the simulation lacks memory because the framework holds more than the
+ * ordering problem models. Each repetition has a reserve for that, first on the fullest rank, which
+ * may be the only one (it keeps the outputs), then on all. added_out: the least that fits was
+ * found, and is not the one added before. */
 static pp_status fit_and_add(recompute_fit *t, bool again, double *best_score, size_t *found,
                              bool *added_out, pp_err *err)
 {
@@ -367,8 +372,8 @@ static pp_status fit_and_add(recompute_fit *t, bool again, double *best_score, s
     return PP_OK;
 }
 
-/* Recomputes everything, where the least amount was not found and the request does not try one
- * value for all stages: the framework may hold so much that nothing less fits. Not where the
+/* Recomputes everything if the least amount was not found and the request does not try one value
+ * for all stages: the framework may hold so much that nothing less fits. This is not done if the
  * request wants a free order, which would be searched in this setup instead of better ones. */
 static pp_status add_all(recompute_fit *t, double *best_score, size_t *found, bool *added_out,
                          pp_err *err)
@@ -383,8 +388,8 @@ static pp_status add_all(recompute_fit *t, double *best_score, size_t *found, bo
     return add(t, NULL, best_score, found, err);
 }
 
-/* Of what the stages recompute, each microbatch recomputes only what it needs. Repeats with a
- * larger reserve on the rank that lacks memory while the framework turns out to hold more. */
+/* Lowers what the stages recompute to what each microbatch needs. Repeats with a larger reserve on
+ * the rank that lacks memory as long as the framework turns out to hold more. */
 static pp_status refine(recompute_fit *t, double *best_score, size_t *found, pp_err *err)
 {
     const pp_search *search = t->search;
@@ -414,7 +419,7 @@ static bool is_far(const pp_candidate *c, double best_score)
            PROMISING * best_score;
 }
 
-/* With the partition that the recompute_fit has. added_out: something new was. */
+/* Fits with the current partition. added_out: something new was added. */
 static pp_status recompute_fit_partition(recompute_fit *t, bool again, double *best_score,
                                          size_t *found, bool *added_out, pp_err *err)
 {
@@ -452,7 +457,7 @@ static pp_status recompute_fit_one(pp_search *search, const pp_candidate *like, 
             break;
     }
     if (status != PP_NOMEM)
-        return PP_OK; /* what is not legal so, or no instance holds, is left alone */
+        return PP_OK; /* skips what is not legal in this form, or too large for an instance */
     *err = why;
     return status;
 }
@@ -473,7 +478,7 @@ static bool is_hopeless(const pp_pool *pool, const pp_setup *setup)
     return false;
 }
 
-/* True if the framework or the schedule has refused such an order in a setup like that. */
+/* True if the framework or the schedule has refused such an order in a setup like this one. */
 static bool was_refused(const pp_pool *pool, const pp_candidate *like)
 {
     for (size_t i = 0; i < pool->count; i++) {
@@ -486,7 +491,7 @@ static bool was_refused(const pp_pool *pool, const pp_candidate *like)
 }
 
 typedef struct needy {
-    double score; /* of its bound */
+    double score; /* score that its bound allows */
     size_t index;
 } needy;
 
@@ -499,7 +504,8 @@ static int compare_needy(const void *left, const void *right)
     return (a->index > b->index) - (a->index < b->index);
 }
 
-/* True if recomputation may help: it does not fit, or only its memory makes it too slow. */
+/* True if recomputation may help: the candidate does not fit, or only its memory makes it too
+ * slow. */
 static bool lacks_memory(const pp_candidate *c, const pp_bound *bound)
 {
     if (c->status == PP_CANDIDATE_INFEASIBLE)
@@ -508,8 +514,8 @@ static bool lacks_memory(const pp_candidate *c, const pp_bound *bound)
            (bound->part == PP_BOUND_START || bound->part == PP_BOUND_AREA);
 }
 
-/* Candidates that only lack memory, the best bound first: that of the parts which hold with any
- * recomputation. */
+/* Lists the candidates that only lack memory, the best bound first. The bound has only the parts
+ * that hold with any recomputation. */
 static size_t list_needy(const pp_pool *pool, double best_score, needy *list)
 {
     size_t count = 0;

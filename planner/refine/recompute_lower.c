@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* Takes the bytes of the item's level, with sign -1 gives them back. */
+/* Takes the bytes of the item's level, or gives them back if sign is -1. */
 static void take(int64_t *spare, const pp_recompute_item *item, int sign)
 {
     const pp_recompute_level *level = &item->level[item->now];
@@ -15,7 +15,7 @@ static void take(int64_t *spare, const pp_recompute_item *item, int sign)
     spare[item->backward] -= sign * level->extra_bytes;
 }
 
-/* The lowest level that fits where the item takes nothing now. */
+/* The lowest level that fits if the item takes nothing now. */
 static uint32_t lowest_level(const int64_t *spare, const pp_recompute_item *item)
 {
     int64_t least = spare[item->backward];
@@ -49,7 +49,7 @@ bool pp_recompute_lower(int64_t *spare_bytes, uint32_t ops, pp_recompute_item *i
             return false;
     }
     qsort(item, items, sizeof *item, compare_items);
-    for (bool lowered = true; lowered;) { /* what needs less for a moment makes room for others */
+    for (bool lowered = true; lowered;) { /* an item that was lowered may make room for others */
         lowered = false;
         for (uint32_t i = 0; i < items; i++) {
             const uint32_t before = item[i].now;

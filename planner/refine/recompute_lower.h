@@ -1,6 +1,6 @@
-/* How much every stage of every microbatch recomputes on one rank whose order is known: of an
- * amount that fits, what memory does not ask for is given back. Method: docs/planning.md,
- * section 2. */
+/* How much every stage of every microbatch recomputes on one rank whose order is known. From an
+ * amount that fits, it removes what the memory does not require. Method:
+ * docs/explanation/planning-recomputation.md. */
 #ifndef PPSIM_PLANNER_REFINE_RECOMPUTE_LOWER_H
 #define PPSIM_PLANNER_REFINE_RECOMPUTE_LOWER_H
 
@@ -16,15 +16,16 @@ typedef struct pp_recompute_level {
 
 /* A stage of a microbatch. */
 typedef struct pp_recompute_item {
-    const pp_recompute_level *level; /* more and more of it; borrowed */
+    const pp_recompute_level *level; /* levels of increasing recomputation; borrowed */
     uint32_t now;                    /* into level */
     uint32_t forward, backward;      /* the rank's ops */
     uint32_t cell;                   /* the caller's */
 } pp_recompute_item;
 
-/* Lowers `now` as far as memory lets it, items first whose recomputation takes longest, and of
- * equal ones the later; sorts them so. spare_bytes: bytes that each op leaves while nothing is
- * held; becomes those that are left. False: the items do not fit, and stay as they are. */
+/* Lowers `now` as far as memory allows, and sorts the items in the order in which they are lowered:
+ * those whose recomputation takes longest first, and of equal ones the later first. spare_bytes: on
+ * entry, the bytes that each op leaves while nothing is held; on return, those that are left.
+ * Returns false if the items do not fit; they are then unchanged. */
 bool pp_recompute_lower(int64_t *spare_bytes, uint32_t ops, pp_recompute_item *item,
                         uint32_t items);
 

@@ -1,7 +1,7 @@
-/* Recomputation per stage and microbatch: the ladder of what each level takes, in time and bytes,
- * is made once per replica, and each rank lowers its items against its own order
- * (recompute_lower.c). Schedules that follow costs make another order for the new costs, so this
- * repeats a few times. Method: docs/planning.md, section 2. */
+/* Recomputation per stage and microbatch. The time and bytes of each level (the ladder) are
+ * computed once per replica, and each rank lowers its items against its own order
+ * (recompute_lower.c). Schedules that depend on costs make another order for the new costs, so this
+ * repeats a few times. Method: docs/explanation/planning-recomputation.md. */
 #include "planner/refine/recompute_microbatch.h"
 
 #include "planner/candidate/evaluate.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Orders that a schedule is asked for, each with the costs that follow from the one before. */
+/* The most orders that a schedule makes, each with the costs that follow from the one before. */
 enum { ORDERS_MOST = 4 };
 
 int64_t pp_recompute_levels(bool halves, const pp_stage *stage)
@@ -56,7 +56,7 @@ bool pp_recompute_may_differ(const pp_plan_request *request, const pp_setup *set
              request->switches.value.recompute == PP_RECOMPUTE_STAGES);
 }
 
-/* One replica, and what each level comes to there. */
+/* One replica, and the costs of each level in it. */
 typedef struct replica {
     const pp_refining *r;
     uint32_t index, stages;
@@ -65,10 +65,10 @@ typedef struct replica {
     pp_stage *stage;            /* [stages]: room to change them */
     pp_costs *bare;             /* without recomputation */
     pp_recompute_level *ladder; /* [(class * stages + stage) * levels] */
-    pp_order_problem *x;        /* of the bare costs */
-    uint32_t *ops;              /* the order, in its terms */
+    pp_order_problem *x;        /* the ordering problem of the bare costs */
+    uint32_t *ops;              /* the order as ops of that problem */
     pp_recompute_item *item;    /* of one rank: [microbatches * stages] */
-    uint32_t *item_of;          /* of a stage of a microbatch */
+    uint32_t *item_of;          /* the item of a stage of a microbatch */
     int64_t *spare_bytes;       /* at the ops of one rank */
 } replica;
 
@@ -85,7 +85,7 @@ static void replica_free(replica *a)
     free(a->spare_bytes);
 }
 
-/* Costs with this level on all stages, as far as they have so many. */
+/* The costs with this level on all stages that have so many levels. */
 static pp_status costs_at(const replica *a, int64_t level, pp_costs **costs_out, pp_err *err)
 {
     const pp_setup *setup = a->r->setup;
@@ -158,8 +158,8 @@ static pp_status replica_new(replica *a, pp_err *err)
     return fill_ladder(a, err);
 }
 
-/* The rank's part of the order, from *next on: its items, and what is left without them at every
- * op. */
+/* Reads the rank's part of the order from *next on: its items, and the bytes that are left without
+ * them at every op. */
 static uint32_t read_rank(replica *a, uint32_t rank, uint32_t *next, uint32_t *items_out)
 {
     const pp_order_problem *x = a->x;
@@ -183,7 +183,7 @@ static uint32_t read_rank(replica *a, uint32_t rank, uint32_t *next, uint32_t *i
             };
         } else if (task->kind == PP_TASK_B) {
             a->item[a->item_of[cell]].backward = ops;
-            room += x->memory[task->weight].delta; /* what it keeps until its W */
+            room += x->memory[task->weight].delta; /* bytes that it keeps until its W */
         } else {
             room -= x->memory[op].delta;
         }
@@ -192,7 +192,7 @@ static uint32_t read_rank(replica *a, uint32_t rank, uint32_t *next, uint32_t *i
     return ops;
 }
 
-/* left: [ranks], over the replicas up to this one; or NULL. */
+/* left: [ranks], the least over the replicas up to this one; may be NULL. */
 static void lower_replica(replica *a, const pp_order *order, pp_recompute_table *table,
                           int64_t *left, bool *fits_out)
 {
@@ -214,7 +214,8 @@ static void lower_replica(replica *a, const pp_order *order, pp_recompute_table 
     }
 }
 
-/* The order that the schedule makes for the costs of the table, or of the setup without a table. */
+/* Makes the order of the schedule for the costs of the table, or for those of the setup without a
+ * table. */
 static pp_status make_order(const pp_refining *r, const pp_recompute_table *table,
                             pp_order **order_out, pp_err *err)
 {
@@ -232,7 +233,8 @@ static pp_status make_order(const pp_refining *r, const pp_recompute_table *tabl
     return status ? status : pp_candidate_order(r->problem, &like, costs, order_out, err);
 }
 
-/* In the orders that the schedule makes of the first replica's costs; order_out: the last. */
+/* Lowers recomputation in the orders that the schedule makes from the first replica's costs;
+ * order_out: the last of them. */
 static pp_status lower_first(replica *a, pp_recompute_table *table, int64_t *left,
                              pp_order **order_out, bool *fits_out, pp_err *err)
 {
@@ -297,7 +299,8 @@ pp_status pp_recompute_add_setup(pp_search *search, const pp_setup *like,
     return pp_search_add_setup(search, setup, err);
 }
 
-/* The candidate's orders in the setup added last; it stays as it is where that is no gain. */
+/* Simulates the candidate's orders in the setup added last. The candidate stays as it is if that
+ * gains nothing. */
 static pp_status simulate_refined(pp_search *search, size_t index, pp_err *err)
 {
     const pp_planned *planned = pp_pool_planned(&search->pool, index);

@@ -1,6 +1,6 @@
 /* The search for free orders in one setup. A short probe of a few policies rates the setup; the
  * full search (planner/order/search.h) then works on the slowest replica until another one is
- * slower. The cost is the budget that is given to it. */
+ * slower. The cost is the budget of the setup. */
 #include "planner/refine/setup_order.h"
 
 #include "planner/candidate/evaluate.h"
@@ -12,12 +12,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Without a budget: so many iterations times ops, which take a quarter of a second, in proportion
- * fewer where the bound leaves less than 1 / AMPLE_ROOM to gain; at least and at most so many. */
+/* Without a budget, iterations times ops: about a quarter of a second, proportionally less if the
+ * bound leaves less than 1 / AMPLE_ROOM to gain. ITERATIONS_LEAST and ITERATIONS_MOST limit the
+ * iterations. */
 #define DEFAULT_WORK 3000000
 enum { AMPLE_ROOM = 200, ITERATIONS_LEAST = 30, ITERATIONS_MOST = 6000 };
 
-/* The probe of a setup: so many policies times ops; and at least and at most so many policies. */
+/* The probe of a setup: policies times ops. PROBE_LEAST and PROBE_MOST limit the policies. */
 #define PROBE_WORK 300000
 enum { PROBE_LEAST = 4, PROBE_MOST = 64 };
 
@@ -66,7 +67,7 @@ static pp_status make_instance(const pp_ordering *o, uint32_t replica, pp_order_
                                        o->search->problem->memory_limit_bytes, x_out, err);
 }
 
-/* The named order and its makespan. */
+/* Initialises a replica with the order of the named schedule and its makespan. */
 static pp_status begin_replica(pp_ordering *o, uint32_t replica, pp_err *err)
 {
     pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
@@ -80,7 +81,7 @@ static pp_status begin_replica(pp_ordering *o, uint32_t replica, pp_err *err)
         return pp_err_nomem(err);
     pp_order_problem_from_order(x, o->seed, ops);
     if (!pp_movable_order_set(movable, ops))
-        return PP_OK; /* fits nowhere but in the fused twin */
+        return PP_OK; /* it fits only in the fused twin */
     o->share[replica].makespan = movable->makespan;
     return pp_order_problem_to_order(x, ops, o->split, &o->share[replica].order, err);
 }
@@ -93,8 +94,8 @@ static uint32_t slowest_replica(const pp_ordering *o)
     return slowest;
 }
 
-/* What its orders come to, and what they may. The end of the step is taken for as long as that of
- * the named order, not for as short as it can be. */
+/* Estimates the score of the orders of this setup, and a lower bound on it. The step tail is
+ * assumed to be as long as that of the named order, not as short as it can be. */
 static void rate(pp_ordering *o)
 {
     const pp_setup *setup = pp_ordering_setup(o);
@@ -112,7 +113,7 @@ static void rate(pp_ordering *o)
     o->score = makespan == INT64_MAX ? HUGE_VAL : pp_candidate_score(&on, makespan + end_ns);
 }
 
-/* The replica's order from here on, unless it has a shorter one. */
+/* Makes this the replica's order, unless the replica has a shorter one. */
 static pp_status adopt(pp_ordering *o, const pp_order_problem *x, const pp_found_order *found,
                        pp_replica_order *part, pp_err *err)
 {
@@ -164,7 +165,8 @@ static double probed(void *context)
     return g->left-- > 0 ? request->spent ? request->spent(request->context) : 0 : 1;
 }
 
-/* The best of a few policies: the beginning of a search, by one thread so that it repeats. */
+/* Finds the best of a few policies to begin a search with. It uses one thread, so that the result
+ * is reproducible. */
 static pp_status probe_replica(pp_ordering *o, uint32_t replica, pp_err *err)
 {
     pp_replica_order *part = &o->share[replica];
@@ -230,7 +232,8 @@ pp_status pp_ordering_search(pp_ordering *o, const pp_budget_share *budget_share
     const pp_plan_request *request = o->search->problem->request;
     const uint32_t count = o->set.count;
     const bool timed = budget_share->to > budget_share->from;
-    /* a replica's makespan is not the step, nor is one without the framework's communication */
+    /* a replica's makespan is not the step, and without the framework's communication neither is
+     * any makespan */
     const bool reports = request->found && count == 1 && !o->search->progress.communicates;
     const pp_candidate like = { .parallel = pp_ordering_setup(o)->context.parallel,
                                 .schedule = &pp_planned_schedule,

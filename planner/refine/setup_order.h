@@ -9,10 +9,11 @@
 /* The budget of one setup: iterations, or the time between two parts of the whole, from 0 to 1. */
 typedef struct pp_budget_share {
     const pp_plan_request *request;
-    int64_t iterations; /* 0: time limits it, or nothing */
+    int64_t iterations; /* 0: limited by time, or not at all */
     double from, to;
-    const pp_candidate *like; /* a better order is reported as a candidate like this; NULL: not */
-    pp_ns end_ns;             /* of its step, behind the makespan */
+    const pp_candidate *like; /* reports a better order as a candidate like this; NULL: reports
+                                 none */
+    pp_ns end_ns;             /* the part of its step after the makespan */
 } pp_budget_share;
 
 /* The order of one replica. */
@@ -31,8 +32,8 @@ typedef struct pp_ordering {
     pp_order *seed;          /* the named order to begin with; NULL: none */
     pp_replica_order *share; /* [set.count] */
     int64_t named;           /* makespan of the seed in the slowest replica; 0: none */
-    pp_order_bounds limits;  /* bounds of the replica that was searched last, */
-    int64_t makespan;        /* and its makespan */
+    pp_order_bounds limits;  /* bounds of the replica that was searched last */
+    int64_t makespan;        /* makespan of that replica */
     pp_ns end_ns;            /* estimated time from the makespan to the end of the step */
     bool exhausted;          /* all orders of that replica were examined */
     bool done;               /* searched, or not worth it */
@@ -47,12 +48,12 @@ static inline const pp_setup *pp_ordering_setup(const pp_ordering *o)
     return &o->search->pool.setup[o->at.setup];
 }
 
-/* Makes its costs and the orders to begin with. Sets done where the step is too large for a problem
- * of ordering, or nothing fits. Fails: NOMEM. */
+/* Makes its costs and the orders to begin with. Sets done if the step is too large for an ordering
+ * problem, or nothing fits. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_ordering_open(pp_ordering *o, pp_search *search,
                                          const pp_setup_candidate *at, pp_err *err);
-/* Searches the slowest replica, since its step is the step, until the slowest one has been
- * searched; the others keep their orders. Fails: as pp_order_search. */
+/* Searches the slowest replica, since it determines the step, until the slowest one has been
+ * searched; the others keep their orders. Fails: like pp_order_search. */
 PP_MUST_CHECK pp_status pp_ordering_search(pp_ordering *o, const pp_budget_share *budget_share,
                                            pp_err *err);
 void pp_ordering_free(pp_ordering *o);

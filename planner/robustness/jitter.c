@@ -71,8 +71,8 @@ pp_status pp_jitter_report(const pp_jitter_result *result, int64_t replicas, pp_
     if (replicas < 2)
         return PP_OK;
     return pp_notes_add(&report->assumptions, err, "jitter",
-                        "of the slowest of %" PRId64
-                        " replicas by itself; in reality each waits for the slowest",
+                        "the slowest of %" PRId64
+                        " replicas is simulated alone; in reality each waits for the slowest",
                         replicas);
 }
 

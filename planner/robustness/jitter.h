@@ -1,13 +1,13 @@
 /* How much the time of a step varies when durations do: a Monte Carlo simulation over the durations
- * of ops and transfers, one slow rank, one slow link. Definitions: docs/jitter.md. */
+ * of ops and transfers, one slow rank, one slow link. Definitions: docs/explanation/jitter.md. */
 #ifndef PPSIM_PLANNER_ROBUSTNESS_JITTER_H
 #define PPSIM_PLANNER_ROBUSTNESS_JITTER_H
 
 #include "planner/robustness/jitter_subject.h"
 #include "sim/analysis/report.h"
 
-/* Runs spec->scenarios scenarios on so many threads and summarises them. threads: up to
- * PP_JITTER_THREADS_MAX; 0: 1. Fails: as pp_jitter_run (planner/robustness/jitter_run.h). */
+/* Runs spec->scenarios scenarios on `threads` threads and summarises them. threads: up to
+ * PP_JITTER_THREADS_MAX; 0 means 1. Fails: like pp_jitter_run (planner/robustness/jitter_run.h). */
 PP_MUST_CHECK pp_status pp_jitter_study(const pp_jitter_subject *subject,
                                         const pp_jitter_spec *spec, uint64_t seed, uint32_t threads,
                                         pp_jitter_result *out, pp_err *err);

@@ -12,8 +12,8 @@ typedef struct pp_jitter_lanes {
     double *link_factor; /* [(links + 1) * LANES] */
 } pp_jitter_lanes;
 
-/* Computes one block of scenarios. slow: the factors of ranks and links count. All kernels give the
- * same bits. */
+/* Computes one block of scenarios. slow: the factors of ranks and links are used. All kernels give
+ * the same bits. */
 typedef void pp_jitter_kernel(const pp_jitter_tape *tape, const pp_jitter_pool *pool,
                               const pp_jitter_lanes *lanes, uint64_t block, bool slow);
 

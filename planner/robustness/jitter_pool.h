@@ -7,12 +7,12 @@
 #include "sim/base/status.h"
 #include "sim/order/order.h"
 
-#define PP_JITTER_LANES 64u             /* scenarios that are computed together: a block */
-#define PP_JITTER_DRAWS 65536u          /* factors of a pool */
+#define PP_JITTER_LANES 64u             /* scenarios that are computed together, as a block */
+#define PP_JITTER_DRAWS 65536u          /* number of factors in a pool */
 #define PP_JITTER_COMM PP_OP_KIND_COUNT /* the class of transfers */
 #define PP_JITTER_CLASSES (PP_OP_KIND_COUNT + 1)
 
-/* What random numbers are for, where they are not for an op. */
+/* The purposes of random numbers that are not drawn for an op. */
 typedef enum pp_jitter_purpose {
     PP_JITTER_STREAM_ORDER = 1,
     PP_JITTER_STREAM_RANK,
@@ -45,8 +45,9 @@ static inline double pp_jitter_scale(double base_ns, double factor, float draw)
     return (base_ns * factor * (double)draw + 0x1p52) - 0x1p52;
 }
 
-/* The factors of each class of ops: quantiles of its distribution in random order, then the first
- * PP_JITTER_LANES of them again, so that a block may start anywhere. All are 1 when sigma is 0. */
+/* The factors of each class of ops: quantiles of its distribution in random order, followed by the
+ * first PP_JITTER_LANES of them once more, so that a block may start anywhere. All are 1 when sigma
+ * is 0. */
 typedef struct pp_jitter_pool {
     float *factor[PP_JITTER_CLASSES]; /* classes with the same sigma share one array */
     uint32_t mask[PP_JITTER_CLASSES];

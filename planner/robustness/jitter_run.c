@@ -1,5 +1,5 @@
-/* Monte Carlo: the step is computed once per scenario, every duration multiplied by a factor of its
- * own.
+/* Monte Carlo: the step is computed once per scenario, with every duration multiplied by its own
+ * factor.
  *
  * A program without communication is a graph of dependencies, whose longest path is computed for
  * blocks of scenarios by a kernel. Any other program is run by the engine, one scenario at a time,
@@ -23,16 +23,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What all threads read. */
+/* The data that all threads read. */
 typedef struct study {
     const pp_jitter_subject *subject;
     const pp_jitter_spec *spec;
     uint64_t seed;
-    uint32_t slow_link; /* index of the slow link, where it is the same in all scenarios */
+    uint32_t slow_link; /* index of the slow link, if it is the same in all scenarios */
     bool slow;
     pp_jitter_pool pool;
     pp_jitter_links links;
-    pp_jitter_tape tape; /* empty where the engine runs the program */
+    pp_jitter_tape tape; /* empty if the engine runs the program */
     pp_jitter_kernel *kernel;
     uint32_t threads;
     pp_ns *step_ns; /* [scenarios]; each thread writes its own part */
@@ -151,7 +151,8 @@ static pp_ns scale(pp_ns base_ns, double factor, float draw)
     return (pp_ns)pp_jitter_scale((double)base_ns, factor, draw);
 }
 
-/* An overlapped pair takes the factors of its forward, and at least as long as its backward. */
+/* Draws the durations of overlapped pairs: each has the factor of its forward, and is at least as
+ * long as its backward. */
 static void draw_pairs(worker *w, uint64_t block, uint32_t lane)
 {
     const study *s = w->study;
@@ -221,7 +222,7 @@ static pp_status run_scenario(worker *w, uint64_t scenario, pp_err *err)
     return PP_OK;
 }
 
-/* Works on every threads-th block, or every threads-th scenario where the engine runs. */
+/* Works on every threads-th block, or every threads-th scenario if the engine runs. */
 static void *work(void *argument)
 {
     worker *w = argument;
@@ -249,7 +250,7 @@ static pp_status run_threads(study *s, pp_err *err)
         *w = (worker){ .study = s, .index = i, .err = pp_err_like(err) };
         w->started = i > 0 && pthread_create(&w->thread, NULL, work, w) == 0;
         if (!w->started)
-            work(w); /* the first one, and those for which the system has no thread */
+            work(w); /* the first worker, and those for which the system has no thread */
     }
     pp_status status = PP_OK;
     for (uint32_t i = 0; i < s->threads; i++) {
@@ -269,7 +270,7 @@ static double at_least_one(double factor)
 }
 
 /* A step is a longest chain, so when no duration grows by more than a factor, the step does not
- * either. It must stay where a double counts nanoseconds exactly. */
+ * either. It must stay in the range in which a double represents nanoseconds exactly. */
 static pp_status check_range(const study *s, pp_err *err)
 {
     const pp_program *program = s->subject->program;
@@ -284,8 +285,8 @@ static pp_status check_range(const study *s, pp_err *err)
     if (longest < 0x1p51)
         return PP_OK;
     return pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_JITTER),
-                      "a step could take %.3g s, more than the %.3g s that are counted to the "
-                      "nanosecond; give shorter durations, or smaller factors",
+                      "a step could take %.3g s, more than the limit of %.3g s; give shorter "
+                      "durations, or smaller factors",
                       longest * 1e-9, 0x1p51 * 1e-9);
 }
 
@@ -298,7 +299,8 @@ static pp_status find_slow(study *s, pp_err *err)
     s->slow = rank->factor > 0 || link->factor > 0;
     if (rank->factor > 0 && rank->at >= ranks)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_JITTER_RANK),
-                          "there is no rank %" PRId64 ", the last of the %" PRIu32 " is %" PRIu32,
+                          "there is no rank %" PRId64 "; the last of the %" PRIu32
+                          " ranks is %" PRIu32,
                           rank->at, ranks, ranks - 1);
     if (link->factor <= 0 || (link->at == PP_JITTER_ANY && s->links.count))
         return PP_OK;
@@ -312,7 +314,7 @@ static pp_status find_slow(study *s, pp_err *err)
     }
     if (link->at == PP_JITTER_ANY)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_JITTER_LINK),
-                          "no rank sends anything to another one; leave slow-link out");
+                          "no rank sends anything to another rank; leave slow-link out");
     return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_JITTER_LINK),
                       "nothing is sent between rank %" PRId64 " and the next of the %" PRIu32
                       "; name another link, or any",

@@ -14,7 +14,8 @@ PP_MUST_CHECK pp_status pp_jitter_run(const pp_jitter_subject *subject, const pp
                                       uint64_t seed, uint32_t threads, pp_ns *step_ns_out,
                                       pp_err *err);
 
-/* The same with this kernel, for a program without communication, or with the engine (NULL). */
+/* Like pp_jitter_run, with this kernel for a program without communication, or with the engine
+ * (NULL). */
 PP_MUST_CHECK pp_status pp_jitter_run_by(pp_jitter_kernel *kernel, const pp_jitter_subject *subject,
                                          const pp_jitter_spec *spec, uint64_t seed,
                                          uint32_t threads, pp_ns *step_ns_out, pp_err *err);

@@ -41,7 +41,7 @@ static pp_status read_number(const char *text, const char *where, double low, do
     char *end = NULL;
     double value = strtod(text, &end);
     if (!*text || text[strspn(text, "0123456789.-")] || *end || !(value >= low && value <= high))
-        return pp_err_set(err, PP_USAGE, where, "'%.40s' is no number from %g to %g", text, low,
+        return pp_err_set(err, PP_USAGE, where, "'%.40s' is not a number from %g to %g", text, low,
                           high);
     *out = value;
     return PP_OK;
@@ -63,7 +63,7 @@ static pp_status read_slow(const char *text, const char *where, pp_jitter_slow *
     size_t length = colon ? (size_t)(colon - text) : 0;
     if (!length || length >= sizeof at)
         return pp_err_set(err, PP_USAGE, where,
-                          "'%.40s' is no NUMBER:FACTOR; write for example 3:1.3 or any:1.3", text);
+                          "'%.40s' is not NUMBER:FACTOR; write for example 3:1.3 or any:1.3", text);
     memcpy(at, text, length);
     at[length] = '\0';
     out->at = PP_JITTER_ANY;
@@ -114,7 +114,7 @@ pp_status pp_jitter_parse(const char *text, pp_jitter_spec *out, pp_err *err)
         size_t name = strcspn(text, "=,");
         if (name >= length || length - name - 1 >= sizeof value || length == name + 1)
             return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_JITTER),
-                              "'%.*s' is no KEY=VALUE; write for example " EXAMPLE,
+                              "'%.*s' is not KEY=VALUE; write for example " EXAMPLE,
                               (int)(length < 80 ? length : 80), text);
         memcpy(value, text + name + 1, length - name - 1);
         value[length - name - 1] = '\0';

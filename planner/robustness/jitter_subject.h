@@ -9,7 +9,7 @@
 /* All borrowed. */
 typedef struct pp_jitter_subject {
     const pp_program *program;
-    const pp_timeline *timeline; /* of the program with `costs` as they are */
+    const pp_timeline *timeline; /* of the program with unperturbed `costs` */
     const pp_costs *costs;
     bool step_sync;
     bool chained; /* without step_sync: sim/analysis/step_tail.h */

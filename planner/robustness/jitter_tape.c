@@ -1,5 +1,5 @@
-/* The ops are laid out in topological order, and their ends share rows: a row is used again once
- * all that read it have run (register allocation by linear scan), so that the rows of a large
+/* The ops are laid out in topological order, and their ends share rows: a row is reused once all
+ * ops that read it have run (register allocation by linear scan), so that the rows of a large
  * program stay in the cache. O(instructions). */
 #include "planner/robustness/jitter_tape.h"
 

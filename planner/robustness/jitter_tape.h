@@ -1,4 +1,4 @@
-/* A program in the form in which many scenarios of it are computed at once. */
+/* A program in the form in which a kernel computes many scenarios of it at once. */
 #ifndef PPSIM_PLANNER_ROBUSTNESS_JITTER_TAPE_H
 #define PPSIM_PLANNER_ROBUSTNESS_JITTER_TAPE_H
 

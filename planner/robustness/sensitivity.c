@@ -23,8 +23,9 @@ typedef struct study {
     pp_jitter_tape tape;
     pp_ns *last_end_ns;      /* [ranks] */
     size_t width;            /* stages, then links */
-    uint32_t *count;         /* [tape.rows * width]: most of each on a longest chain to this end */
-    bool *critical;          /* [ranks]: the step ends later when the rank does */
+    uint32_t *count;         /* [tape.rows * width]: most of each row on a longest chain to this
+                                end */
+    bool *critical;          /* [ranks]: the step ends later if the rank does */
     pp_sensitivity_row *row; /* [width], in the order of width */
 } study;
 
@@ -141,8 +142,9 @@ static bool count_paths(study *s)
     return true;
 }
 
-/* Follows one critical path from its end: that of the lowest critical rank, and through the rank's
- * own ops where both ways are critical. Returns the time at which the path ends. */
+/* Follows one critical path from its end. If several ranks are critical, it takes the lowest. If
+ * both causes of a start are critical, it follows the previous op on the same rank. Returns the
+ * time at which the path ends. */
 static pp_ns trace_path(study *s)
 {
     const pp_program *program = s->subject->program;
@@ -195,7 +197,8 @@ static void shift(const study *s, size_t k, pp_ns change, pp_costs *costs)
     }
 }
 
-/* Keeps every overlapped pair at least as long as its backward, which may have become longer. */
+/* Keeps every overlapped pair at least as long as its backward, which `shift` may have made
+ * longer. */
 static void stretch_pairs(const pp_program *program, pp_costs *costs)
 {
     for (size_t i = 0; costs->has_pairs && i < program->count; i++) {

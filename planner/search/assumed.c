@@ -1,5 +1,5 @@
-/* Collects what the request of a search left open and what it was filled in with, as values;
- * whoever shows them makes the sentences. */
+/* Collects what the request of a search left open and the values that were filled in; the caller
+ * turns them into sentences. */
 #include "planner/search/assumed.h"
 
 static bool link_measured(const pp_hardware *hardware, bool inside)

@@ -5,16 +5,17 @@
 
 #include "planner/candidate/search_state.h"
 
-/* From what the time of a transfer between stages is known. */
+/* The source of the time of a transfer between stages. */
 typedef enum pp_link_source {
     PP_LINK_MEASURED,  /* the hardware's own measurement (sim/job/measured.h) */
     PP_LINK_PUBLISHED, /* a published curve */
     PP_LINK_COMPUTED,  /* latency + bytes / bandwidth */
 } pp_link_source;
 
-/* Of the request that was searched, which a study may have derived from the caller's. */
+/* The assumptions about the request that was searched, which a study may have derived from the
+ * caller's. */
 typedef struct pp_assumed {
-    /* True where the request had a value. */
+    /* True if the request had a value. */
     struct {
         bool seq_length, global_batch_size, micro_batch_size, group_size, framework, memory_limit,
             shape_message, p2p, scatter_gather;
@@ -28,18 +29,18 @@ typedef struct pp_assumed {
     /* Data. */
     bool lengths; /* sequences have lengths of their own */
     size_t length_count, group_count;
-    bool regrouped; /* the groups were found by a search, with `method`; otherwise by the file */
+    bool regrouped; /* a search made the groups, with `method`; otherwise the file did */
     pp_packing_method method;
     uint32_t token_counts; /* distinct token counts of the padded microbatches */
 
     /* Hardware. */
     int64_t memory_limit_bytes;   /* per GPU */
-    int64_t memory_reserve_bytes; /* kept free where no limit is given */
+    int64_t memory_reserve_bytes; /* bytes kept free if no limit is given */
     bool link_inside_node;        /* all GPUs are in one node */
     pp_link_source link;
 } pp_assumed;
 
-/* Of a search that found `chosen`. */
+/* The assumptions of a search that found `chosen`. */
 pp_assumed pp_search_assumed(const pp_search *search, const pp_candidate *chosen);
 
 /* True if tensors pass over `link` between neighbouring stages. */

@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 
-/* A schedule that pruning left without a result is simulated this often at most, so that the
- * runners-up name it. */
+/* At most this many candidates of a schedule are simulated if pruning left it without a result, so
+ * that the runners-up name it. */
 #define RUNNER_UP_TRIES 3
 
 static size_t table_index(const pp_schedule *schedule)
@@ -21,7 +21,8 @@ static size_t table_index(const pp_schedule *schedule)
     return k;
 }
 
-/* Which of two equally fast candidates: fewer chunks, less recompute. */
+/* Prefers, of two equally fast candidates, the one with fewer chunks, then the one with less
+ * recomputation. */
 static int prefer_simpler(const pp_candidate *a, const pp_candidate *b)
 {
     if (a->parallel.vpp != b->parallel.vpp)
@@ -71,7 +72,7 @@ static bool better(const entry *now, const entry *incumbent)
     return order ? order < 0 : compare_results(now->candidate, incumbent->candidate) < 0;
 }
 
-/* Best bound first, until no bound is at or below the best step. */
+/* Simulates candidates, the best bound first, until no bound is at or below the best step. */
 static pp_status simulate_best_first(pp_search *search, const entry *queue, size_t count,
                                      size_t *best, pp_err *err)
 {
@@ -100,7 +101,8 @@ static pp_status simulate_best_first(pp_search *search, const entry *queue, size
     return PP_OK;
 }
 
-/* So that every schedule of the table has a result among the runners-up, when it can have one. */
+/* Simulates further candidates, so that every schedule of the table has a result among the
+ * runners-up if it can have one. */
 static pp_status try_others(pp_search *search, const entry *queue, size_t count, pp_err *err)
 {
     for (size_t k = 0; k < pp_schedule_count(); k++) {

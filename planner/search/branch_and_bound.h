@@ -7,7 +7,7 @@
 /* Simulates candidates of the search until no bound is at or below the best step, and then a few
  * others, so that every schedule has a result if it can have one. Candidates stay where they are.
  * best_out: index of the fastest candidate that fits, or SIZE_MAX when none does.
- * Fails: NOMEM, and as pp_search_costs. */
+ * Fails: NOMEM, and like pp_search_costs. */
 PP_MUST_CHECK pp_status pp_branch_and_bound(pp_search *search, size_t *best_out, pp_err *err);
 
 #endif

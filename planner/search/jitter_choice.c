@@ -1,7 +1,7 @@
 /* Ranks the fastest candidates by their step under jitter. It is the last stage of a single search,
- * over the candidates that this search has simulated, and begins no other search; so it stands here
- * and not in planner/study/. The cost is one Monte Carlo study for each of a few candidates.
- * Method: docs/planning.md, section 2. */
+ * over the candidates that this search has simulated, and begins no other search, so it is here and
+ * not in planner/study/. The cost is one Monte Carlo study for each of a few candidates. Method:
+ * docs/explanation/planning.md. */
 #include "planner/search/jitter_choice.h"
 
 #include "planner/candidate/evaluate.h"
@@ -13,12 +13,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* So many of the fastest are studied; and the fastest of every schedule. */
+/* This many of the fastest candidates are studied, and the fastest of every schedule. */
 #define FINALISTS 8
 
 typedef struct finalist {
-    double score; /* without jitter; then of the percentile asked for */
-    double error; /* of that, in the same unit */
+    double score; /* score without jitter; then that of the requested percentile */
+    double error; /* error of the score, in the same unit */
     size_t index;
     pp_jitter_result result;
 } finalist;
@@ -42,7 +42,7 @@ static int compare_scores(const void *left, const void *right)
     return (a->index > b->index) - (a->index < b->index);
 }
 
-/* All that ran, the fastest first. */
+/* Lists all candidates that ran, the fastest first. */
 static pp_status list_all(const pp_search *search, final *out, pp_err *err)
 {
     out->row = pp_alloc_array(search->pool.count, sizeof *out->row);
@@ -74,7 +74,7 @@ static void keep_finalists(const pp_pool *pool, final *f)
     f->count = kept;
 }
 
-/* One replica of a candidate, run; the slowest is the one studied. */
+/* One replica of a candidate that was run; the slowest one is studied. */
 typedef struct replica {
     pp_program *program;
     pp_timeline *timeline;

@@ -30,7 +30,7 @@ void pp_search_result_free(pp_search_result **choice)
     *choice = NULL;
 }
 
-/* Groups of candidates, in the order they are listed. */
+/* The groups of candidates, in the order in which they are listed. */
 static int group(const pp_candidate *c)
 {
     return (int)c->status * 2 + !c->legal;
@@ -63,7 +63,7 @@ static int compare_listed(const void *left, const void *right)
     return by_name ? by_name : (a->setup > b->setup) - (a->setup < b->setup);
 }
 
-/* Names and numbers of the plan. */
+/* Fills in the names and numbers of the plan. */
 static void describe(const pp_search *search, const pp_candidate *c, pp_plan *plan)
 {
     const pp_plan_request *request = search->problem->request;
@@ -97,7 +97,7 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     plan->seed = request->seed;
 }
 
-/* Again, under its costs; its reason stays. */
+/* Simulates the candidate again with its final costs, and keeps its reason. */
 static pp_status simulate_planned(pp_search *search, pp_candidate *c, const pp_planned *planned,
                                   const pp_cost_set *set, pp_err *err)
 {
@@ -112,7 +112,8 @@ static pp_status simulate_planned(pp_search *search, pp_candidate *c, const pp_p
     return status;
 }
 
-/* Orders, costs, stages and data of the chosen candidate; data and stages move to the plan. */
+/* Fills in orders, costs, stages and data of the chosen candidate; data and stages move to the
+ * plan. */
 static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_err *err)
 {
     pp_candidate *c = &search->pool.candidate[best];
@@ -127,7 +128,7 @@ static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_err *err
                                           setup->recomputed, err);
     if (status || (status = pp_pool_costs(&search->pool, setup, &set, err)))
         return status;
-    /* the gradients' reduction hides under the backward of another microbatch now */
+    /* the reduction of the gradients now overlaps with the backward of another microbatch */
     if (planned)
         status = simulate_planned(search, c, planned, &set, err);
     plan->costs = set.costs;
@@ -158,28 +159,51 @@ static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_err *err
     return status;
 }
 
-/* Where the step goes, with the collectives inside ops apart: those of the same costs without
- * them. */
-static pp_status explain(const pp_pool *pool, const pp_setup *setup, pp_plan *plan,
-                         const pp_program *program, const pp_timeline *timeline,
-                         const pp_costs *costs, pp_err *err)
+/* Cost tables without some of the exchange. */
+typedef struct bare_costs {
+    pp_costs *without[PP_EXCHANGE_KINDS];
+} bare_costs;
+
+static void bare_costs_free(bare_costs *bare)
 {
-    pp_costs *bare PP_CLEANUP(pp_costs_free) = NULL;
+    for (int k = 0; k < PP_EXCHANGE_KINDS; k++)
+        pp_costs_free(&bare->without[k]);
+}
+
+/* Explains where the time of the step goes. The exchange inside ops is the difference between the
+ * costs and the same costs without it. A group of one GPU exchanges nothing. */
+static pp_status explain(const pp_pool *pool, const pp_setup *setup, const pp_plan *plan,
+                         const pp_program *program, const pp_timeline *timeline,
+                         const pp_costs *costs, pp_why *why_out, pp_err *err)
+{
+    bare_costs bare PP_CLEANUP(bare_costs_free) = { { NULL } };
     const pp_workload *computed = &pool->data[setup->data].workload;
+    const pp_parallel *p = &plan->parallel;
+    const int64_t degrees[PP_EXCHANGE_KINDS] = {
+        [PP_EXCHANGE_TP] = p->tp, [PP_EXCHANGE_CP] = p->cp, [PP_EXCHANGE_EP] = p->ep
+    };
+    const pp_costs *without[PP_EXCHANGE_KINDS];
     pp_cost_context context = setup->context;
+    pp_status status = PP_OK;
     uint32_t replica = 0;
     while (plan->costs[replica] != costs)
         replica++;
-    context.no_collectives = true;
-    pp_status status = pp_cost_model_tables(&context, plan->partition, costs->stages,
-                                            computed->microbatch ? computed : &plan->workload,
-                                            replica, &bare, err);
-    return status ? status
-                  : pp_report_add_why(plan->prediction, program, timeline, costs, bare, err);
+    for (int k = 0; k < PP_EXCHANGE_KINDS && !status; k++) {
+        context.omitted |= 1u << k;
+        if (degrees[k] > 1)
+            status = pp_cost_model_tables(&context, plan->partition, costs->stages,
+                                          computed->microbatch ? computed : &plan->workload,
+                                          replica, &bare.without[k], err);
+        without[k] = bare.without[k];
+    }
+    return status
+               ? status
+               : pp_report_why(plan->prediction, program, timeline, costs, without, why_out, err);
 }
 
 static pp_status predict(const pp_search *search, const pp_setup *setup,
-                         const pp_jitter_ranking *ranking, pp_plan *plan, pp_err *err)
+                         const pp_jitter_ranking *ranking, pp_plan *plan, pp_why *why_out,
+                         pp_err *err)
 {
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
@@ -189,13 +213,17 @@ static pp_status predict(const pp_search *search, const pp_setup *setup,
         status = pp_bound_report(costs, plan->order[0], plan->prediction, err);
     if (!status && ranking->verdict)
         status = pp_jitter_report(&ranking->chosen, plan->parallel.dp, plan->prediction, err);
-    if (status || !search->problem->request->why)
+    if (status ||
+        (status = explain(&search->pool, setup, plan, program, timeline, costs, why_out, err)))
         return status;
-    return explain(&search->pool, setup, plan, program, timeline, costs, err);
+    plan->prediction->has_why = search->problem->request->why;
+    if (plan->prediction->has_why)
+        plan->prediction->why = *why_out;
+    return PP_OK;
 }
 
 static pp_status make_plan(pp_search *search, const pp_search_outcome *outcome, pp_plan **plan_out,
-                           pp_err *err)
+                           pp_why *why_out, pp_err *err)
 {
     pp_candidate *c = &search->pool.candidate[outcome->best];
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
@@ -204,7 +232,8 @@ static pp_status make_plan(pp_search *search, const pp_search_outcome *outcome, 
         return status;
     describe(search, c, plan);
     if ((status = fill(search, outcome->best, plan, err)) ||
-        (status = predict(search, &search->pool.setup[c->setup], &outcome->ranking, plan, err)))
+        (status =
+             predict(search, &search->pool.setup[c->setup], &outcome->ranking, plan, why_out, err)))
         return status;
     assert(plan->prediction->step_ns == c->step_ns);
     *plan_out = plan;
@@ -241,7 +270,7 @@ pp_status pp_search_result_new(pp_search *search, const pp_search_outcome *outco
         return pp_err_nomem(err);
     const pp_setup *setup = &search->pool.setup[search->pool.candidate[outcome->best].setup];
     result->bound = setup->bound;
-    pp_status status = make_plan(search, outcome, &result->plan, err);
+    pp_status status = make_plan(search, outcome, &result->plan, &result->why, err);
     if (status)
         return status;
     result->context = setup->context;

@@ -25,15 +25,15 @@ typedef enum pp_setting_standing {
     PP_SETTING_STANDINGS,
 } pp_setting_standing;
 
-/* One value of a setting; the member of its kind counts. */
+/* One value of a setting; only the member of its kind is used. */
 typedef struct pp_setting_value {
     const pp_framework *framework;
     pp_size_protocol shapes;
     pp_communicators communicators;
     pp_setting_standing standing;
     pp_ns step_ns; /* of the best plan with it; 0: not searched, or on another number of GPUs */
-    double more;   /* step x GPUs beyond that of the chosen one, as a part of it; up to RATED */
-    bool tie;      /* with the chosen one */
+    double more;   /* relative excess of step x GPUs over the chosen one; up to RATED */
+    bool tie;      /* it ties with the chosen one */
 } pp_setting_value;
 
 typedef struct pp_setting_choice {
@@ -46,22 +46,21 @@ typedef struct pp_setting_choice {
 
 typedef enum pp_packing_verdict {
     PP_PACKING_NOT_ASKED,
-    PP_PACKING_UNSEARCHED,  /* the budget was used up before */
-    PP_PACKING_NONE_BETTER, /* none was found that is better than the microbatches as they were */
+    PP_PACKING_UNSEARCHED,  /* the budget was used up before the search */
+    PP_PACKING_NONE_BETTER, /* none was found that is better than the original microbatches */
     PP_PACKING_NO_GAIN,     /* the best one found is not measurably better */
-    PP_PACKING_TAKEN,       /* it is, or it had to be taken */
-    PP_PACKING_ONLY,        /* the microbatches as they were fit in no schedule */
+    PP_PACKING_TAKEN,       /* the best one found is measurably better, or had to be taken */
+    PP_PACKING_ONLY,        /* the original microbatches do not fit with any schedule */
 } pp_packing_verdict;
 
 typedef struct pp_packing_outcome {
     pp_packing_verdict verdict;
     pp_packing_method method; /* of the best packing found: NO_GAIN, TAKEN, ONLY */
     bool grouped;             /* before: the file's microbatches; otherwise first fit */
-    double gain;              /* part of the step before that it saves; below 0: costs */
-    pp_ns before_ns;          /* step of the microbatches as they were */
-    double most;              /* part of that step that any packing saves at most, on the chosen
-                                 partition */
-    double above_bound;       /* ONLY: step beyond the bound of any packing, as a part of it */
+    double gain;              /* part of before_ns that it saves; negative: it costs more */
+    pp_ns before_ns;          /* step of the original microbatches */
+    double most;              /* largest part of before_ns that any packing saves */
+    double above_bound;       /* ONLY: relative excess over the bound of any packing */
 } pp_packing_outcome;
 
 /* ---- limits of a target (planner/study/target.h) --------------------------------------------- */
@@ -69,22 +68,22 @@ typedef struct pp_packing_outcome {
 typedef enum pp_target_cost_kind {
     PP_TARGET_COST_KNOWN,
     PP_TARGET_COST_BUDGET,  /* not known: the budget ended first */
-    PP_TARGET_COST_NO_PLAN, /* not known: there is no plan to compare with */
+    PP_TARGET_COST_NO_PLAN, /* not known: no plan can be compared */
 } pp_target_cost_kind;
 
-/* The chosen plan against the best one without some of the limits. */
+/* The chosen plan compared with the best one without some of the limits. */
 typedef struct pp_target_cost {
     pp_target_cost_kind kind;
-    double more;                         /* step x GPUs beyond the other plan's, as a part of it */
-    const pp_schedule *schedule;         /* of the other plan, */
-    int64_t tp;                          /* and its degree */
-    pp_ns step_ns;                       /* and step */
+    double more;                         /* relative excess of step x GPUs over the other plan */
+    const pp_schedule *schedule;         /* of the other plan */
+    int64_t tp;                          /* its degree */
+    pp_ns step_ns;                       /* its step */
     char why[sizeof((pp_err *)0)->text]; /* NO_PLAN: the message of the failure */
 } pp_target_cost;
 
 typedef struct pp_target_costs {
     const pp_target_limits *target;     /* NULL: none */
-    const pp_framework *free_framework; /* of the free choice */
+    const pp_framework *free_framework; /* framework of the free choice */
     pp_target_cost limits, all; /* against the target's framework; against the free choice */
 } pp_target_costs;
 
@@ -93,7 +92,8 @@ typedef struct pp_target_costs {
 /* Owner frees with pp_search_result_free. */
 typedef struct pp_search_result {
     pp_plan *plan;           /* version, command and assumptions are the caller's to fill */
-    pp_cost_context context; /* of its costs; model, hardware and overrides are the request's */
+    pp_why why;              /* where the time of the predicted step goes */
+    pp_cost_context context; /* of its costs; model, hardware and overrides belong to the request */
     pp_assumed assumed;
     pp_bound bound;
     pp_candidate *candidate; /* [count]: the chosen one, other OK ones by speed, pruned, others */
@@ -101,7 +101,7 @@ typedef struct pp_search_result {
     pp_candidate *split; /* [splits]: with request.gpus, the best of each legal split, as far as it
                             is known; the chosen one first */
     size_t splits;
-    bool per_gpu; /* GPU counts differ between candidates: compared by tokens/s per GPU */
+    bool per_gpu; /* numbers of GPUs differ between candidates, so tokens/s per GPU are compared */
     bool stopped; /* the budget ended before the search did */
     pp_free_orders_outcome orders;
     pp_jitter_ranking ranking;
@@ -112,8 +112,8 @@ typedef struct pp_search_result {
 
 void pp_search_result_free(pp_search_result **choice); /* for PP_CLEANUP; *choice NULL is fine */
 
-/* From a finished search that found something. Plan and candidates move out of the search, which is
- * good for nothing but pp_search_close then. Fails: INFEASIBLE, NOMEM. */
+/* Makes the result of a finished search that found something. Plan and candidates move out of the
+ * search, which can then only be closed with pp_search_close. Fails: INFEASIBLE, NOMEM. */
 PP_MUST_CHECK pp_status pp_search_result_new(pp_search *search, const pp_search_outcome *outcome,
                                              pp_search_result **result_out, pp_err *err);
 

@@ -1,8 +1,8 @@
-/* One search in a straight line: the request becomes a problem, the problem a space of candidates
- * with their bounds; those that can still win are simulated, and the best are refined by
+/* One search, from request to result. The request becomes a problem, and the problem a space of
+ * candidates with their bounds. Those that can still win are simulated. The best are refined by
  * recomputation per stage and microbatch, by partitions that the simulated step decides, by free
  * orders, and by the ranking under jitter. It uses neither clock nor random numbers of its own, so
- * equal requests give equal answers unless `stop` ends it. Method: docs/planning.md, section 2. */
+ * equal requests give equal answers unless `stop` ends it. Method: docs/explanation/planning.md. */
 #include "planner/search/search.h"
 
 #include "planner/refine/layer_shift.h"
@@ -33,7 +33,7 @@ static void note_all_pruned(pp_search *search, size_t best)
     }
 }
 
-/* min_bounded: as many usable setups are bounded whatever the time. */
+/* min_bounded: the number of usable setups that are bounded whatever the time. */
 static pp_status solve(pp_search *search, const pp_plan_request *request, size_t min_bounded,
                        size_t *best_out, pp_err *err)
 {

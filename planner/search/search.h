@@ -7,23 +7,23 @@
 #include "planner/refine/free_orders.h"
 #include "planner/search/jitter_choice.h"
 
-/* What a whole search came to. */
+/* The outcome of a whole search. */
 typedef struct pp_search_outcome {
     size_t best; /* index into the candidates; SIZE_MAX: nothing fits */
     pp_free_orders_outcome orders;
     pp_jitter_ranking ranking;
 } pp_search_outcome;
 
-/* The best candidate with a schedule of the table, recomputation and partition refined. Where the
- * time ends before every setup was bounded and none of those that were fits, more are bounded until
- * one does.
- * search: pp_search_close it, also on failure. best_out: index into its candidates; SIZE_MAX when
- * nothing fits.
- * Fails: USAGE when no candidate is legal; INPUT, NOMEM. */
+/* Finds the best candidate with a schedule of the table, with recomputation and partition refined.
+ * If the time ends before every setup was bounded and none of the bounded ones fits, more are
+ * bounded until one does. search: close it with pp_search_close, also on failure. best_out: index
+ * into its candidates; SIZE_MAX when nothing fits. Fails: USAGE when no candidate is legal; INPUT,
+ * NOMEM. */
 PP_MUST_CHECK pp_status pp_search_solve(pp_search *search, const pp_plan_request *request,
                                         size_t *best_out, pp_err *err);
-/* The same, then free orders where the request allows them, then the ranking under its jitter.
- * Fails: as pp_search_solve, and INFEASIBLE where an order must be found and none is. */
+/* Like pp_search_solve, followed by free orders if the request allows them, and by the ranking
+ * under its jitter. Fails: like pp_search_solve, and INFEASIBLE if an order must be found and none
+ * is. */
 PP_MUST_CHECK pp_status pp_search_find(pp_search *search, const pp_plan_request *request,
                                        pp_search_outcome *outcome_out, pp_err *err);
 

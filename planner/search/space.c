@@ -17,7 +17,7 @@
 
 #define VALUES_MAX 8
 
-/* The values one quantity may take; free ones are tried in this order. */
+/* The values that one quantity may take; free ones are tried in this order. */
 typedef struct values {
     int64_t value[VALUES_MAX];
     size_t count;
@@ -66,7 +66,7 @@ static values recomputes(const pp_plan_problem *problem)
         add_value(&list, request->value.recompute);
         return list;
     }
-    add_value(&list, PP_RECOMPUTE_NONE); /* per stage begins with it too: recompute.c */
+    add_value(&list, PP_RECOMPUTE_NONE); /* recompute.c also begins with it */
     if (request->value.recompute > PP_RECOMPUTE_AUTO)
         return list;
     add_value(&list, PP_RECOMPUTE_SELECTIVE);
@@ -74,7 +74,8 @@ static values recomputes(const pp_plan_problem *problem)
     return list;
 }
 
-/* 1, then what divides the layers of a rank, then other small numbers; as many as fill stages. */
+/* Lists 1, then numbers that divide the layers of a rank, then other small ones, as long as there
+ * are enough layers for all stages. */
 static values chunk_counts(const pp_plan_problem *problem)
 {
     values list = { .count = 0 };
@@ -98,7 +99,7 @@ static values chunk_counts(const pp_plan_problem *problem)
     return list;
 }
 
-/* The workload of a micro-batch size; made once. */
+/* Finds the workload of a micro-batch size, or makes it once. */
 static pp_status find_data(pp_search *search, int64_t size, uint32_t multiple_of, size_t *index_out,
                            pp_err *err)
 {
@@ -151,7 +152,7 @@ typedef struct point {
     pp_cost_context context; /* vpp and placement are set inside */
     int64_t micro_batch_size;
     const pp_unit_weights *weights;
-    size_t min_bounded; /* setups that are bounded whatever the time */
+    size_t min_bounded; /* number of setups that are bounded whatever the time */
 } point;
 
 static pp_status stages_of(const pp_plan_problem *problem, const point *at, pp_partition_kind kind,
@@ -180,7 +181,7 @@ static pp_status stages_of(const pp_plan_problem *problem, const point *at, pp_p
                            &count, err);
 }
 
-/* Setups of one point, one per partition. */
+/* Adds the setups of one point, one per partition. */
 static pp_status add_setups(pp_search *search, const point *at, size_t data, bool split,
                             pp_err *err)
 {
@@ -220,7 +221,7 @@ static pp_status add_setups(pp_search *search, const point *at, size_t data, boo
     return PP_OK;
 }
 
-/* True if the schedule takes v chunks per rank, and groups where the request has a group size. */
+/* True if the schedule takes v chunks per rank, and groups if the request has a group size. */
 static bool takes_chunks(const pp_plan_problem *problem, const pp_schedule *schedule, int64_t v)
 {
     bool takes = schedule->chunks ? v == (int64_t)schedule->chunks : v >= 2;
@@ -278,7 +279,7 @@ static pp_status add_unseen(pp_search *search, const point *at, const pp_schedul
                                           search->pool.setup_count - 1, err);
 }
 
-/* All schedules at one point with v chunks; schedules that can share setups do. */
+/* Adds all schedules at one point with v chunks; schedules share setups if they can. */
 static pp_status add_chunks(pp_search *search, point at, int64_t v, pp_err *err)
 {
     size_t first = search->pool.setup_count;
@@ -390,8 +391,8 @@ static pp_status add_point(pp_search *search, point at, pp_err *err)
     return status;
 }
 
-/* The failure of a space in which nothing is legal: the first refusal, or the rule of the schedule.
- */
+/* Fails for a space in which nothing is legal, with the first refusal or the rule of the
+ * schedule. */
 static pp_status none_legal(const pp_plan_problem *problem, const pp_err *refusal, pp_err *err)
 {
     const pp_plan_request *request = problem->request;
@@ -410,13 +411,14 @@ static pp_status none_legal(const pp_plan_problem *problem, const pp_err *refusa
         if (status)
             return status;
     }
-    return pp_err_set(
-        err, PP_USAGE,
-        request->group_size ? pp_err_name(err, PP_FIELD_GROUP_SIZE)
-                            : pp_err_name(err, PP_FIELD_CHUNKS),
-        "no schedule of this build has %" PRId64 " stages per rank%s; %s shows what they take",
-        or_one(problem->parallel.vpp), request->group_size ? " and microbatch groups" : "",
-        pp_err_name(err, PP_FIELD_ASK_SCHEDULES));
+    return pp_err_set(err, PP_USAGE,
+                      request->group_size ? pp_err_name(err, PP_FIELD_GROUP_SIZE)
+                                          : pp_err_name(err, PP_FIELD_CHUNKS),
+                      "no schedule of this build has %" PRId64
+                      " stages per rank%s; %s shows what each schedule needs",
+                      or_one(problem->parallel.vpp),
+                      request->group_size ? " and microbatch groups" : "",
+                      pp_err_name(err, PP_FIELD_ASK_SCHEDULES));
 }
 
 pp_status pp_search_enumerate(pp_search *search, size_t min_bounded, pp_err *err)

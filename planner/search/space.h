@@ -4,8 +4,8 @@
 
 #include "planner/candidate/search_state.h"
 
-/* Fills an opened search. Time does not end it before `min_bounded` setups that may fit were
- * bounded. Fails: USAGE when no candidate is legal; INPUT, NOMEM. */
+/* Fills an opened search. It bounds at least `min_bounded` setups that may fit, whatever the time.
+ * Fails: USAGE when no candidate is legal; INPUT, NOMEM. */
 PP_MUST_CHECK pp_status pp_search_enumerate(pp_search *search, size_t min_bounded, pp_err *err);
 
 #endif

@@ -10,12 +10,12 @@ typedef struct pp_budget_slice {
     double from, to;
 } pp_budget_slice;
 
-/* Gives `part`, a copy of the request, the time between these parts, where the request limits its
+/* Gives `part`, a copy of the request, the time between these parts, if the request limits its
  * time. The slice must outlive `part`. */
 void pp_budget_slice_cut(pp_budget_slice *slice, const pp_plan_request *request, double from,
                          double to, pp_plan_request *part);
-/* The same with one of `parts` equal parts of the time that is left. Returns false where none is
- * left. */
+/* Like pp_budget_slice_cut, with one of `parts` equal parts of the time that is left. Returns false
+ * if none is left. */
 bool pp_budget_slice_take(pp_budget_slice *slice, const pp_plan_request *request, size_t parts,
                           pp_plan_request *part);
 

@@ -48,7 +48,7 @@ static pp_status read_link(const pp_json_at *at, pp_cluster *cluster, pp_err *er
     if (!status)
         status = pp_json_count(&ends, &count, err);
     if (!status && count != 2)
-        return pp_json_fail(&ends, err, "must name two ranks, names %zu", count);
+        return pp_json_fail(&ends, err, "must name two ranks, not %zu", count);
     for (size_t k = 0; k < 2 && !status; k++) {
         status = pp_json_item(&ends, k, &end, err);
         if (!status)
@@ -62,7 +62,7 @@ static pp_status read_link(const pp_json_at *at, pp_cluster *cluster, pp_err *er
     link->other = (uint32_t)(rank[0] < rank[1] ? rank[1] : rank[0]);
     for (uint32_t k = 0; k < cluster->links && !status; k++) {
         if (cluster->link[k].rank == link->rank && cluster->link[k].other == link->other)
-            return pp_json_fail(&ends, err, "this link was given before");
+            return pp_json_fail(&ends, err, "this link is given twice");
     }
     cluster->links += !status;
     return status;
@@ -78,7 +78,7 @@ static pp_status read_list(const pp_json_at *root, const char *key, size_t most,
     if (!status)
         status = pp_json_count(&list, &count, err);
     if (!status && (count < 1 || count > most))
-        return pp_json_fail(&list, err, "must have 1 to %zu items, has %zu", most, count);
+        return pp_json_fail(&list, err, "must have 1 to %zu items, not %zu", most, count);
     for (size_t i = 0; i < count && !status; i++) {
         pp_json_at at;
         status = pp_json_item(&list, i, &at, err);

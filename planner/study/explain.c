@@ -34,7 +34,7 @@ void pp_explanation_free(pp_explanation **explanation)
     *explanation = NULL;
 }
 
-/* false: one of them changes nothing, or cannot be. */
+/* Returns false if one of the changes has no effect or is not possible. */
 static bool apply(pp_plan_request *request, set changes, int64_t factor)
 {
     bool all = true;
@@ -59,7 +59,7 @@ static bool same_values(const pp_field_values *a, const pp_field_values *b)
     return same;
 }
 
-/* Fewer GPUs, then faster. */
+/* Prefers fewer GPUs, then the faster one. */
 static bool is_better(const pp_candidate *a, const pp_candidate *b)
 {
     const int64_t x = pp_parallel_gpus(&a->parallel);
@@ -87,7 +87,7 @@ static pp_status add_remedy(explaining *e, const pp_fitting *found, pp_err *err)
     return PP_OK;
 }
 
-/* Tries a set, unless a part of it fits already. */
+/* Tries a set, unless a subset of it fits already. */
 static pp_status try_set(explaining *e, set changes, int64_t factor, bool *fits_out, pp_err *err)
 {
     pp_plan_request changed = *e->request;
@@ -107,7 +107,7 @@ static pp_status try_set(explaining *e, set changes, int64_t factor, bool *fits_
     return add_remedy(e, &found, err);
 }
 
-/* Sets of `count` changes with one growth at most, in order. */
+/* Tries the sets of `count` changes with at most one growth, in order. */
 static pp_status try_sets(explaining *e, int count, pp_err *err)
 {
     pp_status status = PP_OK;
@@ -121,7 +121,7 @@ static pp_status try_sets(explaining *e, int count, pp_err *err)
     return status;
 }
 
-/* What a growth alone needs, where twice is too little. */
+/* Finds how much a growth alone must be, if twice is too little. */
 static pp_status grow_further(explaining *e, pp_err *err)
 {
     pp_status status = PP_OK;
@@ -133,7 +133,7 @@ static pp_status grow_further(explaining *e, pp_err *err)
     return status;
 }
 
-/* What is missing when only this is changed. */
+/* Finds how much is missing when only this is changed. */
 static pp_status measure(explaining *e, int change, pp_err *err)
 {
     pp_search search PP_CLEANUP(pp_search_close) = { 0 };
@@ -158,7 +158,7 @@ static pp_status measure(explaining *e, int change, pp_err *err)
     return status == PP_NOMEM ? status : PP_OK;
 }
 
-/* false: there is nothing to explain. */
+/* misses_out: false if there is nothing to explain. */
 static pp_status describe(explaining *e, bool *misses_out, pp_err *err)
 {
     pp_search search PP_CLEANUP(pp_search_close) = { 0 };

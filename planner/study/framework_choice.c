@@ -1,7 +1,7 @@
-/* Chooses the framework, the size protocol or the layout of communicators where they are free. The
+/* Chooses the framework, the size protocol or the layout of communicators if they are free. The
  * best pipelines under framework ideal rate every alternative; the best-rated few are searched in
  * full, and the plainest one within 0.1 % of the fastest is taken. At most three whole searches.
- * Method: docs/planning.md, section 2. */
+ * Method: docs/explanation/planning-frameworks.md. */
 #include "planner/study/framework_choice.h"
 
 #include "planner/search/search.h"
@@ -15,13 +15,16 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Pipelines that alternatives are rated by: so many of the fastest, and that of every schedule. */
+/* Alternatives are rated by this many of the fastest pipelines, and by the fastest of every
+ * schedule. */
 enum { PIPELINES_MOST = 4 };
 
-/* So far behind the fastest pipeline a rating may be, or other schedules are tried. */
+/* If a rating is further behind the fastest pipeline than this factor, other schedules are
+ * tried. */
 #define BEHIND_MOST 1.05
 
-/* Of the budget: up to here for the pipelines, then for rating; the rest for whole searches. */
+/* Parts of the budget: the pipelines have it up to PIPELINES_END, the rating up to RATING_END, and
+ * whole searches have the rest. */
 #define PIPELINES_END 0.2
 #define RATING_END 0.4
 
@@ -42,8 +45,8 @@ static bool is_over(const pp_framework_choice *h, double part)
            (w->stop && (w->stop(w->context) || (w->spent && w->spent(w->context) >= part)));
 }
 
-/* One of `parts` equal parts of what is left up to this one of the budget. slice: must outlive
- * `one`. */
+/* Gives `one` one of `parts` equal parts of the budget that is left up to `end`. slice: must
+ * outlive `one`. */
 static void give_budget(const pp_framework_choice *h, double end, size_t parts,
                         pp_budget_slice *slice, pp_plan_request *one)
 {
@@ -55,7 +58,7 @@ static void give_budget(const pp_framework_choice *h, double end, size_t parts,
         one->max_simulations = left > 0 ? 1 + (uint64_t)(left / (double)parts) : 1;
 }
 
-/* The request without the settings that are free: what every alternative takes at least. */
+/* The request without the settings that are free. Every alternative takes at least as long. */
 static pp_plan_request bare(const pp_plan_request *request)
 {
     pp_plan_request one = *request;
@@ -69,7 +72,7 @@ static pp_plan_request bare(const pp_plan_request *request)
         one.exchange = (pp_exchange_options){ .tensors = 0 };
         one.buffers = (pp_buffer_settings){ .has_recv = false };
         if (shapes.kind == PP_SIZES_PADDED || shapes.kind == PP_SIZES_BUCKET)
-            one.exchange.shapes = shapes; /* that is in the data */
+            one.exchange.shapes = shapes; /* the padding is in the data */
     }
     if (request->free.shapes)
         one.exchange.shapes = (pp_size_protocol){ .kind = PP_SIZES_PLAN };
@@ -78,9 +81,8 @@ static pp_plan_request bare(const pp_plan_request *request)
     return one;
 }
 
-/* The best pipelines under framework ideal, of named schedules; of a free order where none of these
- * fits.
- * Fails: as pp_plan_search. */
+/* Finds the best pipelines under framework ideal: of named schedules, or of a free order if none of
+ * these fits. Fails: like pp_plan_search. */
 static pp_status find_base(pp_framework_choice *h, pp_err *err)
 {
     const pp_plan_request *request = h->request;
@@ -105,7 +107,7 @@ static pp_status find_base(pp_framework_choice *h, pp_err *err)
     return status;
 }
 
-/* The alternative alone. */
+/* The request for this alternative alone. */
 static pp_plan_request request_for(const pp_plan_request *request, const pp_framework_setting *a)
 {
     pp_plan_request one = *request;
@@ -116,8 +118,8 @@ static pp_plan_request request_for(const pp_plan_request *request, const pp_fram
     return one;
 }
 
-/* All that the request allows under the alternative; where GPUs are to be split, with the
- * pipeline's degrees. */
+/* The request for everything that is allowed under the alternative; if GPUs are to be split, with
+ * the pipeline's degrees. */
 static pp_plan_request schedules_of(const pp_framework_choice *h, const pp_framework_setting *a,
                                     const pp_candidate *c)
 {
@@ -134,7 +136,7 @@ static pp_plan_request schedules_of(const pp_framework_choice *h, const pp_frame
     return one;
 }
 
-/* The pipeline alone. */
+/* The request for this pipeline alone. */
 static pp_plan_request pipeline_of(const pp_framework_choice *h, const pp_framework_setting *a,
                                    const pp_candidate *c)
 {
@@ -146,8 +148,8 @@ static pp_plan_request pipeline_of(const pp_framework_choice *h, const pp_framew
     return one;
 }
 
-/* Named schedules of the request, as far as they beat the alternative's rating. That something is
- * refused is no failure. */
+/* Rates by named schedules of the request, as far as they beat the alternative's rating. A refusal
+ * is not a failure. */
 static pp_status rate_by(pp_framework_choice *h, pp_framework_setting *a,
                          const pp_plan_request *request, pp_err *err)
 {
@@ -179,8 +181,8 @@ static pp_status rate_by(pp_framework_choice *h, pp_framework_setting *a,
     return PP_OK;
 }
 
-/* By the `at`-th pipeline, where that is faster under framework ideal than the rating; behind the
- * last one by all schedules, where the rating is far behind the first. */
+/* Rates by the `at`-th pipeline if that is faster under framework ideal than the rating. After the
+ * last pipeline, rates by all schedules if the rating is far behind the first one. */
 static pp_status rate(pp_framework_choice *h, pp_framework_setting *a,
                       const pp_candidate *const *pipeline, size_t count, size_t at, pp_err *err)
 {
@@ -193,7 +195,8 @@ static pp_status rate(pp_framework_choice *h, pp_framework_setting *a,
     return rate_by(h, a, &one, err);
 }
 
-/* The best one first, those that ran by speed; the fastest of every schedule among them. */
+/* Lists the best one first, then those that ran, by speed, including the fastest of every
+ * schedule. */
 static size_t list_pipelines(const pp_search_result *base, const pp_candidate **pipeline)
 {
     size_t count = 0;
@@ -224,8 +227,8 @@ static pp_status rate_all(pp_framework_choice *h, pp_err *err)
     return status;
 }
 
-/* The best rated first, then those that are no more than a tie behind it, the plainer ones first,
- * then the others by their rating. */
+/* Sorts the best rated first, then those that tie with it, the plainer ones first, then the others
+ * by their rating. */
 static bool comes_before(const pp_framework_choice *h, const pp_framework_setting *a,
                          const pp_framework_setting *b, double least)
 {
@@ -234,7 +237,7 @@ static bool comes_before(const pp_framework_choice *h, const pp_framework_settin
     return a->rated < b->rated;
 }
 
-/* The one to search next. NULL: none. */
+/* The alternative to search next; NULL if there is none. */
 static pp_framework_setting *next_alternative(const pp_framework_choice *h)
 {
     pp_framework_setting *next = NULL;
@@ -257,7 +260,8 @@ static double score_of(const pp_search_result *choice)
     return pp_candidate_score(c, c->ranked_ns ? c->ranked_ns : c->step_ns);
 }
 
-/* The pipeline that has the rating, in place of what a budget too small for more has left. */
+/* Replaces a result that a too small budget has left by the pipeline that has the rating, if that
+ * is better. */
 static pp_status choose_rated(const pp_framework_choice *h, const pp_framework_setting *a,
                               pp_search_result **choice, const pp_err *err)
 {
@@ -277,7 +281,8 @@ static pp_status choose_rated(const pp_framework_choice *h, const pp_framework_s
     return PP_OK;
 }
 
-/* All of one alternative, with a part of what the budget leaves. No plan is no failure. */
+/* Searches one alternative in full, with a part of the budget that is left. Finding no plan is not
+ * a failure. */
 static pp_status search_one(pp_framework_choice *h, pp_framework_setting *a, pp_err *err)
 {
     const size_t all =
@@ -308,7 +313,7 @@ static pp_status search_one(pp_framework_choice *h, pp_framework_setting *a, pp_
     return PP_OK;
 }
 
-/* After the first, none is begun without a budget to go on with. */
+/* Searches the best alternatives. After the first one, none is begun without any budget left. */
 static pp_status search_best(pp_framework_choice *h, pp_err *err)
 {
     pp_status status = PP_OK;
@@ -321,7 +326,7 @@ static pp_status search_best(pp_framework_choice *h, pp_err *err)
     return status;
 }
 
-/* The first that is no more than a tie behind the fastest. */
+/* The first alternative that ties with the fastest. */
 static size_t take(const pp_framework_choice *h)
 {
     double least = HUGE_VAL;
@@ -335,7 +340,8 @@ static size_t take(const pp_framework_choice *h)
     return taken;
 }
 
-/* Nothing of what was searched fits: fails as the search of the best-rated alternative does. */
+/* Called when nothing that was searched fits: fails like the search of the best-rated
+ * alternative. */
 static pp_status refuse(const pp_framework_choice *h, pp_search_result **choice_out, pp_err *err)
 {
     const pp_framework_setting *a = &h->row[0];

@@ -4,7 +4,7 @@
 
 #include "planner/search/result.h"
 
-/* Fails: as pp_plan_one. */
+/* Fails: like pp_plan_one. */
 PP_MUST_CHECK pp_status pp_plan_frameworks(const pp_plan_request *request,
                                            pp_search_result **choice_out, pp_err *err);
 

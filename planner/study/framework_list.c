@@ -1,6 +1,6 @@
 /* Lists the frameworks, size protocols and layouts of communicators that a request leaves open, and
- * says of each value of a setting what its best plan takes. Linear in the alternatives for each
- * value; there are at most a few hundred. */
+ * finds for each value of a setting how long its best plan takes. Linear in the alternatives for
+ * each value; there are at most a few hundred. */
 #include "planner/study/framework_list.h"
 
 #include "sim/base/alloc.h"
@@ -8,10 +8,10 @@
 
 #include <math.h>
 
-/* Of one framework. */
+/* The most protocols and layouts of one framework. */
 enum { PROTOCOLS_MOST = 3, LAYOUTS_MOST = 3 };
 
-/* Sizes that a graph is compiled for: docs/shape-overhead.md. */
+/* Token counts for which a graph is compiled: docs/explanation/shape-overhead.md. */
 #define BUCKET_TOKENS 512
 
 bool pp_is_tie(double score, double least)
@@ -19,8 +19,8 @@ bool pp_is_tie(double score, double least)
     return score * (PP_MEASURABLE_PART - 1) <= least * PP_MEASURABLE_PART;
 }
 
-/* What the framework itself does where sizes differ. Only who reads plans has the sizes from one.
- */
+/* Lists what the framework itself does if sizes differ. Only a framework that reads plans takes the
+ * sizes from one. */
 static size_t protocols_of(const pp_framework *framework, pp_size_protocol list[PROTOCOLS_MOST])
 {
     const pp_size_protocol_support *setting = framework->size_protocols;
@@ -106,7 +106,8 @@ static bool same_value(pp_setting_kind kind, const pp_framework_setting *a,
     return a->communicators == b->communicators;
 }
 
-/* Protocols and layouts are those of one framework. */
+/* True if both have the same value of the setting and, for protocols and layouts, the same
+ * framework. */
 static bool same_alternative(pp_setting_kind kind, const pp_framework_setting *a,
                              const pp_framework_setting *b)
 {
@@ -118,7 +119,7 @@ static double known(const pp_framework_setting *a)
     return a->score < HUGE_VAL ? a->score : a->rated;
 }
 
-/* Of all with its value of the setting, the best known. */
+/* The best known of all alternatives with the same value of the setting. */
 static const pp_framework_setting *best_like(const pp_framework_choice *h, pp_setting_kind kind,
                                              const pp_framework_setting *like)
 {
@@ -159,7 +160,7 @@ static pp_setting_value value_of(const pp_framework_setting *a, const pp_framewo
     return value;
 }
 
-/* True if it is the first of its value, and that is not the chosen value. */
+/* True if it is the first with its value, and that is not the chosen value. */
 static bool is_other(const pp_framework_choice *h, pp_setting_kind kind,
                      const pp_framework_setting *a, const pp_framework_setting *taken)
 {

@@ -4,7 +4,7 @@
 
 #include "planner/search/result.h"
 
-/* At most so many alternatives are searched in full. */
+/* At most this many alternatives are searched in full. */
 enum { PP_FRAMEWORK_SETTINGS_SEARCHED = 3 };
 
 /* One framework, one protocol, one layout of communicators. */
@@ -22,15 +22,15 @@ typedef struct pp_framework_setting {
 
 typedef struct pp_framework_choice {
     const pp_plan_request *request;
-    pp_search_result *base;    /* under framework ideal: what all take at least */
+    pp_search_result *base;    /* the result under framework ideal, a lower bound for all */
     pp_framework_setting *row; /* [count], the plainest first */
     size_t count;
     pp_search_result *choice[PP_FRAMEWORK_SETTINGS_SEARCHED]; /* [choices] */
     pp_framework_setting *of[PP_FRAMEWORK_SETTINGS_SEARCHED];
     size_t choices, searches;
-    size_t simulated;            /* before the whole searches */
-    size_t searched_simulations; /* in them */
-    uint64_t granted;            /* simulations of the budget that they were given */
+    size_t simulated;            /* simulations before the whole searches */
+    size_t searched_simulations; /* simulations in the whole searches */
+    uint64_t granted;            /* simulations granted to the whole searches */
     bool stopped;
     bool alike; /* all microbatches have one size */
 } pp_framework_choice;

@@ -1,6 +1,6 @@
 /* Splits a given number of GPUs over pp, tp, cp, dp and ep: best-first branch and bound over the
  * splits, each of which is searched as far as it can beat the best one so far; then the best few
- * are searched for free orders. Method: docs/planning.md, section 2. */
+ * are searched for free orders. Method: docs/explanation/planning-frameworks.md. */
 #include "planner/study/gpu_splits.h"
 
 #include "planner/search/search.h"
@@ -17,20 +17,20 @@
 
 typedef struct split {
     pp_parallel parallel;
-    double least; /* score that it has at least */
-    double floor; /* the same, of its setups that were bounded; of no use before it was looked at */
-    bool searched; /* for free orders */
+    double least; /* lower bound of its score */
+    double floor; /* lower bound of its score from the bounded setups; valid once it was examined */
+    bool searched; /* it was searched for free orders */
     pp_candidate best;
 } split;
 
-/* Splits that are searched for free orders. */
+/* The most splits that are searched for free orders. */
 enum { SEARCHED_MOST = 3 };
 
 typedef struct splits {
     const pp_plan_request *request;
     split *row;
     size_t count, capacity;
-    pp_err refusal; /* of the first that is not legal */
+    pp_err refusal; /* refusal of the first split that is not legal */
 } splits;
 
 static void splits_free(splits *list)
@@ -58,7 +58,7 @@ static pp_status refuse(splits *list, const pp_err *why, pp_err *err)
     return PP_OK;
 }
 
-/* With its bound: that of its best point (planner/search/space.c). */
+/* Adds a split with its bound, that of its best point (planner/search/space.c). */
 static pp_status add(splits *list, pp_parallel parallel, pp_err *err)
 {
     pp_search search PP_CLEANUP(pp_search_close) = { 0 };
@@ -78,13 +78,13 @@ static pp_status add(splits *list, pp_parallel parallel, pp_err *err)
     return PP_OK;
 }
 
-/* 0 is free: any divisor up to `most`. */
+/* True if the value is allowed. A requested 0 is free: any divisor of `whole` up to `most`. */
 static bool takes(int64_t requested, int64_t value, int64_t whole, int64_t most)
 {
     return requested ? value == requested : whole % value == 0 && value <= most;
 }
 
-/* Of a split of GPUs the experts' degrees. */
+/* Adds a split with each of its degrees of expert parallelism. */
 static pp_status add_experts(splits *list, pp_parallel p, pp_err *err)
 {
     const int64_t experts = list->request->model->experts;
@@ -131,8 +131,9 @@ static pp_status list_splits(splits *list, pp_err *err)
         return err->status;
     }
     return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_GPUS),
-                      "%" PRId64 " GPUs cannot be split as asked; pp x tp x cp x dp must be that "
-                      "number, with pp up to %" PRId64 " and tp, unless given, up to %" PRId64,
+                      "%" PRId64 " GPUs cannot be split with these degrees; pp x tp x cp x dp must "
+                      "equal that number, with pp up to %" PRId64
+                      " and tp, unless given, up to %" PRId64,
                       gpus, parts, (int64_t)request->hardware->gpus_per_node);
 }
 
@@ -151,7 +152,8 @@ static int compare_bounds(const void *left, const void *right)
     return 0;
 }
 
-/* The candidate that misses the memory by least; NULL: one may fit that is of no use. */
+/* The candidate that exceeds the memory limit by least. NULL: one that fits may exist but be of no
+ * use. */
 static const pp_candidate *nearest(const pp_search *search)
 {
     const pp_candidate *best = NULL;
@@ -174,7 +176,7 @@ static pp_status look_at(const splits *list, split *row, double limit, size_t *s
     pp_err why = pp_err_like(err);
     size_t found = SIZE_MAX;
     one.score_limit = limit;
-    if (one.max_simulations) /* 0 would be no limit */
+    if (one.max_simulations) /* 0 would mean no limit */
         one.max_simulations =
             one.max_simulations > *simulated ? one.max_simulations - *simulated : 1;
     pp_status status = pp_search_solve(&search, &one, &found, &why);
@@ -192,7 +194,7 @@ static pp_status look_at(const splits *list, split *row, double limit, size_t *s
     const pp_candidate *c = found == SIZE_MAX ? nearest(&search) : &search.pool.candidate[found];
     if (c)
         row->best = *c;
-    else if (limit < HUGE_VAL) /* all that may fit takes longer */
+    else if (limit < HUGE_VAL) /* everything that may fit takes longer */
         row->best.least_step_ns = (pp_ns)(limit / (double)pp_parallel_gpus(&row->best.parallel));
     return PP_OK;
 }
@@ -210,7 +212,7 @@ static bool is_over(const pp_plan_request *request, size_t simulated)
            (request->stop && request->stop(request->context));
 }
 
-/* best_out: the split with the least score, or, where none fits, the one that misses by least. */
+/* best_out: the split with the least score or, if none fits, the one that misses by least. */
 static pp_status look_at_all(splits *list, size_t *best_out, size_t *simulated, pp_err *err)
 {
     size_t best = 0;
@@ -258,7 +260,7 @@ static bool same_degrees(const pp_parallel *a, const pp_parallel *b)
     return a->pp == b->pp && a->tp == b->tp && a->cp == b->cp && a->dp == b->dp && a->ep == b->ep;
 }
 
-/* The chosen split first; the others by what is known of their step. */
+/* Lists the chosen split first, and the others by what is known of their step. */
 static pp_status hand_over(const splits *list, pp_search_result *choice, pp_err *err)
 {
     choice->split = pp_alloc_array(list->count, sizeof *choice->split);
@@ -273,14 +275,14 @@ static pp_status hand_over(const splits *list, pp_search_result *choice, pp_err 
     return PP_OK;
 }
 
-/* What a plan is compared by. */
+/* The score by which a plan is compared. */
 static double ranked(const pp_candidate *c)
 {
     return pp_candidate_score(c, c->ranked_ns ? c->ranked_ns : c->step_ns);
 }
 
-/* The best split that was not searched for free orders yet, as far as its bound lets these bring it
- * to the front; NULL: none. */
+/* The best split that was not yet searched for free orders and whose bound allows these to make it
+ * the best; NULL if there is none. */
 static split *next_split(const splits *list, double best_score, size_t *worth_out)
 {
     split *next = NULL;
@@ -297,8 +299,8 @@ static split *next_split(const splits *list, double best_score, size_t *worth_ou
     return next;
 }
 
-/* All of one split, free orders included, with a part of what the budget leaves. Becomes the choice
- * where it is better. */
+/* Searches one split in full, free orders included, with a part of the budget that is left. It
+ * becomes the choice if it is better. */
 static pp_status search_split(const splits *list, split *row, size_t parts, size_t *simulated,
                               pp_search_result **choice, pp_err *err)
 {
@@ -328,7 +330,8 @@ static pp_status search_split(const splits *list, split *row, size_t parts, size
     return PP_OK;
 }
 
-/* The split with the best named schedule, then others, as long as there is a budget and hope. */
+/* Searches the split with the best named schedule, then others, as long as there is budget left and
+ * one of them can win. */
 static pp_status search_splits(splits *list, size_t best, size_t *simulated,
                                pp_search_result **choice_out, pp_err *err)
 {
@@ -366,8 +369,8 @@ static pp_status split_gpus(const pp_plan_request *request, pp_search_result **c
     if ((status = look_at_all(&list, &best, &simulated, err)))
         return status;
     const bool over = is_over(request, simulated);
-    if (over) { /* the chosen split is searched once more, whatever the time; orders are not, nor
-                   packings that may be left out */
+    if (over) { /* the chosen split is searched once more, but not for free orders or optional
+                   packings */
         pp_plan_request chosen = request_for(request, &list.row[best].parallel);
         chosen.stop = NULL;
         chosen.max_simulations = 0;

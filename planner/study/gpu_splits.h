@@ -4,8 +4,8 @@
 
 #include "planner/search/result.h"
 
-/* With request->gpus: the best of all legal splits; otherwise the degrees given. Fails: as
- * pp_plan_one. */
+/* With request->gpus, finds the best of all legal splits; otherwise uses the degrees given. Fails:
+ * like pp_plan_one. */
 PP_MUST_CHECK pp_status pp_plan_splits(const pp_plan_request *request,
                                        pp_search_result **choice_out, pp_err *err);
 

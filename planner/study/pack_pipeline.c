@@ -1,6 +1,6 @@
-/* Chooses the pipeline that batches are packed for: that of one search for the first batch, or, of
- * several pipelines that are nearly as good, the one that takes least for all batches, each packed
- * coarsely. */
+/* Chooses the pipeline that batches are packed for: the one that a search finds for the first batch
+ * or, of several pipelines that are nearly as good, the one that takes least for all batches, each
+ * packed coarsely. */
 #include "planner/study/pack_pipeline.h"
 
 #include "planner/search/search.h"
@@ -10,11 +10,12 @@
 #include <math.h>
 #include <string.h>
 
-/* Pipelines that are looked at, and how far behind the best one may be for the first batch. */
+/* The most pipelines that are compared, and how far they may be behind the best one for the first
+ * batch. */
 enum { PIPELINES_MOST = 4 };
 #define BEHIND_MOST 1.05
 
-/* Ops simulated for a batch while pipelines are compared. */
+/* The most ops simulated for a batch while pipelines are compared. */
 #define OPS_MOST 200000
 
 pp_plan_request pp_request_pipeline(const pp_plan_request *request, const pp_candidate *c)
@@ -42,12 +43,12 @@ pp_plan_request pp_request_pipeline(const pp_plan_request *request, const pp_can
     one.switches.given.recompute = true;
     one.switches.value.recompute =
         c->recompute == PP_RECOMPUTE_MICROBATCHES ? PP_RECOMPUTE_STAGES : c->recompute;
-    if (c->partition != PP_PARTITION_SHIFTED) /* that is found again */
+    if (c->partition != PP_PARTITION_SHIFTED) /* the search finds shifted layers again */
         one.partition = c->partition;
     return one;
 }
 
-/* First fit does not fit, but smaller microbatches may. */
+/* The candidate that misses by least. First fit does not fit, but smaller microbatches may. */
 static size_t nearest_miss(const pp_pool *pool)
 {
     size_t nearest = SIZE_MAX;
@@ -65,7 +66,7 @@ pp_status pp_packer_open(const pp_plan_request *request, pp_packer **packer_out,
     pp_search search PP_CLEANUP(pp_search_close) = { 0 };
     pp_plan_request one = *request;
     size_t best = SIZE_MAX;
-    one.recompute_constant = true; /* other microbatches will be made */
+    one.recompute_constant = true; /* the microbatches will be others */
     pp_status status = pp_search_solve(&search, &one, &best, err);
     if (status)
         return status;
@@ -91,7 +92,7 @@ pp_status pp_pack_advised(pp_packer *packer, const pp_pack_task *task, pp_packed
     return status;
 }
 
-/* Score of all batches together, packed in a hurry; HUGE_VAL where one does not fit. */
+/* The score of all batches together, packed coarsely; HUGE_VAL if one does not fit. */
 static pp_status total_of(pp_packer *packer, const pp_pack_batches *batches, double *total_out,
                           pp_err *err)
 {
@@ -123,7 +124,7 @@ static bool comes_before(const pp_candidate *a, const pp_candidate *b)
     return x != y ? x < y : a < b;
 }
 
-/* The next best named one after `last`; NULL: none that is close enough to the first. */
+/* The next best named candidate after `last`; NULL if none is close enough to the first. */
 static const pp_candidate *next_best(const pp_pool *pool, const pp_candidate *last, double first)
 {
     const pp_candidate *next = NULL;

@@ -1,6 +1,6 @@
 /* Chooses a packing: searches with the lengths as they are packed, packs for the best pipelines of
  * that search, and searches again with the best packing found. Two whole searches; each has a part
- * of the budget. Method: docs/planning.md, section 10. */
+ * of the budget. Method: docs/explanation/planning-packing.md. */
 #include "planner/study/packing_choice.h"
 
 #include "planner/study/budget_slice.h"
@@ -13,14 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pipelines that are packed for, and how far behind the best one may be. */
+/* The most pipelines that are packed for, and how far they may be behind the best one. */
 enum { PIPELINES_MOST = 2 };
 #define BEHIND_MOST 1.05
 
 /* Without a budget: ops simulated for packings of all pipelines, half a second. */
 #define OPS_MOST 1000000
 
-/* Of the budget: up to here for the lengths as they are packed, then for packings. */
+/* Parts of the budget: the lengths as they are packed have it up to GIVEN_END, then packings. */
 #define GIVEN_END 0.4
 #define PACKING_END 0.6
 
@@ -31,7 +31,7 @@ static pp_plan_request part_of(const pp_plan_request *request, double from, doub
     pp_plan_request part = *request;
     part.packings = NULL;
     pp_budget_slice_cut(slice, request, from, to, &part);
-    part.missed = NULL; /* of another part something may fit */
+    part.missed = NULL; /* something may fit in another part */
     if (request->max_simulations)
         part.max_simulations = 1 + (uint64_t)((to - from) * (double)request->max_simulations);
     return part;
@@ -55,7 +55,7 @@ static void packed_free(packed_lengths *p)
     free(p->end);
 }
 
-/* Microbatch k of the groups goes to replica k mod replicas. */
+/* Makes groups of microbatches; group k goes to replica k mod replicas. */
 static pp_status take(packed_lengths *p, const pp_pack_task *task, const pp_packed *packed,
                       pp_err *err)
 {
@@ -82,8 +82,8 @@ static pp_status take(packed_lengths *p, const pp_pack_task *task, const pp_pack
     return PP_OK;
 }
 
-/* Packs for one pipeline; the packing is kept where it is the best so far. That nothing fits is no
- * failure. */
+/* Packs for one pipeline; keeps the packing if it is the best so far. It is not a failure if
+ * nothing fits. */
 static pp_status pack_for(const pp_plan_request *request, const pp_plan_request *pipeline,
                           const pp_plan_request *part, size_t parts, packed_lengths *best,
                           pp_err *err)
@@ -130,8 +130,8 @@ static double step_score(const pp_candidate *c)
     return pp_candidate_score(c, c->ranked_ns ? c->ranked_ns : c->step_ns);
 }
 
-/* Packs for the pipelines of named schedules that did best; for the one that misses the memory by
- * least where none fits (given: NULL). */
+/* Packs for the pipelines of named schedules that did best or, if none fits (given: NULL), for the
+ * one that exceeds the memory limit by least. */
 static pp_status pack_for_best(const pp_plan_request *request, const pp_search_result *given,
                                packed_lengths *best, pp_err *err)
 {
@@ -166,7 +166,7 @@ static bool splits_backward(const pp_order *order)
     return false;
 }
 
-/* Of all packings and orders on the chosen split and partition. */
+/* The bound of all packings and orders on the chosen split and partition. */
 static pp_status bound_of(const pp_plan_request *request, const pp_search_result *choice,
                           pp_pack_bound *bound_out, pp_err *err)
 {
@@ -174,7 +174,7 @@ static pp_status bound_of(const pp_plan_request *request, const pp_search_result
     const pp_workload *w = &plan->workload;
     pp_cost_context context = choice->context;
     if (context.switches.recompute ==
-        PP_RECOMPUTE_MICROBATCHES) /* of these: others may need none */
+        PP_RECOMPUTE_MICROBATCHES) /* of the plan's microbatches: others may need none */
         context.switches.recompute = PP_RECOMPUTE_NONE;
     pp_pack_pipeline pipeline = { .context = &context,
                                   .stages = plan->partition,
@@ -189,8 +189,8 @@ static pp_status bound_of(const pp_plan_request *request, const pp_search_result
     return pp_pack_find_bound(&pipeline, request->lengths, request->length_count, bound_out, err);
 }
 
-/* What packing gained, and what it could gain at most. given: NULL where nothing fitted; other:
- * NULL where no packing was found that is worth a search. */
+/* Finds what packing gained, and what it could gain at most. given: NULL if nothing fitted; other:
+ * NULL if no packing was found that is worth a search. */
 static pp_status find_gain(const pp_plan_request *request, const pp_search_result *given,
                            const pp_search_result *other, const pp_packing_method *method,
                            pp_search_result *answer, pp_err *err)
@@ -220,7 +220,8 @@ static pp_status find_gain(const pp_plan_request *request, const pp_search_resul
     return PP_OK;
 }
 
-/* The whole search with the packing. *other_out stays NULL where nothing fits. */
+/* The whole search with the packing. *other_out stays NULL if it finds nothing, and err says why.
+ */
 static pp_status choose_packed(const pp_plan_request *request, const packed_lengths *packed,
                                pp_search_result **other_out, pp_err *err)
 {
@@ -232,11 +233,13 @@ static pp_status choose_packed(const pp_plan_request *request, const packed_leng
     part.grouped = &packed->method;
     part.micro_batch_size = packed->micro_batch_size;
     part.no_advice = true;
-    pp_err why = pp_err_like(err);
-    pp_status status = pp_plan_one(&part, other_out, &why);
-    if (status == PP_NOMEM)
-        *err = why;
+    pp_status status = pp_plan_one(&part, other_out, err);
     return status == PP_NOMEM ? status : PP_OK;
+}
+
+static bool time_is_over(const pp_plan_request *request)
+{
+    return request->stop && request->stop(request->context);
 }
 
 /* True if the answer must have one of the request's packings. */
@@ -258,14 +261,14 @@ static void swap_choices(pp_search_result **a, pp_search_result **b)
     *b = kept;
 }
 
-/* given: NULL where nothing fits as the lengths are packed; replaced by what is better. */
+/* given: NULL if nothing fits as the lengths are packed; replaced by a better result. */
 static pp_status repack(const pp_plan_request *request, pp_search_result **given, pp_err *err)
 {
     packed_lengths packed PP_CLEANUP(packed_free) = { .score = HUGE_VAL };
     pp_search_result *other PP_CLEANUP(pp_search_result_free) = NULL;
     pp_err why = pp_err_like(err);
     const size_t simulated = *given ? (*given)->simulated : 0;
-    if (*given && !is_forced(request) && request->stop && request->stop(request->context)) {
+    if (*given && !is_forced(request) && time_is_over(request)) {
         (*given)->packing.verdict = PP_PACKING_UNSEARCHED;
         return PP_OK;
     }
@@ -278,9 +281,14 @@ static pp_status repack(const pp_plan_request *request, pp_search_result **given
         return status;
     }
     if (!other && (is_forced(request) || !*given))
-        return why.status ? pp_err_set(err, why.status, why.where, "%s", why.text)
-                          : pp_err_set(err, PP_INFEASIBLE, pp_err_name(err, PP_FIELD_PACKING),
-                                       "no such packing fits; leave the option out");
+        return why.status
+                   ? pp_err_set(err, why.status, why.where, "%s", why.text)
+                   : pp_err_set(
+                         err, PP_INFEASIBLE, pp_err_name(err, PP_FIELD_PACKING), "%s",
+                         time_is_over(request)
+                             ? "the budget ended before a packing was found; give more, or leave "
+                               "the option out"
+                             : "no such packing fits; leave the option out");
     const bool taken = other && (!*given || is_forced(request) || is_better(*given, other));
     pp_search_result *answer = taken ? other : *given;
     if ((status = find_gain(request, *given, other, &packed.method, answer, err)))
@@ -319,7 +327,7 @@ pp_status pp_plan_packings(const pp_plan_request *request, pp_search_result **ch
         return status;
     }
     status = repack(request, &choice, &why);
-    if (status == PP_INFEASIBLE && !is_forced(request)) /* with all of the budget and the advice */
+    if (status == PP_INFEASIBLE && !is_forced(request)) /* with all of the budget and advice */
         return pp_plan_first_fit(request, choice_out, err);
     if (status) {
         *err = why;

@@ -4,11 +4,12 @@
 
 #include "planner/search/result.h"
 
-/* The best of the request's packings; without any, the lengths as they are. Fails: as pp_plan_one.
- */
+/* Finds the best of the request's packings; without any, takes the lengths as they are. Fails: like
+ * pp_plan_one. */
 PP_MUST_CHECK pp_status pp_plan_packings(const pp_plan_request *request,
                                          pp_search_result **choice_out, pp_err *err);
-/* With the lengths packed first fit; the result says that the budget was too small for packings. */
+/* Searches with the lengths packed first fit; the result records that the budget was too small for
+ * packings. */
 PP_MUST_CHECK pp_status pp_plan_first_fit(const pp_plan_request *request,
                                           pp_search_result **choice_out, pp_err *err);
 

@@ -69,7 +69,7 @@ static pp_status simulate_all(pp_search *search, pp_pareto *out, pp_err *err)
     return PP_OK;
 }
 
-/* True if another point needs less memory and is as fast. Points are sorted. */
+/* True if another point needs less memory and is as fast. Points must be sorted. */
 static bool gains_nothing(const pp_pareto *out, size_t at)
 {
     const pp_candidate *c = &out->point[at].candidate;
@@ -84,8 +84,8 @@ static bool gains_nothing(const pp_pareto *out, size_t at)
     return false;
 }
 
-/* Each keeps its place only where it needs less than all that are faster; an order that was found,
- * where it is measurably faster than all that need less. */
+/* A candidate keeps its place only if it needs less than all that are faster; a free order, only if
+ * it is also measurably faster than all that need less. */
 static void keep_front(int64_t limit_bytes, pp_pareto *out)
 {
     size_t kept = 0;
@@ -133,7 +133,7 @@ static pp_status bound_point(const pp_search *search, pp_pareto_point *point, pp
     return PP_OK;
 }
 
-/* Free orders are looked for at limits that go down by this part of the last. */
+/* Free orders are searched at limits that each decrease by one part of this many. */
 enum { LIMIT_PARTS = 20 };
 
 static int64_t limit_below(int64_t limit_bytes)
@@ -141,8 +141,8 @@ static int64_t limit_below(int64_t limit_bytes)
     return limit_bytes - limit_bytes / LIMIT_PARTS;
 }
 
-/* The request at this limit, with an equal part of what the budget leaves for each limit down to
- * `lowest`; false: nothing is left. slice: must outlive it. */
+/* Makes the request at this limit, with an equal part of the budget that is left for each limit
+ * down to `lowest`. Returns false if nothing is left. slice: must outlive it. */
 static bool request_at(const pp_plan_request *asked, int64_t limit_bytes, int64_t lowest,
                        size_t simulated, pp_budget_slice *slice, pp_plan_request *at)
 {
@@ -162,8 +162,8 @@ static bool request_at(const pp_plan_request *asked, int64_t limit_bytes, int64_
     return true;
 }
 
-/* From a larger limit to this one: what fits, and its bounds where they matter. best_out: the best
- * candidate that fits, or SIZE_MAX. */
+/* Goes from a larger limit to this one: finds what fits, and its bounds if they matter. best_out:
+ * the best candidate that fits, or SIZE_MAX. */
 static pp_status lower_limit(pp_search *search, size_t *best_out, pp_err *err)
 {
     const int64_t limit_bytes = search->problem->memory_limit_bytes;
@@ -195,8 +195,8 @@ static pp_status lower_limit(pp_search *search, size_t *best_out, pp_err *err)
     return PP_OK;
 }
 
-/* The pool within the limit of one request: recomputation per stage, then free orders; what fits
- * becomes points. best_out: the best candidate; SIZE_MAX: none fits. */
+/* Searches the pool within the limit of one request: recomputation per stage, then free orders;
+ * what fits becomes points. best_out: the best candidate; SIZE_MAX if none fits. */
 static pp_status search_limit(pp_search *search, const pp_plan_request *at, size_t *best_out,
                               pp_pareto *out, pp_err *err)
 {
@@ -214,9 +214,10 @@ static pp_status search_limit(pp_search *search, const pp_plan_request *at, size
     return status;
 }
 
-/* A request for each limit, from the one asked for down, as long as a named schedule fits: with
- * less, microbatches go one by one. Where none does, until nothing is found. watched:
- * the request whose `found` is called. The requests end with this function: continue the search. */
+/* Makes a request for each limit, from the one asked for downwards, as long as a named schedule
+ * fits: with less memory, microbatches run one after the other. If no named schedule fits at all,
+ * it goes on until nothing is found. watched: the request whose `found` is called. The requests end
+ * with this function, so continue the search afterwards. */
 static pp_status sweep(pp_search *search, const pp_plan_request *asked,
                        const pp_plan_request *watched, pp_pareto *out, pp_err *err)
 {
@@ -246,8 +247,8 @@ static pp_status sweep(pp_search *search, const pp_plan_request *asked,
     return PP_OK;
 }
 
-/* When it is done the search is that of `asked` again, and so are the bounds; those of setups that
- * came with it are not known. */
+/* When it is done, the search is that of `asked` again, with its bounds; the bounds of setups that
+ * were added here are not known. */
 static pp_status search_limits(pp_search *search, const pp_plan_request *asked,
                                const pp_plan_request *watched, pp_pareto *out, pp_err *err)
 {
@@ -265,7 +266,7 @@ static pp_status search_limits(pp_search *search, const pp_plan_request *asked,
     return status ? status : pp_search_continue(search, asked, err);
 }
 
-/* All candidates with named schedules, with half of the budget where orders follow. */
+/* Simulates all candidates with named schedules, with half of the budget if orders follow. */
 static pp_status search_named(pp_search *search, const pp_plan_request *asked, pp_pareto *out,
                               pp_err *err)
 {

@@ -1,5 +1,5 @@
-/* What memory buys: the fastest candidate of a search at every memory limit. Method:
- * docs/planning.md, section 2. */
+/* How much speed memory buys: the fastest candidate of a search at every memory limit. Method:
+ * docs/explanation/planning-memory.md. */
 #ifndef PPSIM_PLANNER_STUDY_PARETO_H
 #define PPSIM_PLANNER_STUDY_PARETO_H
 
@@ -9,8 +9,8 @@
 /* The fastest for limits from candidate.peak_bytes up to limit_bytes. */
 typedef struct pp_pareto_point {
     pp_candidate candidate;
-    int64_t limit_bytes; /* the request's; then one byte below the peak of the point before */
-    pp_ns least_step_ns; /* no candidate, nor any order on its split, is faster within the limit; on
+    int64_t limit_bytes; /* the request's limit; then one byte below the peak of the point before */
+    pp_ns least_step_ns; /* no candidate, and no order on its split, is faster within the limit on
                             as many GPUs as this one has */
 } pp_pareto_point;
 
@@ -20,12 +20,13 @@ typedef struct pp_pareto {
     size_t count, capacity;
     size_t simulated;
     bool stopped; /* the budget ended before everything was simulated or searched */
-    bool per_gpu; /* GPU counts differ between candidates */
+    bool per_gpu; /* numbers of GPUs differ between candidates */
 } pp_pareto;
 
-/* Named schedules, and, unless the request says PP_ORDERS_NAMED, free orders at limits 5 % apart.
- * Its jitter, why and gpus are ignored; `found` is called with the fastest at each of these limits.
- * Fails: USAGE, INPUT, INFEASIBLE when nothing fits the limit (as pp_plan_search), NOMEM. */
+/* Searches named schedules and, unless the request has PP_ORDERS_NAMED, free orders at limits 5 %
+ * apart. The jitter, why and gpus of the request are ignored; `found` is called with the fastest
+ * candidate at each of these limits. Fails: USAGE, INPUT, INFEASIBLE when nothing fits the limit
+ * (like pp_plan_search), NOMEM. */
 PP_MUST_CHECK pp_status pp_pareto_find(const pp_plan_request *request, pp_pareto **pareto_out,
                                        pp_err *err);
 void pp_pareto_free(pp_pareto **pareto); /* for PP_CLEANUP; *pareto NULL is fine */

@@ -1,4 +1,4 @@
-/* A Pareto front as JSON ("format":"ppsim.pareto"); keys: docs/formats.md. */
+/* A Pareto front as JSON ("format":"ppsim.pareto"); keys: docs/reference/formats.md. */
 #ifndef PPSIM_PLANNER_STUDY_PARETO_JSON_H
 #define PPSIM_PLANNER_STUDY_PARETO_JSON_H
 

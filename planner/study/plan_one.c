@@ -1,4 +1,4 @@
-/* Answers one request with one search, and, where nothing fits, looks for a change that would. */
+/* Answers one request with one search and, if nothing fits, looks for a change that would. */
 #include "planner/study/plan_one.h"
 
 #include "planner/search/search.h"

@@ -4,10 +4,10 @@
 
 #include "planner/search/result.h"
 
-/* One search, with the lengths as they are: packed first fit, or grouped.
- * Fails: USAGE when what is asked is not legal (the rule and the nearest legal values), INPUT,
- * INFEASIBLE when nothing fits (rank, component, shortfall, and the cheapest change that fits,
- * itself simulated) or the budget ended first, NOMEM. */
+/* Runs one search, with the lengths as they are: packed first fit, or grouped. Fails: USAGE when
+ * what is asked is not legal (with the rule and the nearest legal values), INPUT, INFEASIBLE when
+ * nothing fits (with rank, component, shortfall, and the cheapest change that fits, itself
+ * simulated) or the budget ended first, NOMEM. */
 PP_MUST_CHECK pp_status pp_plan_one(const pp_plan_request *request, pp_search_result **result_out,
                                     pp_err *err);
 

@@ -1,5 +1,5 @@
-/* The entry of the planner. What the request leaves open decides which loop runs the searches: over
- * frameworks, in it over splits of GPUs, in it over packings, in it one search. */
+/* The entry of the planner. What the request leaves open decides which nested loops run the
+ * searches: over frameworks, over splits of GPUs, over packings, and inside these one search. */
 #include "planner/study/plan_search.h"
 
 #include "planner/study/framework_choice.h"

@@ -1,5 +1,5 @@
-/* Says what is missing where nothing fits, and finds the cheapest change of the request that makes
- * it fit: each change alone, all together, then more and more GPUs; every change is verified by a
+/* Finds what is missing if nothing fits, and the cheapest change of the request that makes it fit:
+ * each change alone, all together, then more and more GPUs. Every change is verified by a
  * search. */
 #include "planner/study/repair.h"
 
@@ -20,7 +20,7 @@ static bool free_recompute(pp_plan_request *request)
     return fixed;
 }
 
-/* The same tokens per step in smaller microbatches. */
+/* Makes smaller microbatches possible, with the same tokens per step. */
 static bool free_micro_batch(pp_plan_request *request)
 {
     if (request->micro_batch_size <= 1)
@@ -75,7 +75,7 @@ static bool free_partition(pp_plan_request *request)
     return fixed;
 }
 
-/* Drops the outputs of the last stage, where the framework keeps them by default. */
+/* Drops the outputs of the last stage, if the framework keeps them by default. */
 static bool drop_outputs(pp_plan_request *request)
 {
     if (request->buffers.has_return_outputs || !request->framework ||
@@ -171,7 +171,7 @@ static pp_status try_same_gpus(const pp_plan_request *request, pp_plan_request *
     return status || best->found || changed < 2 ? status : pp_repair_attempt(all, best, err);
 }
 
-/* More GPUs, with every other change allowed. */
+/* Tries more GPUs, with every other change allowed. */
 static pp_status try_more_gpus(const pp_plan_request *request, pp_fitting *best, pp_err *err)
 {
     pp_status status = PP_OK;
@@ -281,18 +281,20 @@ pp_status pp_repair_nearest(pp_search *search, const pp_candidate **nearest_out,
 const char *pp_repair_describe(int64_t memory_limit_bytes, const pp_candidate *miss, char *buffer,
                                size_t size)
 {
-    char limit[32];
+    char limit[64];
     char why[PP_REASON_BYTES];
     snprintf(buffer, size,
-             "nothing fits %s per GPU; nearest: %s with tp %" PRId64 ", vpp %" PRId64
-             ", micro-batch %" PRId64 ", recompute %s: %s",
-             pp_format_bytes(limit, sizeof limit, memory_limit_bytes), miss->schedule->name,
-             miss->parallel.tp, miss->parallel.vpp, miss->micro_batch_size,
+             "nothing fits %s per GPU; nearest: %s with pp %" PRId64 ", tp %" PRId64 ", cp %" PRId64
+             ", dp %" PRId64 ", ep %" PRId64 ", vpp %" PRId64 ", micro-batch %" PRId64
+             ", recompute %s: %s",
+             pp_format_limit(limit, sizeof limit, memory_limit_bytes), miss->schedule->name,
+             miss->parallel.pp, miss->parallel.tp, miss->parallel.cp, miss->parallel.dp,
+             miss->parallel.ep, miss->parallel.vpp, miss->micro_batch_size,
              pp_recompute_name(miss->recompute), pp_misfit_print(&miss->reason, why, sizeof why));
     return buffer;
 }
 
-/* The replica that misses by most. */
+/* Reports the replica that misses by most. */
 static pp_status report_miss(const pp_search *search, const pp_candidate *miss, pp_err *err)
 {
     pp_candidate again = *miss;
@@ -327,13 +329,13 @@ pp_status pp_search_repair(pp_search *search, pp_err *err)
     char what[PP_REPAIR_MISS_BYTES];
     if (search->progress.stopped)
         return pp_err_set(err, PP_INFEASIBLE, pp_err_name(err, PP_FIELD_BUDGET),
-                          "the budget ended after %zu simulations, "
-                          "before a candidate that fits was found; give more",
+                          "the budget ended after %zu simulations, before a candidate that fits "
+                          "was found; increase it",
                           search->progress.simulated);
     pp_status status = pp_repair_nearest(search, &miss, err);
     if (status)
         return status;
-    if (!miss) { /* every schedule refused its shape */
+    if (!miss) { /* every schedule refused these sizes */
         *err = search->progress.refusal;
         return err->status;
     }

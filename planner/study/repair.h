@@ -11,7 +11,7 @@
 typedef enum pp_change {
     PP_CHANGE_RECOMPUTE,         /* recomputation is free */
     PP_CHANGE_MICRO_BATCH,       /* micro-batches may be smaller */
-    PP_CHANGE_SCHEDULE,          /* schedule and chunks are free */
+    PP_CHANGE_SCHEDULE,          /* schedule and number of chunks are free */
     PP_CHANGE_ZERO,              /* ZeRO-1 */
     PP_CHANGE_SEQUENCE_PARALLEL, /* sequence parallelism is on */
     PP_CHANGE_ATTENTION,         /* flash attention */
@@ -19,17 +19,17 @@ typedef enum pp_change {
     PP_CHANGE_OUTPUTS,           /* outputs of the last stage are not kept */
     PP_GROWTH_TP,
     PP_GROWTH_PP,
-    PP_GROWTH_EP, /* with dp */
-    PP_GROWTH_DP, /* with ZeRO-1 */
+    PP_GROWTH_EP, /* grows together with dp */
+    PP_GROWTH_DP, /* also sets ZeRO-1 */
     PP_CHANGE_COUNT,
     PP_CHANGES = PP_GROWTH_TP, /* on the same GPUs */
 } pp_change;
 
-/* factor: of the GPUs, for a growth. False: it changes nothing or is not possible; a growth has
- * changed the request even so. */
+/* factor: multiplies the GPUs, for a growth. Returns false if the change has no effect or is not
+ * possible; a growth has changed the request even so. */
 bool pp_change_apply(pp_change change, int64_t factor, pp_plan_request *request);
 
-/* The best candidate that fits, of the requests tried so far. */
+/* The best candidate that fits, of all requests tried so far. */
 typedef struct pp_fitting {
     bool found;
     pp_candidate candidate;
@@ -43,7 +43,7 @@ PP_MUST_CHECK pp_status pp_repair_attempt(const pp_plan_request *request, pp_fit
 /* A field of a request and its value. */
 typedef struct pp_field_value {
     pp_field field;
-    const char *word; /* of a fixed set; NULL: a number */
+    const char *word; /* one of a fixed set of values; NULL: the value is a number */
     int64_t number;
 } pp_field_value;
 
@@ -61,16 +61,16 @@ enum { PP_REPAIR_VALUES_BYTES = 256, PP_REPAIR_MISS_BYTES = 640 };
 const char *pp_field_values_print(const pp_field_values *list, const pp_err *err, char *buffer,
                                   size_t size);
 
-/* The legal candidate that misses by least; NULL: there is none. A shortfall that is only a floor
- * is simulated, until the least one is exact. */
+/* The legal candidate that misses by least; NULL if there is none. A shortfall that is only a lower
+ * bound is simulated, until the least one is exact. */
 PP_MUST_CHECK pp_status pp_repair_nearest(pp_search *search, const pp_candidate **nearest_out,
                                           pp_err *err);
 /* "nothing fits 80 GiB per GPU; nearest: ...". Returns buffer. */
 const char *pp_repair_describe(int64_t memory_limit_bytes, const pp_candidate *miss, char *buffer,
                                size_t size);
 
-/* For a search in which nothing fits: finds the nearest miss and the cheapest change of its request
- * that would fit, and fails with both. */
+/* Called for a search in which nothing fits: finds the nearest miss and the cheapest change of its
+ * request that would fit, and fails with both. */
 PP_MUST_CHECK pp_status pp_search_repair(pp_search *search, pp_err *err);
 
 #endif

@@ -27,7 +27,8 @@ static bool communicates_as(const pp_target_limits *target, const pp_framework *
     return target->frameworks[i] != NULL;
 }
 
-/* Settings of its training that hold for every schedule, unless the request gives them. */
+/* Sets the training settings of the target that hold for every schedule, unless the request gives
+ * them. */
 static void train_as(const pp_target_limits *target, pp_plan_request *request)
 {
     pp_switch_request *switches = &request->switches;
@@ -83,12 +84,12 @@ static bool runs(const pp_target_limits *target, const pp_plan_request *request,
     if (!named)
         snprintf(why, size, "does not run");
     else if (split)
-        snprintf(why, size, "compiles its stages (%s), which forbids the split backward of",
+        snprintf(why, size, "compiles its stages (%s), which rules out the split backward of",
                  pp_err_name(err, PP_FIELD_TORCH_COMPILE));
     return named && !split;
 }
 
-/* Searches the request as it is; *choice_out stays NULL where nothing fits. Fails: NOMEM. */
+/* Searches the request as it is; *choice_out stays NULL if nothing fits. Fails: NOMEM. */
 static pp_status try_request(const pp_plan_request *request, pp_search_result **choice_out,
                              pp_err *err)
 {
@@ -96,8 +97,9 @@ static pp_status try_request(const pp_plan_request *request, pp_search_result **
     return pp_plan_search(request, choice_out, &reason) == PP_NOMEM ? pp_err_nomem(err) : PP_OK;
 }
 
-/* "; the nearest that it runs is interleaved, with a step of 2.021 s (+4.90 %)": searched, against
- * the request with the same framework, or with its own where that one does not run the schedule. */
+/* Appends "; the nearest that it runs is interleaved, with a step of 2.021 s (+4.90 %)". That
+ * schedule is searched and compared with the request under the same framework, or under the
+ * request's own framework if this one does not run the schedule. */
 static pp_status find_nearest(const pp_target_limits *target, bool shapes_given,
                               const pp_plan_request *request, char *text, size_t size, pp_err *err)
 {
@@ -147,14 +149,14 @@ pp_status pp_target_check_recompute(const pp_target_limits *target, const pp_pla
     if (!s->given.recompute || s->value.recompute <= PP_RECOMPUTE_AUTO)
         return PP_OK;
     if (target->recompute_uniform)
-        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RECOMPUTE),
-                          "target %s recomputes on all stages alike; give none, selective, full or "
-                          "auto",
-                          target->name);
+        return pp_err_set(
+            err, PP_USAGE, pp_err_name(err, PP_FIELD_RECOMPUTE),
+            "target %s recomputes the same on all stages; give none, selective, full or auto",
+            target->name);
     if (target->recompute_alike && s->value.recompute == PP_RECOMPUTE_MICROBATCHES)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RECOMPUTE),
-                          "target %s recomputes all microbatches alike; give none, selective, "
-                          "full, per-stage or auto",
+                          "target %s recomputes the same for all microbatches; give none, "
+                          "selective, full, per-stage or auto",
                           target->name);
     return PP_OK;
 }
@@ -168,24 +170,24 @@ pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given,
     char why[120];
     if (request->framework && !communicates_as(target, request->framework))
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FRAMEWORK),
-                          "target %s communicates as executor %s does; leave the option out",
+                          "target %s communicates like executor %s; leave this option out",
                           target->name, target->frameworks[0]->name);
     if (shapes_given && target->constant_shapes && request->exchange.shapes.kind != PP_SIZES_PADDED)
-        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
-                          "target %s takes one size for all microbatches; leave the option out, or "
-                          "give padded",
-                          target->name);
-    if (request->free.communicators)
         return pp_err_set(
-            err, PP_USAGE, pp_err_name(err, PP_FIELD_COMMUNICATORS),
-            "target %s makes its communicators itself; name them, or leave the option "
-            "out",
+            err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
+            "target %s needs one size for all microbatches; leave this option out, or give padded",
             target->name);
-    if (target->no_mtp && request->model && request->model->mtp_layers > 0)
-        return pp_err_set(err, PP_INFEASIBLE, pp_err_name(err, PP_FIELD_TARGET),
-                          "%s: how a model names its multi-token prediction modules is not known; "
-                          "plan a model without them, or for another target",
+    if (request->free.communicators)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_COMMUNICATORS),
+                          "target %s creates its own communicators; give the kind that it uses, or "
+                          "leave this option out",
                           target->name);
+    if (target->no_mtp && request->model && request->model->mtp_layers > 0)
+        return pp_err_set(
+            err, PP_INFEASIBLE, pp_err_name(err, PP_FIELD_TARGET),
+            "%s cannot place multi-token prediction modules, because their names in its models are "
+            "unknown; plan a model without them, or for another target",
+            target->name);
     pp_status status = pp_target_check_recompute(target, request, err);
     if (status)
         return status;
@@ -201,7 +203,7 @@ pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given,
     return PP_OK;
 }
 
-/* The cost against one other search. */
+/* Finds the cost compared with one other search. */
 static pp_status compare(const pp_plan_request *request, const pp_candidate *c,
                          pp_target_cost *cost, pp_err *err)
 {
@@ -226,8 +228,8 @@ static pp_status compare(const pp_plan_request *request, const pp_candidate *c,
     return PP_OK;
 }
 
-/* The request with the plan's microbatches, so that the comparison is not one of packings. They are
- * dealt to replicas in turn. lengths, end: the caller's to free. */
+/* The request with the plan's microbatches, so that packings do not affect the comparison. They are
+ * dealt to replicas in turn. lengths, end: freed by the caller. */
 static pp_status packed_alike(const pp_plan *plan, const pp_plan_request *request,
                               int64_t **lengths, size_t **end, pp_plan_request *alike_out,
                               pp_err *err)
