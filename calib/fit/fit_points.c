@@ -31,8 +31,8 @@ static double times_of_collective(const pp_series *series)
 }
 
 /* Returns the channels of a message by NCCL's rule, from the channels of the communicator that
- * NCCL's log gives, or NaN where the rule does not apply. Inside one node, missing numbers default
- * to those of NVSwitch machines; where that is wrong, the held-out error shows it. */
+ * NCCL's log gives, or NaN if the rule does not apply. Inside one node, missing numbers default to
+ * those of NVSwitch machines; if that is wrong, the held-out error shows it. */
 static double channels_of(const pp_series *series, double bytes, bool *assumed_out)
 {
     int32_t all = series->channels_max, peer = series->channels_peer;
@@ -90,7 +90,7 @@ static pp_status check(const pp_series *series, size_t index, pp_err *err)
     }
     const double channels = sample->at[PP_VARIABLE_CHANNELS];
     if (!isnan(channels) && !(channels >= 1))
-        return pp_err_set(err, PP_INPUT, where, "channels must be 1 at least, is %g", channels);
+        return pp_err_set(err, PP_INPUT, where, "channels must be at least 1, not %g", channels);
     return PP_OK;
 }
 
@@ -101,8 +101,8 @@ static int compare_numbers(double a, double b)
     return (a > b) - (a < b);
 }
 
-/* Compares what was measured. Channels are left out: NCCL may give repeats of a size different
- * ones. */
+/* Compares the variables that were measured. Channels are left out, since NCCL may give repeats of
+ * one size different channels. */
 static int compare_at(const pp_fit_point *a, const pp_fit_point *b)
 {
     int order = compare_numbers(a->size, b->size);
@@ -155,7 +155,7 @@ pp_status pp_fit_points_of(const pp_series *const series[], size_t count, double
         total += series[i]->count;
     if (total == 0)
         return pp_err_set(err, PP_INPUT, count ? series[0]->class_name : "fit",
-                          "there are no samples; measure some");
+                          "there are no samples; measure or import some");
     points.point = pp_alloc_array(total, sizeof *points.point);
     if (!points.point)
         return pp_err_nomem(err);
@@ -165,7 +165,7 @@ pp_status pp_fit_points_of(const pp_series *const series[], size_t count, double
     for (size_t i = 0; i < count; i++) {
         if (series[i]->link != points.link)
             return pp_err_set(err, PP_INPUT, series[i]->class_name,
-                              "a link and a kernel have no curve in common; fit them apart");
+                              "a link and a kernel cannot share a curve; fit them separately");
         for (size_t k = 0; k < series[i]->count; k++) {
             pp_status status = check(series[i], k, err);
             pp_fit_point *point = &points.point[points.count++];

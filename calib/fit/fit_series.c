@@ -2,7 +2,7 @@
  * short robust fit and finishing the best three (calib/fit/robust.h). Forms are compared by
  * leave-one-out cross-validation over sizes, and the simplest one within one standard error of the
  * best is chosen (Breiman et al., Classification and Regression Trees, 1984, section 3.4.3). Cost:
- * structures * sizes short fits per form. docs/calibration.md has the equations. */
+ * structures * sizes short fits per form. docs/explanation/calibration.md has the equations. */
 #include "calib/fit/fit_series.h"
 
 #include "calib/fit/fit_points.h"
@@ -18,9 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FOLDS_MAX 64 /* of cross-validation; where there are more sizes, they share folds */
+#define FOLDS_MAX 64 /* of cross-validation; if there are more sizes, they share folds */
 #define FINALISTS 3  /* structures that are fitted in full */
-#define EQUAL 1e-4   /* smaller differences of held-out errors are below what clocks resolve */
+#define EQUAL 1e-4   /* clocks do not resolve smaller differences of held-out errors */
 
 /* Arrays with one element per point. */
 typedef struct workspace {
@@ -166,8 +166,8 @@ static double predict(const trial *t, const pp_fit_point *point)
     return sum;
 }
 
-/* The standard error of a mean, estimated from the median absolute deviation so that outliers have
- * no influence. Reorders `values` and replaces them by their deviations. */
+/* Returns the standard error of a mean, estimated from the median absolute deviation so that
+ * outliers have no influence. Reorders `values` and replaces them by their deviations. */
 static double robust_standard_error(double *values, size_t count)
 {
     const double median = pp_median(values, count);
@@ -290,7 +290,8 @@ static double student(double freedom)
 }
 
 /* Returns how many standard errors a 95 % interval extends to each side. The scale is estimated by
- * a median, whose efficiency is 37 % (Huber 1981, section 5.1), hence fewer degrees of freedom. */
+ * a median, whose efficiency is 37 % (Huber 1981, section 5.1), so there are fewer degrees of
+ * freedom. */
 static double width_of(size_t samples, size_t parameters)
 {
     return student(0.37 * ((double)samples - (double)parameters));
@@ -328,7 +329,7 @@ static pp_status take_parameters(const trial *t, const certainty *sure, pp_fit *
         fit->high[k] = value_of(power < 0 ? low : high, power);
         if (!isfinite(fit->value[k]) || !isfinite(fit->se[k]))
             return pp_err_set(err, PP_INPUT, t->form->name,
-                              "%s cannot be told from these samples; measure more sizes",
+                              "%s cannot be determined from these samples; measure more sizes",
                               parameter->name);
     }
     pp_fit_recall(fit);
@@ -401,7 +402,7 @@ static pp_status check_count(const pp_form *form, const pp_fit_points *points, p
 {
     const size_t parameters = (form->terms ? form->terms : 2) + form->scanned;
     if (points->keys < parameters + 2)
-        return pp_err_set(err, PP_INPUT, form->name, "needs %zu different sizes, there are %zu",
+        return pp_err_set(err, PP_INPUT, form->name, "needs %zu different sizes, and there are %zu",
                           parameters + 2, points->keys);
     if (3 * parameters >= points->count)
         return pp_err_set(err, PP_INPUT, form->name,
@@ -554,7 +555,7 @@ static const char *outside_of(const pp_fit *fit, const pp_fit_point *point)
         if (value < fit->at_low[v] * (1 - slack) || value > fit->at_high[v] * (1 + slack))
             return pp_variable_key((pp_variable)v);
     }
-    const bool counted = point->share > 0; /* NCCL's channels follow a rule, rings need not */
+    const bool counted = point->share > 0; /* the number of ranks matters only to rings */
     return counted && (point->ranks < fit->ranks_low || point->ranks > fit->ranks_high) ? "ranks"
                                                                                         : NULL;
 }
@@ -576,7 +577,7 @@ static pp_status check_point(const pp_fit *fit, const pp_series *where, const pp
     one.collective = point->share > 0;
     pp_status status = check_suits(fit->form, &one, err);
     if (!status && isnan(point->size))
-        status = pp_err_set(err, PP_INPUT, where->class_name, "has no size to predict for");
+        status = pp_err_set(err, PP_INPUT, where->class_name, "needs a size to predict for");
     return status;
 }
 
@@ -594,11 +595,11 @@ pp_status pp_fit_predict(const pp_fit *fit, const pp_series *where, const pp_sam
         seconds += row[k] * fit->theta[k];
     if (!(seconds > 0 && isfinite(seconds)))
         return pp_err_set(err, PP_INPUT, where->class_name,
-                          "the fit predicts no time there, but %g s", seconds);
+                          "the fit predicts %g s there, which is not a duration", seconds);
     for (size_t k = 0; k < fit->parameters; k++)
         row[k] /= seconds;
     /* The held-out error includes what the form misses; the mean absolute value of a normal
-     * distribution is sqrt(2 / pi) of its standard deviation. */
+     * distribution is sqrt(2 / pi) times its standard deviation. */
     const double spread = fmax(fit->spread, fit->cv_mape * sqrt(acos(-1) / 2));
     const double variance = quadratic(fit->parameters, row, fit->covariance);
     const double wide = width_of(fit->samples, fit->parameters);

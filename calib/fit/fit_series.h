@@ -1,5 +1,5 @@
 /* Fits forms to series of samples, chooses a form, and predicts times with intervals.
- * docs/calibration.md has the equations. */
+ * docs/explanation/calibration.md has the equations. */
 #ifndef PPSIM_CALIB_FIT_FIT_SERIES_H
 #define PPSIM_CALIB_FIT_FIT_SERIES_H
 
@@ -33,10 +33,10 @@ typedef struct pp_fit {
     double bias;          /* mean error, signed */
     double cv_mape;  /* mean over sizes of the median absolute error when the size is left out */
     double cv_se;    /* standard error of cv_mape, by the median */
-    pp_sample worst; /* where max_ape is */
+    pp_sample worst; /* the sample with the error max_ape */
     double at_low[PP_VARIABLE_COUNT], at_high[PP_VARIABLE_COUNT]; /* domain; NaN: not known */
     int32_t ranks_low, ranks_high;
-    bool assumed_channels; /* the 32 p2p channels, 32 per peer, of NVSwitch machines */
+    bool assumed_channels; /* the channels of NVSwitch machines were assumed: 32 p2p, 32 per peer */
 } pp_fit;
 
 typedef struct pp_fit_rejected {
@@ -51,8 +51,8 @@ typedef struct pp_fit_choice {
     size_t rejected_count;
 } pp_fit_choice;
 
-/* Not thread-safe: while one of both functions runs, GSL's error handler, which is one for the
- * program, is switched off and on again. */
+/* Not thread-safe: while they run, both functions switch off GSL's error handler, which the whole
+ * program shares. */
 
 /* Fits `form` to the samples of `count` series together. They must be of one kind of link or
  * kernel; communicators may differ in size. `options` may be NULL. Fails: INPUT (an unusable
@@ -67,7 +67,7 @@ PP_MUST_CHECK pp_status pp_fit_series(const pp_series *const series[], size_t co
                                       const pp_fit_options *options, pp_fit_choice *choice_out,
                                       pp_err *err);
 
-/* The number of parameters by which forms are compared: fitted ones and searched ones. */
+/* Returns the number of parameters by which forms are compared: fitted ones and searched ones. */
 size_t pp_fit_complexity(const pp_fit *fit);
 
 /* Sets fit->theta from fit->value, for a fit that was read from a file. */

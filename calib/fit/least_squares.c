@@ -1,6 +1,6 @@
 /* Least squares under constraints, from normal equations. GSL decomposes the matrix (Cholesky,
  * after scaling the diagonal to 1, so that the units of the unknowns do not matter). It offers
- * neither bounds nor isotonic regression, which are made here:
+ * neither bounds nor isotonic regression, which are implemented here:
  * - Non-negative unknowns: the solution is the unconstrained one of some subset of the unknowns
  * with the others at 0 (Lawson and Hanson, Solving Least Squares Problems, 1974, chapter 23). All
  * 2^n subsets are solved, which cannot cycle as an active-set search could; n is at most 5.
@@ -41,7 +41,7 @@ static bool decompose(size_t n, const double *a, cholesky *c)
         if (!(a[i * n + i] > 0 && a[i * n + i] < INFINITY))
             return false;
     }
-    gsl_error_handler_t *old = gsl_set_error_handler_off(); /* it would abort where a is singular */
+    gsl_error_handler_t *old = gsl_set_error_handler_off(); /* it would abort if a is singular */
     const int code = gsl_linalg_cholesky_decomp2(&c->factor.matrix, &c->scale.vector);
     gsl_set_error_handler(old);
     for (size_t i = 0; i < n && !code; i++) {
@@ -77,8 +77,8 @@ bool pp_solve_inverse(size_t n, const double *a, double *inverse_out)
     return pp_all_finite(n * n, inverse_out);
 }
 
-/* Solves for the unknowns in `set`; the others are 0. Returns false where that is singular or makes
- * an unknown negative. */
+/* Solves for the unknowns in `set`; the others are 0. Returns false if the system is singular or an
+ * unknown becomes negative. */
 static bool solve_set(size_t n, const double *a, const double *b, unsigned set, double *x)
 {
     double part[PP_SOLVE_NONNEGATIVE_MAX * PP_SOLVE_NONNEGATIVE_MAX] = { 0 };
@@ -114,7 +114,7 @@ bool pp_solve_nonnegative(size_t n, const double *a, const double *b, double *x_
     for (unsigned set = 1; set < all; set++) {
         if (!solve_set(n, a, b, set, x))
             continue;
-        double value = 0; /* x'ax = b'x where x solves its subset */
+        double value = 0; /* x'ax = b'x, as x solves its subset */
         for (size_t i = 0; i < n; i++)
             value -= b[i] * x[i];
         if (value < best) {

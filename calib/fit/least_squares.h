@@ -9,9 +9,9 @@
 #define PP_SOLVE_MAX 32            /* unknowns */
 #define PP_SOLVE_NONNEGATIVE_MAX 5 /* unknowns of pp_solve_nonnegative */
 
-/* Matrices are [n * n], row by row; of a symmetric `a` only the lower triangle is read. Where a
- * function returns false, its output is undefined. The solvers are not
- * thread-safe: they switch GSL's error handler, which is one for the program, off meanwhile. */
+/* Matrices are [n * n], row by row; of a symmetric `a` only the lower triangle is read. If a
+ * function returns false, its output is undefined. The solvers are not thread-safe: while they run,
+ * they switch off GSL's error handler, which the whole program shares. */
 
 /* Solves ax = b. Returns false when `a` is singular to working precision or not finite. */
 bool pp_solve(size_t n, const double *a, const double *b, double *x_out);

@@ -1,19 +1,19 @@
 /* Robust regression on relative errors: iteratively reweighted least squares on the logarithms of
- * measured over predicted times. It begins with least relative squares, goes on with least absolute
- * errors (which less than half of the samples cannot mislead), takes the scale from their median,
- * and ends with Tukey's bisquare (Huber, Robust Statistics, 1981, chapter 7), which gives outliers
- * no weight. Every round solves the normal equations of one Gauss-Newton step in O(count * terms^2
- * + terms^3).
+ * measured over predicted times. It begins with least relative squares, continues with least
+ * absolute errors (which fewer than half of the samples cannot mislead), takes the scale from their
+ * median, and ends with Tukey's bisquare (Huber, Robust Statistics, 1981, chapter 7), which gives
+ * outliers no weight. Every round solves the normal equations of one Gauss-Newton step in O(count *
+ * terms^2 + terms^3).
  *
  * gsl_multifit_robust was measured and is not used: it takes one matrix for all rounds and has no
  * bounds, whereas rows here depend on theta and theta has bounds. With rows relative to the
  * measured times, on traces/data/links, it made a coefficient negative in 22 of 1,176 fits, and the
  * forms chosen there missed sizes that were left out by 5.9 % on average, not 5.6 % (H100 with
  * NVSwitch: 2.4 %, not 1.3 %); its 95 % intervals held the truth in 90 to 97 % of cases, not 93 to
- * 97 % (made samples, docs/calibration.md). With rows linearized before each of up to ten calls,
- * over all subsets of coefficients, it missed left-out sizes by 5.5 %, but took 20 to 45 times as
- * long, and its intervals were too wide: 99 % and more, since GSL's scale includes that of ordinary
- * least squares, on which outliers weigh in full. */
+ * 97 % (made samples, docs/explanation/calibration.md). With rows linearized before each of up to
+ * ten calls, over all subsets of coefficients, it missed left-out sizes by 5.5 %, but took 20 to 45
+ * times as long, and its intervals were too wide: 99 % and more, since GSL's scale includes that of
+ * ordinary least squares, on which outliers weigh in full. */
 #include "calib/fit/robust.h"
 
 #include "calib/fit/least_squares.h"
@@ -24,7 +24,7 @@
 #include <math.h>
 #include <string.h>
 
-#define TUKEY PP_ROBUST_OUTLIER /* 95 % efficient where errors are normal */
+#define TUKEY PP_ROBUST_OUTLIER /* 95 % efficient if errors are normal */
 #define SCALE_LEAST 1e-4        /* clocks are no more accurate than this */
 #define ROUNDS_START 3          /* enough to compare structures */
 #define ROUNDS_ABSOLUTE 3
@@ -78,8 +78,9 @@ static double tukey_slope(double u)
     return rest > 0 ? rest * (1 - 5 * v * v) : 0;
 }
 
-/* The normal equations of one Gauss-Newton step for log errors, which are linearized at theta. The
- * weights are those of Tukey's bisquare, or those of least absolute errors where scale is 0. */
+/* Sets up the normal equations of one Gauss-Newton step for log errors, which are linearized at
+ * theta. The weights are those of Tukey's bisquare, or those of least absolute errors if scale is
+ * 0. */
 static void linearize(const pp_robust *p, const double *theta, double scale, normal_equations *n)
 {
     double row[PP_SOLVE_MAX];
@@ -126,8 +127,9 @@ static bool start(const pp_robust *p, double *theta)
     return pp_solve(p->terms, n.a, n.b, x) && solve_step(p, &n, theta);
 }
 
-/* The standard deviation of log errors, from the median of their absolute values. The smallest
- * `terms` ones are left out, since a fit can make as many errors 0 as it has unknowns. */
+/* Returns the standard deviation of log errors, estimated by the median of their absolute values.
+ * The smallest `terms` ones are left out, since a fit can make as many errors 0 as it has
+ * unknowns. */
 static double scale_of(const pp_robust *p)
 {
     for (size_t i = 0; i < p->count; i++)
@@ -192,7 +194,7 @@ bool pp_robust_finish(const pp_robust *problem, double *theta, double *scale_out
     take_residuals(problem, theta);
     const double scale = scale_of(problem);
     memcpy(refined, theta, problem->terms * sizeof *theta);
-    /* it fails where all samples at some knot are outliers; then the absolute errors decide */
+    /* it fails if all samples at some knot are outliers; the absolute errors then decide */
     if (iterate(problem, scale, ROUNDS_TUKEY, refined))
         memcpy(theta, refined, problem->terms * sizeof *theta);
     take_residuals(problem, theta);

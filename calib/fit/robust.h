@@ -1,4 +1,4 @@
-/* Robust fits of sums of known terms to times whose errors are relative. */
+/* Robustly fits linear combinations of known terms to times with relative errors. */
 #ifndef PPSIM_CALIB_FIT_ROBUST_H
 #define PPSIM_CALIB_FIT_ROBUST_H
 
@@ -27,7 +27,7 @@ bool pp_robust_start(const pp_robust *problem, double *theta_out);
  * Returns false when the samples do not determine theta. */
 bool pp_robust_finish(const pp_robust *problem, double *theta, double *scale_out);
 
-/* A log error this many scales away has no weight. The estimate is then 95 % efficient where errors
+/* A log error this many scales away has no weight. The estimate is then 95 % efficient if errors
  * are normally distributed. */
 #define PP_ROBUST_OUTLIER 4.685
 

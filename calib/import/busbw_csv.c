@@ -1,5 +1,5 @@
 /* The import of tables of bus bandwidths in GB/s, as papers and wikis show them, with a row per
- * message size and a column per number of ranks. Comments may say what was run: "sendrecv_perf",
+ * message size and a column per number of ranks. Comments may describe the run: "sendrecv_perf",
  * "NCCL 2.29.7", "8 B200 per node", "16 p2p channels, 4 per peer" (in the first column; NCCL's rule
  * gives those of the others). */
 #include "calib/import/common/columns.h"
@@ -96,8 +96,9 @@ static pp_status read_header(table *t, const pp_cell_text *cells, size_t count, 
         bool good = digits.bytes > 1 && digits.at[0] == 'n';
         digits = good ? (pp_span){ digits.at + 1, digits.bytes - 1 } : digits;
         if (!good || !pp_span_int(digits, 1 << 20, &t->ranks[i]) || t->ranks[i] < 2)
-            return pp_cell_fail(&cells[i], t->file, err,
-                                "a column is a number of ranks from 2 on, such as n16");
+            return pp_cell_fail(
+                &cells[i], t->file, err,
+                "a column must be named after a number of ranks, at least 2, such as n16");
         if ((status = pp_samples_add_series(samples, t->class_name, &series, err)))
             return status;
         series->link = true;
@@ -151,7 +152,7 @@ static pp_status read_row(table *t, const pp_cell_text *cells, size_t count, pp_
         double half = rounding(cells[i].text);
         double work = bytes * 1e-9 * bus_factor(t->class_name, (double)t->ranks[i]);
         if (gb_per_s <= 2 * half) {
-            pp_skip_add(notes, cells[i].line, "a bandwidth without a digit that counts");
+            pp_skip_add(notes, cells[i].line, "a bandwidth without significant digits");
             continue;
         }
         pp_sample sample = pp_sample_of(work / gb_per_s);
@@ -193,7 +194,7 @@ static pp_status read(const char *text, size_t bytes, const char *file, pp_sampl
     pp_status status = read_lines(&t, text, bytes, samples, &notes, err);
     if (status)
         return status;
-    return pp_skips_finish(&notes, file, "holds no bandwidth that can be used", samples, err);
+    return pp_skips_finish(&notes, file, "contains no usable bandwidth", samples, err);
 }
 
 const pp_import pp_import_busbw_csv = {

@@ -32,10 +32,9 @@ static pp_status recognise(const char *text, size_t bytes, const char *file,
         pp_text_add(&known, "%s%s", i ? ", " : "", pp_import_at(i)->name);
     pp_status status = pp_text_check(&known, err);
     if (!status)
-        status =
-            pp_err_set(err, PP_INPUT, file,
-                       "%s; formats that are imported: %s, and FORMAT=FILE says which it is",
-                       bytes ? "is no measurement that is recognised" : "is empty", known.data);
+        status = pp_err_set(
+            err, PP_INPUT, file, "%s; formats that can be imported: %s. FORMAT=FILE chooses one",
+            bytes ? "is not in a known format of measurements" : "is empty", known.data);
     pp_text_free(&known);
     return status;
 }
@@ -54,7 +53,7 @@ static pp_status join_skipped(pp_samples *samples, const char *more, pp_err *err
     return PP_OK;
 }
 
-/* A profile has one device: adds a note if files have different ones, or do not say theirs. */
+/* A profile has one device: adds a note if the files name different devices, or some name none. */
 static pp_status note_device(const pp_samples *from, const char *file, pp_samples *samples,
                              pp_err *err)
 {
@@ -67,12 +66,13 @@ static pp_status note_device(const pp_samples *from, const char *file, pp_sample
                  from->device, samples->device);
     else if (from->device[0])
         snprintf(note, sizeof note,
-                 "%.200s: was measured on %.100s; files before it do not say on what\n", name,
-                 from->device);
+                 "%.200s: was measured on %.100s; the files before it do not name their device\n",
+                 name, from->device);
     else
         snprintf(note, sizeof note,
-                 "%.200s: does not say on what it was measured; other files: on %.100s\n", name,
-                 samples->device);
+                 "%.200s: does not name the device it was measured on; other files were measured "
+                 "on %.100s\n",
+                 name, samples->device);
     return join_skipped(samples, note, err);
 }
 
@@ -108,8 +108,8 @@ pp_status pp_import_read(const pp_import *import, const char *text, size_t bytes
         text = unpacked;
     }
     if (!status && is_utf16(text, bytes))
-        status = pp_err_set(err, PP_INPUT, file,
-                            "is UTF-16; iconv -f UTF-16 -t UTF-8 makes it readable");
+        status =
+            pp_err_set(err, PP_INPUT, file, "is UTF-16; convert it with iconv -f UTF-16 -t UTF-8");
     if (!status && !import)
         status = recognise(text, bytes, file, &import, err);
     if (!status)

@@ -84,7 +84,7 @@ static bool read_variables(pp_span rest, double *at)
     return true;
 }
 
-/* Reads "Forward 7" or "Backward 7", which do not say the stage. */
+/* Reads "Forward 7" or "Backward 7", which do not name the stage. */
 static bool read_plain_name(pp_span name, range *found)
 {
     int64_t microbatch = 0;
@@ -118,8 +118,8 @@ static bool read_name(reader *r, pp_span name, range *found)
                     "nothing");
     else if (count == 0 || !read_variables(rest, found->op.at))
         pp_skip_add(&r->notes, 0,
-                    "a ppsim: range that is not as in 'ppsim:3F7 tokens=4096' (or has a variable "
-                    "that is not known)");
+                    "a ppsim: range that does not look like 'ppsim:3F7 tokens=4096', or has an "
+                    "unknown variable");
     else {
         found->op.kind = (pp_op_kind)ops[0].kind;
         found->op.stage = ops[0].stage;
@@ -140,7 +140,7 @@ static pp_status take_range(reader *r, const pp_event *e, pp_err *err)
     if (!read_name(r, e->name, &found))
         return PP_OK;
     if (!(us > 0) || !(us < 1e12) || !isfinite(found.end_us)) {
-        pp_skip_add(&r->notes, 0, "an op whose duration is not above 0, or more than 10 days");
+        pp_skip_add(&r->notes, 0, "an op whose duration is 0, negative or more than 10 days");
         return PP_OK;
     }
     range *new = add_range(r, err);
@@ -243,7 +243,7 @@ static int compare_ranges(const void *left, const void *right)
 }
 
 /* Returns the last range of the process that begins before the launch and contains it. Threads are
- * not compared, as autograd launches backwards from threads of its own. */
+ * not compared, since autograd launches backwards from its own threads. */
 static range *range_of(reader *r, const launch *l)
 {
     size_t low = 0;
@@ -299,16 +299,18 @@ static size_t collect(reader *r, pp_trace_op *ops)
         if (!r->kernel_count && m->needs_kernels) {
             pp_skip_add(
                 &r->notes, 0,
-                "a range 'Forward n' or 'Backward n' without kernels: its time holds waits");
+                "a range 'Forward n' or 'Backward n' without kernels: its time includes waits");
             continue;
         }
         if (!r->kernel_count)
-            pp_skip_add(&r->notes, 0, "no kernel was recorded: an op takes the processor's time");
-        if (!r->kernel_count && m->holds_waits)
             pp_skip_add(&r->notes, 0,
-                        "a PP: range taken without kernels: its time holds waits for transfers");
+                        "no kernel was recorded, so ops get their time on the processor");
+        if (!r->kernel_count && m->holds_waits)
+            pp_skip_add(
+                &r->notes, 0,
+                "a PP: range without kernels was used: its time includes waits for transfers");
         if (isnan(m->op.at[PP_VARIABLE_TOKENS]))
-            pp_skip_add(&r->notes, 0, "an op taken though its tokens are not said");
+            pp_skip_add(&r->notes, 0, "an op without a number of tokens was used");
         m->op.seconds = (r->kernel_count ? m->kernels_us : m->end_us - m->begin_us) * 1e-6;
         if (m->op.seconds > 0)
             ops[count++] = m->op;
@@ -329,14 +331,14 @@ static pp_status gather(reader *r, const char *file, pp_samples *samples, pp_err
         return status;
     memcpy(samples->device, r->device, sizeof r->device);
     return pp_skips_finish(&r->notes, file,
-                           "holds no range of an op: 'PP:3F7' (PyTorch's pipeline runtime), "
+                           "contains no range of an op: 'PP:3F7' (PyTorch's pipeline runtime), "
                            "'Forward 7', or record_function(\"ppsim:3F7 tokens=4096\")",
                            samples, err);
 }
 
 static bool recognise(const char *text, size_t bytes)
 {
-    /* A list of all process groups may stand before the events. */
+    /* A list of all process groups may precede the events. */
     pp_span begin = { text, bytes < 1 << 22 ? bytes : 1 << 22 };
     return pp_span_find(begin, "\"traceEvents\"") || pp_span_find(begin, "\"schemaVersion\"");
 }
@@ -352,7 +354,7 @@ static pp_status read(const char *text, size_t bytes, const char *file, pp_sampl
 
 const pp_import pp_import_kineto = {
     .name = "kineto",
-    .summary = "recordings of PyTorch's profiler: F, B, I and W per stage",
+    .summary = "recordings of PyTorch's profiler: times of F, B, I and W per stage",
     .recognise = recognise,
     .read = read,
 };

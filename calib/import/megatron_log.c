@@ -1,7 +1,7 @@
-/* The import of the timers of Megatron-LM (--timing-log-level 2). Used are forward-compute and
- * backward-compute, each the sum over the microbatches of one iteration (megatron/core/timers.py,
- * forward_step and backward_step of megatron/core/pipeline_parallel/schedules.py). There are four
- * layouts:
+/* The import of the timers of Megatron-LM (--timing-log-level 2). It uses forward-compute and
+ * backward-compute, each of which is the sum over the microbatches of one iteration
+ * (megatron/core/timers.py, forward_step and backward_step of
+ * megatron/core/pipeline_parallel/schedules.py). There are four layouts:
  *   --timing-log-option minmax:  "(min, max) time across ranks (ms):", "  NAME ..: (1.00, 2.00)"
  *   --timing-log-option max:     "max time across ranks (ms):", "  NAME ..: 2.00"
  *   --timing-log-option all:     "times across ranks (ms):", "  NAME:", "     rank  0: 1.00"
@@ -21,7 +21,7 @@
 
 enum { OPS_MAX = 1 << 24 };
 
-/* Ranks of a time that are no stage; stages are 0 and more. */
+/* Values of op.stage for times that belong to no stage; stages are 0 and above. */
 enum { OF_FASTEST = -1, OF_SLOWEST = -2, OF_LAST = -3 };
 
 typedef enum mode { MODE_NONE, MODE_MINMAX, MODE_MAX, MODE_ALL } mode;
@@ -65,7 +65,7 @@ static pp_status add_time(reader *r, pp_span number, int64_t rank, size_t line, 
     const settings *s = &r->settings;
     void *all = r->op;
     if (!pp_span_real(number, &ms) || !(ms > 0) || ms > 1e12) {
-        pp_skip_add(&r->notes, line, "a time that is not above 0, or no number");
+        pp_skip_add(&r->notes, line, "a time that is not a positive number");
         return PP_OK;
     }
     if (r->count == OPS_MAX) {
@@ -294,8 +294,8 @@ static void stages_of_ranks(reader *r)
     bool known = pipeline > 0 && world % pipeline == 0 && highest < world;
     if (!known)
         pp_skip_add(&r->notes, 0,
-                    "ranks are taken as stages: the log says no "
-                    "pipeline_model_parallel_size that divides world_size");
+                    "ranks are used as stages, because the log has no pipeline_model_parallel_size "
+                    "that divides world_size");
     for (size_t i = 0; i < r->count && known; i++) {
         if (r->op[i].stage >= 0)
             r->op[i].stage /= world / pipeline;
@@ -303,7 +303,7 @@ static void stages_of_ranks(reader *r)
 }
 
 /* Gathers the times of `of`, or of all stages, and appends `suffix` to the names of their series;
- * pp_trace_ops_gather knows stages only. */
+ * pp_trace_ops_gather handles only stages. */
 static pp_status gather_named(reader *r, int64_t of, const char *suffix, const char *file,
                               pp_samples *samples, pp_err *err)
 {
@@ -355,15 +355,15 @@ static pp_status read(const char *text, size_t bytes, const char *file, pp_sampl
         (status = gather_named(&r, OF_LAST, " last", file, samples, err)) ||
         (status = gather_named(&r, 0, "", file, samples, err)))
         return status;
-    return pp_skips_finish(&r.notes, file,
-                           "holds no forward-compute or backward-compute; run Megatron with "
-                           "--timing-log-level 2",
-                           samples, err);
+    return pp_skips_finish(
+        &r.notes, file,
+        "contains no forward-compute or backward-compute; run Megatron with --timing-log-level 2",
+        samples, err);
 }
 
 const pp_import pp_import_megatron_log = {
     .name = "megatron-log",
-    .summary = "timers of Megatron-LM: forward and backward per stage",
+    .summary = "timers of Megatron-LM: times of forward and backward per stage",
     .recognise = recognise,
     .read = read,
 };

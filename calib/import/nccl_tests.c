@@ -3,7 +3,7 @@
 #include "calib/import/nccl/nccl_text.h"
 #include "sim/base/span.h"
 
-/* Marks that rccl-tests leave; its files are as those of nccl-tests otherwise. */
+/* Recognises the output of rccl-tests, which otherwise looks like that of nccl-tests. */
 static bool is_rccl(pp_span begin)
 {
     return pp_span_find(begin, "rccl-tests") || pp_span_find(begin, "RCCL version");
@@ -29,7 +29,7 @@ static pp_status read(const char *text, size_t bytes, const char *file, pp_sampl
 
 const pp_import pp_import_nccl_tests = {
     .name = "nccl-tests",
-    .summary = "text and JSON of NVIDIA's nccl-tests: links by message size",
+    .summary = "output of NVIDIA's nccl-tests, as text or JSON: times of links by message size",
     .recognise = recognise,
     .read = read,
 };

@@ -20,7 +20,7 @@ static pp_status read(const char *text, size_t bytes, const char *file, pp_sampl
 
 const pp_import pp_import_rccl_tests = {
     .name = "rccl-tests",
-    .summary = "text of AMD's rccl-tests: links by message size",
+    .summary = "output of AMD's rccl-tests, as text: times of links by message size",
     .recognise = recognise,
     .read = read,
 };

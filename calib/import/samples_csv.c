@@ -1,4 +1,5 @@
-/* The import of ppsim's own format samples-csv (docs/formats.md), which any program can print. */
+/* The import of ppsim's own format samples-csv (docs/reference/formats.md), which any program can
+ * print. */
 #include "calib/import/common/columns.h"
 #include "calib/import/common/skips.h"
 #include "calib/import/import.h"
@@ -79,10 +80,10 @@ static pp_status read_header(table *t, const pp_cell_text *cells, size_t count, 
         if (kind == COLUMN_COUNT) {
             char hint[PP_TEXT_HINT_BYTES];
             return pp_cell_fail(&cells[i], t->file, err, "there is no column '%s'%s", name,
-                                pp_text_nearest_hint(name, names, hint));
+                                pp_text_nearest_hint(NULL, name, names, hint));
         }
         if (seen[kind])
-            return pp_cell_fail(&cells[i], t->file, err, "the column '%s' stands twice", name);
+            return pp_cell_fail(&cells[i], t->file, err, "the column '%s' occurs twice", name);
         seen[kind] = true;
         t->kind[i] = kind;
     }
@@ -116,7 +117,7 @@ static pp_status read_name(const pp_cell_text *cell, const char *file, char *nam
         return pp_cell_fail(cell, file, err, "is longer than %zu bytes", size - 1);
     pp_span_copy(cell->text, name, size);
     if (memcmp(name, cell->text.at, cell->text.bytes) != 0 || memchr(name, '"', cell->text.bytes))
-        return pp_cell_fail(cell, file, err, "may hold printable ASCII without quotes only");
+        return pp_cell_fail(cell, file, err, "must be printable ASCII without quotes");
     return PP_OK;
 }
 
@@ -260,7 +261,7 @@ static pp_status read(const char *text, size_t bytes, const char *file, pp_sampl
 
 const pp_import pp_import_samples_csv = {
     .name = "samples-csv",
-    .summary = "our own samples, a line each, such as any script can write",
+    .summary = "ppsim's own samples, one per line, which any script can write",
     .recognise = recognise,
     .read = read,
 };

@@ -1,4 +1,5 @@
-/* The import of ppsim's own format samples-json (docs/formats.md): series as a profile has them. */
+/* The import of ppsim's own format samples-json (docs/reference/formats.md): series as a profile
+ * has them. */
 
 #include "calib/samples/samples_json.h"
 #include "calib/import/common/skips.h"
@@ -45,7 +46,7 @@ static pp_status read(const char *text, size_t bytes, const char *file, pp_sampl
 
 const pp_import pp_import_samples_json = {
     .name = "samples-json",
-    .summary = "our own samples as JSON",
+    .summary = "ppsim's own samples as JSON",
     .recognise = recognise,
     .read = read,
 };

@@ -48,7 +48,7 @@ static pp_status check_heads(const pp_gpu_shapes *s, pp_err *err)
     if (s->hidden / s->heads <= PP_GPU_HEAD_MAX)
         return PP_OK;
     return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_COMPUTE_SETTINGS),
-                      "hidden=%lld in heads=%lld: a head has at most %d elements; say more heads",
+                      "hidden=%lld in heads=%lld: a head has at most %d elements; set more heads",
                       (long long)s->hidden, (long long)s->heads, PP_GPU_HEAD_MAX);
 }
 

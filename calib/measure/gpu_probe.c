@@ -1,6 +1,5 @@
-/* The common part of probes of kernels on a GPU. A point is prepared by the GPU module, then its
- * work runs for a while so that clocks and temperature settle, then it is timed by the clock of the
- * GPU. */
+/* The common part of probes of kernels on a GPU. The GPU module prepares a point; then its work
+ * runs for a while, so that clocks and temperature settle, and is timed by the clock of the GPU. */
 #include "calib/measure/gpu_probe.h"
 
 #include "calib/measure/probe_options.h"
@@ -73,7 +72,7 @@ static pp_status check_settings(const pp_gpu_shapes *s, pp_err *err)
                           (long long)s->heads);
     if (s->heads % s->kv_heads)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_COMPUTE_SETTINGS),
-                          "heads=%lld do not share kv_heads=%lld evenly", (long long)s->heads,
+                          "heads=%lld is not a multiple of kv_heads=%lld", (long long)s->heads,
                           (long long)s->kv_heads);
     if (s->kv_heads % s->tp || s->mlp % s->tp)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_COMPUTE_SETTINGS),
@@ -94,8 +93,8 @@ pp_status pp_gpu_shapes_parse(const char *text, pp_gpu_shapes *settings_out, pp_
         const int key = find(text, name, keys, KEY_COUNT);
         if (text[name] != '=' || (key < 0 && find(text, name, others, 3) < 0))
             return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_COMPUTE_SETTINGS),
-                              "'%.*s' is no setting of a GPU's probes; there are hidden, heads, "
-                              "kv_heads, mlp, gated, vocab, tp and tokens",
+                              "'%.*s' is not a setting of GPU probes; the settings are hidden, "
+                              "heads, kv_heads, mlp, gated, vocab, tp and tokens",
                               (int)(bytes < 40 ? bytes : 40), text);
         pp_status status =
             key < 0 ? PP_OK : read_value(key, text + name + 1, bytes - name - 1, numbers, &s, err);

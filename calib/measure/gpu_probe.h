@@ -26,10 +26,10 @@ PP_MUST_CHECK pp_status pp_gpu_shapes_parse(const char *text, pp_gpu_shapes *set
 
 /* The work of a point and how it is timed. */
 typedef struct pp_gpu_probe_point {
-    pp_gpu_work work, beside; /* `beside` runs at the same time if has_beside */
+    pp_gpu_work work, beside; /* `beside` runs at the same time as `work` if has_beside */
     bool has_beside;
     bool posting;  /* time the launch on the host, not the work */
-    pp_ns rest_ns; /* idle time before every timing; the work is then not heated */
+    pp_ns rest_ns; /* idle time before every timing; 0: the GPU is heated up instead */
     pp_ns heat_ns; /* how long the work runs before the timings of a pass, at most a sixth of the
                       probe's budget; 0: the default of the probe */
 } pp_gpu_probe_point;

@@ -40,7 +40,7 @@ static bool open_library(library *l, char *lacks, size_t size)
 {
     l->handle = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!l->handle) {
-        snprintf(lacks, size, "there is no libnvidia-ml.so.1, which comes with the driver");
+        snprintf(lacks, size, "libnvidia-ml.so.1 was not found; it comes with the NVIDIA driver");
         return false;
     }
     if (!find(l, "nvmlInit_v2", &l->start) || !find(l, "nvmlShutdown", &l->end) ||
@@ -52,12 +52,12 @@ static bool open_library(library *l, char *lacks, size_t size)
         !find(l, "nvmlDeviceGetEnforcedPowerLimit", &l->power_limit) ||
         !find(l, "nvmlDeviceGetTemperature", &l->temperature) ||
         !find(l, "nvmlDeviceGetCurrentClocksThrottleReasons", &l->reasons)) {
-        snprintf(lacks, size, "libnvidia-ml.so.1 lacks a function that is used");
+        snprintf(lacks, size, "libnvidia-ml.so.1 lacks a function that ppsim needs");
         return false;
     }
     int code = l->start();
     if (code)
-        snprintf(lacks, size, "libnvidia-ml.so.1 does not start: its code %d", code);
+        snprintf(lacks, size, "libnvidia-ml.so.1 does not start (error %d)", code);
     return code == 0;
 }
 
@@ -90,7 +90,7 @@ static pp_gpu_state *next_place(pp_gpu_states *states)
 {
     if (states->count < PP_GPU_STATES_MAX)
         return &states->state[states->count++];
-    snprintf(states->lacks, sizeof states->lacks, "only the first %d states are kept",
+    snprintf(states->lacks, sizeof states->lacks, "only the first %d states were kept",
              PP_GPU_STATES_MAX);
     return NULL;
 }
@@ -110,7 +110,7 @@ void pp_gpu_states_look(pp_gpu_states *states, const char *probe, bool after)
     if (code) {
         gpus = 0;
         snprintf(states->lacks, sizeof states->lacks,
-                 "libnvidia-ml.so.1 does not count the GPUs: its code %d", code);
+                 "libnvidia-ml.so.1 cannot count the GPUs (error %d)", code);
     }
     for (unsigned i = 0; i < gpus; i++) {
         pp_gpu_state *s = next_place(states);

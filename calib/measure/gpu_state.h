@@ -39,7 +39,7 @@ typedef struct pp_gpu_states {
     uint32_t count;
 } pp_gpu_states;
 
-/* Appends the state of every GPU. Where the library is missing, it only sets `lacks`. */
+/* Appends the state of every GPU. If the library is missing, it only sets `lacks`. */
 void pp_gpu_states_look(pp_gpu_states *states, const char *probe, bool after);
 /* Puts the states of the interrupted run `before` in front of those of this run. */
 void pp_gpu_states_carry(const pp_gpu_states *before, pp_gpu_states *states);

@@ -1,8 +1,8 @@
-/* Reads and writes the "gpus" of a profile (docs/formats.md): the states of GPUs before and after
- * each probe. What is not known is left out. */
+/* Reads and writes the "gpus" of a profile (docs/reference/formats.md): the states of GPUs before
+ * and after each probe. Unknown facts are left out. */
 #include "calib/measure/gpu_state_json.h"
 
-/* Numbers that are keys of the same name. */
+/* Numeric fields that are stored under JSON keys of the same name. */
 #define NUMBER_MAP(X) X(sm_mhz) X(memory_mhz) X(power_w) X(power_limit_w) X(celsius)
 
 pp_json *pp_gpu_states_write(const pp_gpu_states *states, pp_json_build *build)

@@ -46,7 +46,7 @@ void pp_ops_free(pp_ops **ops); /* for PP_CLEANUP; *ops NULL is fine */
 
 /* Makes input and output gradient of a mix, and sets the gradients of weights to 0. */
 PP_MUST_CHECK pp_status pp_ops_begin(pp_ops *ops, size_t mix, pp_err *err);
-/* Runs one op of a mix. I and B need an F of the mix before them, W an I. */
+/* Runs one op of a mix. I and B need an F of the mix before them, and W needs an I. */
 PP_MUST_CHECK pp_status pp_ops_run(pp_ops *ops, size_t mix, pp_op_kind kind, pp_err *err);
 
 #endif

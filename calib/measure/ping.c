@@ -34,7 +34,7 @@ struct pp_ping {
     char *buffer[RANKS];
     uint32_t count; /* steps that rank 0 has begun */
     bool serving;   /* `partner` runs */
-    bool broken;    /* a step of rank 0 failed: the partner cannot be told to end */
+    bool broken;    /* a step of rank 0 failed: the partner cannot be asked to end */
     pthread_t partner;
     pp_status partner_status;
     pp_err partner_err;
@@ -170,8 +170,8 @@ static pp_status play(pp_ping *p, uint32_t rank, size_t bytes, uint32_t rounds, 
     return status;
 }
 
-/* One step of up to ROUNDS rounds. `mine` counts on rank 0 only; `timing` is NULL on rank 1.
- * *went_out is false when rank 0 announced the end. */
+/* Carries out one step of up to ROUNDS rounds. `mine` matters on rank 0 only; `timing` is NULL on
+ * rank 1. *went_out is false when rank 0 announced the end. */
 static pp_status step(pp_ping *p, uint32_t rank, const order *mine, uint32_t number,
                       pp_timing *timing, bool *went_out, pp_err *err)
 {
@@ -225,8 +225,7 @@ pp_status pp_ping_start(pp_ping *p, pp_err *err)
     p->partner_err = pp_err_like(err);
     int code = pthread_create(&p->partner, NULL, serve, p);
     if (code)
-        return pp_err_set(err, PP_UNAVAILABLE, NULL, "no thread can be started: %s",
-                          strerror(code));
+        return pp_err_set(err, PP_UNAVAILABLE, NULL, "cannot start a thread: %s", strerror(code));
     p->serving = true;
     return PP_OK;
 }

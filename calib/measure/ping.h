@@ -19,10 +19,10 @@ bool pp_ping_is_partner(const pp_ping *ping);
 
 /* Plays rank 1: answers until rank 0 calls pp_ping_leave. */
 PP_MUST_CHECK pp_status pp_ping_serve(pp_ping *ping, pp_err *err);
-/* Plays rank 1 in a thread of its own, where this process hosts both ranks; pp_ping_leave ends it.
+/* Plays rank 1 in a thread of its own, if this process hosts both ranks; pp_ping_leave ends it.
  * Fails: UNAVAILABLE (no thread can be started). */
 PP_MUST_CHECK pp_status pp_ping_start(pp_ping *ping, pp_err *err);
-/* Tells rank 1 to end. Rank 0 calls it; pp_ping_free does so too. */
+/* Ends rank 1. Rank 0 calls it, and so does pp_ping_free. */
 void pp_ping_leave(pp_ping *ping);
 
 /* Plays rank 0: at least `runs` messages of `bytes` bytes, there and back in turn, by rendezvous.
@@ -30,8 +30,8 @@ void pp_ping_leave(pp_ping *ping);
 PP_MUST_CHECK pp_status pp_ping_run(pp_ping *ping, size_t bytes, uint32_t runs, pp_timing *timing,
                                     pp_err *err);
 
-/* Times `runs` messages of which the calling thread plays both ends, which needs no partner: the
- * processor time of a transfer. `timing` may be NULL. Fails: as the transport. */
+/* Times `runs` messages and plays both ends in the calling thread, without a partner. This gives
+ * the processor time of a transfer. `timing` may be NULL. Fails: as the transport. */
 PP_MUST_CHECK pp_status pp_ping_alone(pp_ping *ping, size_t bytes, uint32_t runs, pp_timing *timing,
                                       pp_err *err);
 

@@ -3,7 +3,7 @@
  * suffice; then batches of runs, long enough for the clock, are timed until the 95 % interval of
  * the median is narrow enough (order statistics) or the time of the point is spent. Timings during
  * which the thread was preempted are voided while enough clean ones come.
- * docs/calibration-probes.md explains the reasons. */
+ * docs/reference/calibration-probes.md explains the reasons. */
 #include "calib/measure/protocol.h"
 
 #include "runtime/core/clock.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define RUNS_MAX (1u << 20)
-#define WARMUP_TIMES 10 /* the warm-up of a slow op ends after so many times warmup_ns */
+#define WARMUP_TIMES 10 /* the warm-up of a slow op ends after this many times warmup_ns */
 
 /* The timings of one lap at one point in one pass; clean ones are those without a preemption. */
 typedef struct tally {
@@ -90,7 +90,7 @@ void pp_timing_end(pp_timing *timing, uint32_t lap, uint32_t runs)
     pp_lap *of = &timing->lap[lap];
     if (timing->protocol->look) {
         now = look(timing->protocol);
-    } else { /* in reverse order, so that reading the clocks is not measured */
+    } else { /* in reverse order, so that the time to read the clocks is not measured */
         now.thread_ns = pp_clock_thread_ns();
         now.wall_ns = pp_clock_now_ns();
         now.preemptions = pp_clock_preemptions();
@@ -223,7 +223,7 @@ static int by_size(const void *left, const void *right)
 }
 
 /* Sorts the timings that count into m->sorted and returns how many there are. Voided timings count
- * where there are too few clean ones. */
+ * if there are too few clean ones. */
 static size_t sort(const measuring *m, const tally *t)
 {
     bool crowded = t->clean_count < m->least;
@@ -432,10 +432,11 @@ static pp_status check_known(const pp_subject *subject, const pp_samples *sample
     for (size_t k = 0; k < subject->series_count; k++) {
         const pp_series *series = pp_samples_find(samples, subject->series[k].class_name);
         if (series && series->count && strcmp(series->source, subject->source) != 0)
-            return pp_err_set(err, PP_INPUT, series->class_name,
-                              "the samples at hand are from '%s', these would be from '%s'; go on "
-                              "with the options of the first run, or begin anew",
-                              series->source, subject->source);
+            return pp_err_set(
+                err, PP_INPUT, series->class_name,
+                "the samples in the file are from '%s', and these options measure '%s'; continue "
+                "with the options of the first run, or start again with a new file",
+                series->source, subject->source);
     }
     return PP_OK;
 }

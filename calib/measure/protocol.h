@@ -1,5 +1,5 @@
 /* The measurement protocol that all probes share: warm-up, batches, order of points, when to stop,
- * and how good the numbers are. docs/calibration-probes.md gives the reasons. */
+ * and how good the numbers are. docs/reference/calibration-probes.md gives the reasons. */
 #ifndef PPSIM_CALIB_MEASURE_PROTOCOL_H
 #define PPSIM_CALIB_MEASURE_PROTOCOL_H
 
@@ -18,7 +18,7 @@ typedef struct pp_instant {
     int64_t preemptions; /* involuntary context switches of the thread */
 } pp_instant;
 
-/* Time and runs that a subject's `run` recorded for one quantity. */
+/* The time and the number of runs that a subject's `run` recorded for one quantity. */
 typedef struct pp_lap {
     pp_ns wall_ns, thread_ns;
     int64_t preemptions;
@@ -36,7 +36,7 @@ typedef struct pp_timing {
 
 /* Starts the clocks. */
 void pp_timing_begin(pp_timing *timing);
-/* Adds the time since the last pp_timing_begin to `lap`, as that of `runs` runs. */
+/* Adds the time since the last pp_timing_begin to `lap` and counts it as `runs` runs. */
 void pp_timing_end(pp_timing *timing, uint32_t lap, uint32_t runs);
 /* Adds `runs` runs that took `took_ns` by a clock of the subject, such as that of a GPU, to `lap`.
  */
@@ -72,7 +72,7 @@ typedef struct pp_subject {
     size_t point_count;
     void *context;
     /* Called before and after the warm-up and timings of a point, once per pass; either may be
-     * NULL. release is called only after prepare has succeeded. Where prepare or run fails with
+     * NULL. release is called only after prepare has succeeded. If prepare or run fails with
      * UNAVAILABLE, the point is left out from then on; any other failure ends the measurement. */
     pp_status (*prepare)(void *context, size_t point, pp_err *err);
     void (*release)(void *context, size_t point);
@@ -97,9 +97,9 @@ struct pp_protocol {
     pp_ns batch_ns;        /* approximate least duration of one timing of a warm point */
     uint32_t timings_min;  /* per point and pass, at least PP_TIMINGS_LEAST */
     uint32_t timings_max;  /* per point and pass, at most PP_TIMINGS_MAX */
-    pp_ns point_ns; /* per point and pass: afterwards no timing begins, but for timings_min */
-    /* For all points and passes together; each point gets an equal share of what is left. Points
-     * that begin later are timed PP_TIMINGS_LEAST times after one warm-up run. */
+    pp_ns point_ns; /* per point and pass; after that, timings begin only to reach timings_min */
+    /* For all points and passes together; each point gets an equal share of the remaining time.
+     * Points that begin later are timed PP_TIMINGS_LEAST times after one warm-up run. */
     pp_ns total_ns;
     /* A point is done when half the 95 % interval of its median is at most this part of it. */
     double precision;

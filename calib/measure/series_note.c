@@ -15,8 +15,9 @@ const char *pp_stopwatch_name(pp_stopwatch stopwatch)
     return names[stopwatch];
 }
 
-/* Half the 95 % interval of the median, relative, as if times were normally distributed: it is 1.96
- * sqrt(pi / 2) standard errors of the mean, and p10 and p90 are 2.563 standard deviations apart. */
+/* Returns half the 95 % interval of the median, relative, as if times were normally distributed: it
+ * is 1.96 sqrt(pi / 2) standard errors of the mean, and p10 and p90 are 2.563 standard deviations
+ * apart. */
 static double interval_of(const pp_sample *sample)
 {
     return 0.958 * (sample->p90_s - sample->p10_s) / sqrt((double)sample->repeats) /

@@ -7,7 +7,7 @@
 /* The clock with which a series was timed. */
 typedef enum pp_stopwatch {
     PP_STOPWATCH_THREAD, /* processor time of the calling thread, without that of other processes */
-    PP_STOPWATCH_WALL,   /* wall-clock time, where several threads or processes take part */
+    PP_STOPWATCH_WALL,   /* wall-clock time, if several threads or processes take part */
     PP_STOPWATCH_DEVICE, /* the clock of a GPU; see pp_timing_add */
 } pp_stopwatch;
 

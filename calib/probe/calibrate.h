@@ -16,7 +16,7 @@ typedef struct pp_calibrate_options {
 /* Options for all points, which take less than 2 minutes, or for a quick set: less than 20 s. */
 pp_calibrate_options pp_calibrate_default(bool quick);
 
-/* The results of a run besides samples. The owner frees it with pp_calibration_free. */
+/* The results of a run, except its samples. The owner frees it with pp_calibration_free. */
 typedef struct pp_calibration {
     pp_environment environment;
     pp_gpu_states gpus;   /* before and after each probe on a GPU */

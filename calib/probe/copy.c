@@ -91,7 +91,7 @@ static pp_status copy_open(const pp_probe_options *options, void **state_out,
 
 const pp_probe pp_probe_copy = {
     .name = "copy",
-    .summary = "copies within memory, over bytes; with caches emptied before, too",
+    .summary = "time of copies within memory by size, also with empty caches",
     .share = 10,
     .open = copy_open,
     .close = copy_close,

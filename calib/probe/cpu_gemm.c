@@ -141,7 +141,7 @@ static pp_status gemm_open(const pp_probe_options *options, void **state_out,
 
 const pp_probe pp_probe_cpu_gemm = {
     .name = "cpu-gemm",
-    .summary = "matrix products of a layer of compute cpu, over tokens",
+    .summary = "time of the matrix products of a layer by number of tokens (compute cpu)",
     .share = 20,
     .open = gemm_open,
     .close = gemm_close,

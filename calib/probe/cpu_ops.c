@@ -47,8 +47,8 @@ static void *keep_busy(void *argument)
     return NULL;
 }
 
-/* Starts a neighbour on each other processor. Where memory or threads run out there are fewer of
- * them, and the measured times are too short. */
+/* Starts a neighbour on each other processor. If memory or threads run out, there are fewer
+ * neighbours and the measured times are too short. */
 static void start_load(const pp_probe_options *options, stage *s)
 {
     pp_environment machine;
@@ -198,7 +198,7 @@ static pp_status ops_open(const pp_probe_options *options, void **state_out,
 
 const pp_probe pp_probe_cpu_ops = {
     .name = "cpu-ops",
-    .summary = "ops of one stage of compute cpu, over tokens and mixes of sequence lengths",
+    .summary = "time of the ops of one stage by tokens and mix of sequence lengths (compute cpu)",
     .share = 60,
     .open = ops_open,
     .close = ops_close,

@@ -27,7 +27,7 @@ static pp_status attention_open(const pp_probe_options *options, void **state_ou
 
 const pp_probe pp_probe_gpu_attention = {
     .name = "gpu-attention",
-    .summary = "attention of compute cuda on a GPU, bf16, over mixes of sequence lengths",
+    .summary = "time of attention on a GPU by mix of sequence lengths (compute cuda, bf16)",
     .share = 40,
     .asked = true,
     .open = attention_open,

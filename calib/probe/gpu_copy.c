@@ -46,7 +46,7 @@ static pp_status copy_open(const pp_probe_options *options, void **state_out,
 
 const pp_probe pp_probe_gpu_copy = {
     .name = "gpu-copy",
-    .summary = "copies within a GPU, from and to the host, to another GPU, over bytes",
+    .summary = "time of copies by size: within a GPU, to and from the host, and to another GPU",
     .share = 10,
     .asked = true,
     .open = copy_open,

@@ -52,7 +52,7 @@ static pp_status cudnn_open(const pp_probe_options *options, void **state_out,
 
 const pp_probe pp_probe_gpu_cudnn = {
     .name = "gpu-cudnn",
-    .summary = "attention of cuDNN on a GPU, bf16, over mixes of sequence lengths",
+    .summary = "time of attention on a GPU by mix of sequence lengths (cuDNN, bf16)",
     .share = 40,
     .asked = true,
     .open = cudnn_open,

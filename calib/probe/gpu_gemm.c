@@ -56,7 +56,8 @@ static pp_status gemm_open(const pp_probe_options *options, void **state_out,
 
 const pp_probe pp_probe_gpu_gemm = {
     .name = "gpu-gemm",
-    .summary = "matrix products of a layer on a GPU by cuBLASLt, bf16, over tokens",
+    .summary =
+        "time of the matrix products of a layer on a GPU by number of tokens (cuBLASLt, bf16)",
     .share = 60,
     .asked = true,
     .open = gemm_open,

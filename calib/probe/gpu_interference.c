@@ -1,6 +1,6 @@
 /* Probe of the slow-down of a matrix product by transfers on the same GPU: on fewer
- * multiprocessors, beside copies in the GPU's memory, and beside messages of the GPU to itself. The
- * latter occupy multiprocessors and memory as transfers do, but use no link. */
+ * multiprocessors, during copies in the GPU's memory, and during messages of the GPU to itself.
+ * Such messages occupy multiprocessors and memory as transfers do, but use no link. */
 #include "calib/import/nccl/nccl_version.h"
 #include "calib/measure/gpu_probe.h"
 #include "calib/probe/probe.h"
@@ -11,7 +11,7 @@
 
 enum { ALONE, FEWER, BESIDE_COPY, BESIDE_SELF, SERIES };
 
-/* Returns the first product of an MLP for so many tokens. */
+/* Returns the first product of an MLP for this number of tokens. */
 static pp_gpu_probe_point product_of(const pp_gpu_probe *p, int64_t tokens)
 {
     const pp_gpu_shapes *s = &p->settings;
@@ -92,8 +92,8 @@ static pp_status pair_open(const pp_probe_options *options, void **state_out,
 
 const pp_probe pp_probe_gpu_interference = {
     .name = "gpu-interference",
-    .summary =
-        "a product on a GPU with multiprocessors taken, beside copies, and beside its own messages",
+    .summary = "slow-down of a matrix product on a GPU by busy multiprocessors, copies and its own "
+               "messages",
     .share = 10,
     .asked = true,
     .check = pp_gpu_link_check_settings,

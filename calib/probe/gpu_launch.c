@@ -21,7 +21,7 @@ static pp_status launch_open(const pp_probe_options *options, void **state_out,
 
 const pp_probe pp_probe_gpu_launch = {
     .name = "gpu-launch",
-    .summary = "the smallest kernel: from one to the next on a GPU, and what launching takes",
+    .summary = "time to launch the smallest kernel on a GPU, and from one such kernel to the next",
     .share = 3,
     .asked = true,
     .open = launch_open,

@@ -49,7 +49,8 @@ static pp_status power_open(const pp_probe_options *options, void **state_out,
 
 const pp_probe pp_probe_gpu_power = {
     .name = "gpu-power",
-    .summary = "a product on a GPU that was idle, and on one that has computed for long",
+    .summary =
+        "time of a matrix product on a GPU that was idle, and on one that has computed for long",
     .share = 10,
     .asked = true,
     .open = power_open,

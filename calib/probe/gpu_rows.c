@@ -1,5 +1,5 @@
-/* Probe of the kernels of compute cuda besides products and attention, which memory bandwidth
- * limits. */
+/* Probe of the kernels of compute cuda other than products and attention. Memory bandwidth limits
+ * them. */
 #include "calib/measure/gpu_probe.h"
 #include "calib/probe/probe.h"
 
@@ -74,7 +74,7 @@ static pp_status rows_open(const pp_probe_options *options, void **state_out,
 
 const pp_probe pp_probe_gpu_rows = {
     .name = "gpu-rows",
-    .summary = "norms, GELU, SwiGLU, cross-entropy, embedding and Adam on a GPU, over sizes",
+    .summary = "time of norms, GELU, SwiGLU, cross-entropy, embedding and Adam on a GPU by size",
     .share = 30,
     .asked = true,
     .open = rows_open,

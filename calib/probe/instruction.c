@@ -87,7 +87,7 @@ static void instruction_close(void *state)
     free(s);
 }
 
-/* runs: of instructions; as many steps as that takes. */
+/* Runs as many steps as it takes to execute `runs` instructions. */
 static pp_status instruction_run(void *context, size_t point, uint32_t runs, pp_timing *timing,
                                  pp_err *err)
 {
@@ -104,7 +104,7 @@ static pp_status instruction_run(void *context, size_t point, uint32_t runs, pp_
     pp_status status = pp_run(&s->job, &options, &result, err);
     for (uint32_t i = 0; i < result.count && !status; i++) {
         lap->wall_ns += result.iteration[i].step_ns;
-        lap->thread_ns += result.iteration[i].step_ns; /* of another thread: not known here */
+        lap->thread_ns += result.iteration[i].step_ns; /* the thread's own time is not known here */
         lap->preemptions += result.iteration[i].preemptions;
         lap->runs += count;
     }
@@ -174,7 +174,7 @@ static pp_status instruction_open(const pp_probe_options *options, void **state_
 
 const pp_probe pp_probe_instruction = {
     .name = "instruction",
-    .summary = "what the runtime takes for an op that does nothing",
+    .summary = "overhead of the runtime for an op that does nothing",
     .share = 3,
     .open = instruction_open,
     .close = instruction_close,

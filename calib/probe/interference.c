@@ -21,7 +21,7 @@ enum { POINTS_MAX = 16, BESIDE_BYTES = 1 << 20, BESIDE_MIX = 0 };
 
 #define BUSY 0.9 /* least share of the time for which the other thread must have a processor */
 
-/* The series: what is measured beside what. */
+/* The series: the activity that is measured, and the one that runs meanwhile. */
 enum {
     COMPUTE_ALONE,
     COMPUTE_BESIDE_COPY,
@@ -283,7 +283,7 @@ static pp_status pair_open(const pp_probe_options *options, void **state_out,
 
 const pp_probe pp_probe_interference = {
     .name = "interference",
-    .summary = "how compute and transfers slow each other down: factors of",
+    .summary = "slow-down of compute and transfers while they overlap, for",
     .setting = PP_FIELD_OVERLAP_SLOWDOWN,
     .share = 15,
     .open = pair_open,

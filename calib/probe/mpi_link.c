@@ -6,7 +6,8 @@
 
 #include <stdlib.h>
 
-/* Without, opening a world would start MPI for nothing. */
+/* Returns whether an MPI launcher started this process. Without one, opening a world would start
+ * MPI in vain. */
 static bool under_mpirun(void)
 {
     return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMI_SIZE") || getenv("PMIX_RANK");
@@ -21,8 +22,7 @@ static pp_status meet(const pp_transport *transport, size_t bytes_max, pp_ping *
     pp_status status = pp_ping_new(transport, bytes_max, ping_out, &why);
     if (status == PP_USAGE)
         return pp_err_set(err, PP_USAGE, "probe mpi-link",
-                          "it takes two processes, but mpirun has started more or fewer; start "
-                          "them with mpirun -n 2");
+                          "it needs exactly two processes; start them with mpirun -n 2");
     return status ? pp_err_set(err, status, why.where, "%s", why.text) : PP_OK;
 }
 
@@ -32,7 +32,7 @@ static pp_status join(size_t bytes_max, pp_ping **ping_out, pp_err *err)
     pp_status status = pp_transport_get("mpi", &transport, err);
     if (!status && !under_mpirun())
         status = pp_err_set(err, PP_UNAVAILABLE, NULL,
-                            "it takes two processes; start them with mpirun -n 2");
+                            "it needs two processes; start them with mpirun -n 2");
     if (!status)
         status = meet(transport, bytes_max, ping_out, err);
     if (!status && pp_ping_is_partner(*ping_out))
@@ -49,7 +49,7 @@ static pp_status link_open(const pp_probe_options *options, void **state_out,
 
 const pp_probe pp_probe_mpi_link = {
     .name = "mpi-link",
-    .summary = "messages between two processes of mpirun -n 2 (transport mpi), over bytes",
+    .summary = "time of messages between two processes of mpirun -n 2 by size (transport mpi)",
     .share = 12,
     .joint = true,
     .open = link_open,

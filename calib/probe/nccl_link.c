@@ -1,6 +1,6 @@
 /* Probe of traffic between GPUs with NCCL, timed by the clocks of the GPUs
- * (docs/calibration-probes.md). Processes that torchrun, mpirun or srun started together measure
- * together. */
+ * (docs/reference/calibration-probes.md). Processes that torchrun, mpirun or srun started together
+ * measure together. */
 #include "calib/import/nccl/nccl_version.h"
 #include "calib/probe/probe.h"
 #include "runtime/gpu/gpu_link.h"
@@ -16,7 +16,7 @@ typedef struct linking {
     pp_subject subject;
     pp_subject_series series[SERIES_MAX];
     char name[SERIES_MAX][32];
-    pp_traffic traffic[SERIES_MAX]; /* but for its bytes */
+    pp_traffic traffic[SERIES_MAX]; /* complete except for its size in bytes */
     pp_point point[POINTS_MAX];
     char source[128], library[32];
     const pp_gpu_link_table *calls;
@@ -247,7 +247,8 @@ static pp_status link_open(const pp_probe_options *options, void **state_out,
 
 const pp_probe pp_probe_nccl_link = {
     .name = "nccl-link",
-    .summary = "messages and collectives between GPUs, over bytes; also under torchrun, mpirun",
+    .summary =
+        "time of messages and collectives between GPUs by size, also under torchrun or mpirun",
     .share = 40,
     .joint = true,
     .asked = true,

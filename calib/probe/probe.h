@@ -1,5 +1,6 @@
 /* Probes: measurements that ppsim can make on this machine. Each is one file in calib/probe/ and
- * one line in calib/probes.def. docs/calibration-probes.md lists their classes and variables. */
+ * one line in calib/probes.def. docs/reference/calibration-probes.md lists their classes and
+ * variables. */
 #ifndef PPSIM_CALIB_PROBE_PROBE_H
 #define PPSIM_CALIB_PROBE_PROBE_H
 

@@ -24,7 +24,7 @@ static pp_status link_open(const pp_probe_options *options, void **state_out,
 
 const pp_probe pp_probe_thread_link = {
     .name = "thread-link",
-    .summary = "messages between two threads (transport threads), rendezvous, over bytes",
+    .summary = "time of messages between two threads by size (transport threads, rendezvous)",
     .share = 12,
     .open = link_open,
     .close = pp_link_probe_close,

@@ -31,7 +31,7 @@ static const pp_sample *counterpart(const pp_series *series, const pp_sample *sa
     return NULL;
 }
 
-/* The median ratio of two classes, at least 1; NaN where no point was measured in both. */
+/* Finds the median ratio of two classes, at least 1; NaN if no point was measured in both. */
 static pp_status ratio(const pp_samples *samples, const char *beside, const char *alone,
                        double *ratio_out, pp_err *err)
 {

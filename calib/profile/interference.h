@@ -5,11 +5,11 @@
 #include "calib/samples/samples.h"
 #include "sim/job/sharing.h"
 
-/* Results of the probe `interference`: how many times as long something takes beside something
- * else, at least 1; NaN: not measured. */
+/* Results of the probe `interference`: how many times as long one activity takes while another one
+ * runs, at least 1; NaN: not measured. */
 typedef struct pp_interference {
-    double compute, comm;       /* compute beside transfers, and transfers beside compute */
-    double compute_beside_copy; /* compute beside a plain copy in memory */
+    double compute, comm;       /* compute during transfers, and transfers during compute */
+    double compute_beside_copy; /* compute during a plain copy in memory */
 } pp_interference;
 
 /* Returns true for classes that are measured for these ratios only. */

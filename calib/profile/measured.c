@@ -1,6 +1,6 @@
-/* Answers the cost model from a profile: chooses the entry that a question is about by its class,
- * predicts the time with the form fitted to it, and records what was asked, so that a plan can say
- * which answers were extrapolated. Every look-up is linear in the number of entries. */
+/* Answers the cost model from a profile: chooses, by its class, the entry that answers a question,
+ * predicts the time with the form fitted to it, and records what was asked, so that a plan can
+ * report which answers were extrapolated. Every look-up is linear in the number of entries. */
 #include "calib/profile/measured.h"
 
 #include "sim/base/alloc.h"
@@ -75,7 +75,7 @@ static size_t find_gemm(const pp_measured_profile *m, const pp_measured_at *at)
     return PP_ENTRY_NONE;
 }
 
-/* Without measurements of NCCL, those between threads or processes take their place. */
+/* If NCCL was not measured, messages between threads or processes take its place. */
 static size_t find_message(const pp_measured_profile *m, bool other_node)
 {
     static const char *const names[] = { "send_recv", "sendrecv", "thread_link", "mpi_link" };
@@ -207,9 +207,8 @@ static bool ask_entry(pp_measured_profile *m, size_t index, const pp_measured_at
     return true;
 }
 
-/* The end of a pipeline adds work to a forward. Where the stage at an end is nevertheless faster
- * than one in the middle, by more than the uncertainty, it must have been measured with fewer
- * layers. */
+/* The end of a pipeline adds work to a forward. If the stage at an end is nevertheless faster than
+ * one in the middle, by more than the uncertainty, it must have been measured with fewer layers. */
 static void note_unequal(const pp_measured_profile *m, const pp_fit_value *middle,
                          const pp_fit_value *end, pp_entry_use *use)
 {
@@ -286,9 +285,9 @@ static size_t find_fitted(const pp_measured_profile *m, size_t kind, int64_t num
     return entry != PP_ENTRY_NONE && m->profile->entry[entry].fitted ? entry : PP_ENTRY_NONE;
 }
 
-/* Finds the entries of the first, a middle and the last stage, by name or else by number. Of two
- * numbered stages the first one also serves as the middle one, since an embedding is less work than
- * a head; its embedding is then attributed to the layers. */
+/* Finds the entries of the first, a middle and the last stage, by name or, failing that, by number.
+ * Of two numbered stages the first one also serves as the middle one, since an embedding is less
+ * work than a head; its embedding is then attributed to the layers. */
 static void find_stages(pp_measured_profile *m)
 {
     const bool numbered = find(m, stage_classes[0], false) == PP_ENTRY_NONE;
@@ -343,7 +342,7 @@ static pp_status find_layers(pp_measured_profile *m, int64_t layers, pp_err *err
     probed = probed > 0 && probed <= PP_MODEL_LAYERS_MAX ? probed : 0;
     if (probed > 0 && layers && layers != probed)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_PROFILE_LAYERS),
-                          "the probe measured stages of %" PRId64 " layers; leave the option out",
+                          "the probe measured stages of %" PRId64 " layers; leave this option out",
                           probed);
     m->layers = layers ? layers : probed;
     if (m->layers > 0)
@@ -354,8 +353,7 @@ static pp_status find_layers(pp_measured_profile *m, int64_t layers, pp_err *err
         return PP_OK;
     return pp_err_set(
         err, PP_USAGE, pp_err_name(err, PP_FIELD_PROFILE_LAYERS),
-        "is missing: the profile has times of whole stages (%s), and nothing says how "
-        "many layers such a stage had",
+        "is missing: the profile has times of whole stages (%s), but not their number of layers",
         m->profile->entry[stage].class_name);
 }
 

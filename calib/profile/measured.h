@@ -28,8 +28,8 @@ typedef struct pp_entry_use {
     uint64_t outside;       /* number of answers for which a variable was outside its domain */
     char variable[16];      /* the variable that was farthest outside */
     double at, low, high;   /* its value, and the range in which it was measured */
-    double end_s, middle_s; /* forward times of this end and of a middle stage, where the end is
-                               faster by at least half a layer and they differ most; else 0 */
+    double end_s, middle_s; /* forward times of this end and of a middle stage, if the end is faster
+                               by half a layer or more, at the largest difference; else 0 */
     char refusal[160];      /* why it could not answer; "": it could */
 } pp_entry_use;
 
@@ -65,7 +65,7 @@ void pp_measured_forget(pp_measured_profile *measured);
  * does. */
 void pp_measured_move(pp_measured_profile *measured, size_t entry, int towards);
 
-/* Returns true if the profile has times of F and of a backward (B, or I and W) of stages. Otherwise
+/* Returns true if the profile has stage times for F and for a backward (B, or I and W). Otherwise
  * it writes the missing classes to `text`. */
 bool pp_measured_has_stages(const pp_measured_profile *measured, char *text, size_t size);
 

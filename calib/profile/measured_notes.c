@@ -45,7 +45,7 @@ static pp_status note_used(const pp_measured_profile *m, pp_notes *notes, pp_err
     pp_status status = pp_text_check(&text, err);
     return status ? status
                   : pp_notes_add(notes, err, NOTE_PROFILE, "%.16s: %s", m->profile->sha256,
-                                 used ? text.data : "none of its classes answered");
+                                 used ? text.data : "none of its classes was usable");
 }
 
 static bool was_asked(const pp_measured_profile *m, int op)
@@ -66,15 +66,18 @@ static pp_status note_stages(const pp_measured_profile *m, const char *hardware,
     status = pp_notes_add(notes, err, NOTE_STAGES,
                           "of %" PRId64 " layer%s each, split and recomputed as they were then%s",
                           m->layers, m->layers == 1 ? "" : "s",
-                          settings[0] ? "" : "; of which model, the profile does not say");
+                          settings[0] ? "" : "; the profile does not name their model");
     if (!status && !split)
-        status = pp_notes_add(notes, err, NOTE_HALVES, "half of B each, which alone was measured");
-    if (!status && hardware)
         status =
-            m->measured.holds_gap
-                ? pp_notes_add(notes, err, NOTE_GAP, "in the measured times, the host's")
-                : pp_notes_add(notes, err, NOTE_GAP,
-                               "that of %s, beside the measured times, the device's", hardware);
+            pp_notes_add(notes, err, NOTE_HALVES, "half of B each, because only B was measured");
+    if (!status && hardware)
+        status = m->measured.holds_gap
+                     ? pp_notes_add(notes, err, NOTE_GAP,
+                                    "included in the measured times, which are times of the host")
+                     : pp_notes_add(
+                           notes, err, NOTE_GAP,
+                           "that of %s, added to the measured times, which are times of the device",
+                           hardware);
     return status;
 }
 
@@ -97,7 +100,7 @@ static pp_status note_rest(const pp_measured_profile *m, const char *hardware, p
                         text.data ? text.data : "", pp_err_name(err, PP_FIELD_HARDWARE));
 }
 
-/* Returns the bits of pp_measured_kind that entries of this class answer. */
+/* Returns a bit mask of the kinds (pp_measured_kind) for which this class has entries. */
 static unsigned kinds_of(const char *class_name)
 {
     static const struct {

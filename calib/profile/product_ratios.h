@@ -1,5 +1,5 @@
 /* Results of the probes gpu-interference and gpu-power: how many times as long a matrix product
- * takes with fewer SMs, beside transfers, or on a hot GPU. */
+ * takes with fewer SMs, during transfers, or on a hot GPU. */
 #ifndef PPSIM_CALIB_PROFILE_PRODUCT_RATIOS_H
 #define PPSIM_CALIB_PROFILE_PRODUCT_RATIOS_H
 

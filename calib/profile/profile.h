@@ -1,6 +1,6 @@
 /* A profile of a machine: the measured times of its kernels and links, the forms fitted to them,
- * and their origin. Files have "format":"ppsim.profile"; see docs/calibration.md and
- * docs/formats.md. */
+ * and their origin. Files have "format":"ppsim.profile"; see docs/explanation/calibration.md and
+ * docs/reference/formats.md. */
 #ifndef PPSIM_CALIB_PROFILE_PROFILE_H
 #define PPSIM_CALIB_PROFILE_PROFILE_H
 
@@ -51,7 +51,7 @@ typedef struct pp_profile_watch {
 
 /* Fits every class of `samples` and makes a profile of them. A class that no form fits is kept with
  * the reason. On success `samples` and the notes of `calibration` move into the profile; on failure
- * they stay with the caller. `calibration` is NULL where nothing was measured on this machine;
+ * they stay with the caller. `calibration` is NULL if nothing was measured on this machine;
  * `options` and `watch` may be NULL. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_profile_make(pp_samples *samples, pp_calibration *calibration,
                                         const pp_fit_options *options,

@@ -1,5 +1,5 @@
-/* Reads profiles (docs/formats.md, ppsim.profile). Fits are taken from the file as they are; the
- * hash at the end reveals files that were changed by hand. */
+/* Reads profiles (docs/reference/formats.md, ppsim.profile). Fits are taken from the file as they
+ * are; the hash at the end reveals files that were changed by hand. */
 #include "calib/profile/profile_read.h"
 
 #include "calib/fit/form/registry.h"
@@ -34,7 +34,7 @@ static pp_status read_list(const pp_json_at *object, const char *key, size_t lea
     if (status || (status = pp_json_count(&list, &count, err)))
         return status;
     if (count < least || count > most)
-        return pp_json_fail(&list, err, "must have %zu to %zu numbers, has %zu", least, most,
+        return pp_json_fail(&list, err, "must have %zu to %zu numbers, not %zu", least, most,
                             count);
     for (size_t i = 0; i < count && !status; i++) {
         if (!(status = pp_json_item(&list, i, &item, err)))
@@ -68,7 +68,7 @@ static pp_status read_knots(const pp_json_at *parameters, pp_fit *fit, pp_err *e
         (status = pp_json_count(&list, &count, err)))
         return status;
     if (count < 2 || count > PP_FORM_KNOTS_MAX)
-        return pp_json_fail(&list, err, "must have 2 to %d knots, has %zu", PP_FORM_KNOTS_MAX,
+        return pp_json_fail(&list, err, "must have 2 to %d knots, not %zu", PP_FORM_KNOTS_MAX,
                             count);
     fit->parameters = count;
     for (size_t k = 0; k < count && !status; k++) {
@@ -219,7 +219,7 @@ static pp_status read_fit(const pp_json_at *at, pp_fit_choice *choice, pp_err *e
     return PP_OK;
 }
 
-/* Reads a flag that is false where it is absent. */
+/* Reads a flag; an absent one is false. */
 static pp_status read_flag(const pp_json_at *at, const char *key, bool *value_out, pp_err *err)
 {
     *value_out = false;
@@ -244,7 +244,7 @@ static pp_status find_entry(const pp_json_at *at, bool link, pp_profile *p,
             return PP_OK;
         }
     }
-    return pp_json_fail(at, err, "class \"%.64s\" has no samples in \"series\", or is there twice",
+    return pp_json_fail(at, err, "class \"%.64s\" has no samples in \"series\", or occurs twice",
                         name);
 }
 
@@ -439,7 +439,7 @@ static pp_status read_samples(const pp_json_at *root, pp_profile *p, pp_err *err
     return read_skipped(root, p, err);
 }
 
-/* Compares the hash in the file with that of its content. Where the line was removed, the file was
+/* Compares the hash in the file with that of its content. If the line was removed, the file was
  * changed on purpose, and nothing is compared. */
 static pp_status check_hash(const pp_json_at *root, pp_profile *p, pp_err *err)
 {
@@ -457,8 +457,8 @@ static pp_status check_hash(const pp_json_at *root, pp_profile *p, pp_err *err)
     if ((status = pp_json_get(root, "sha256", &at, err)))
         return status;
     return pp_json_fail(&at, err,
-                        "is not that of the rest, which was changed: restore the file, or "
-                        "take this line out if the change is meant");
+                        "does not match the rest of the file, which was changed; restore the file, "
+                        "or delete this line if the change is intended");
 }
 
 static pp_status read_profile(const pp_json_at *root, pp_profile *p, pp_err *err)

@@ -1,5 +1,5 @@
-/* Writes profiles (docs/formats.md, ppsim.profile), with the SHA-256 of the rest as the last
- * member. */
+/* Writes profiles (docs/reference/formats.md, ppsim.profile), with the SHA-256 of the rest as the
+ * last member. */
 #include "calib/profile/profile_write.h"
 
 #include "calib/measure/gpu_state_json.h"
@@ -123,7 +123,7 @@ static void put_fit(const pp_fit_choice *choice, pp_json *object, pp_json_build 
     pp_json_put(build, object, "rejected", write_rejected(choice, build));
 }
 
-/* Writes one number, or a list where communicators of several sizes were measured. */
+/* Writes one number, or a list if communicators of several sizes were measured. */
 static void put_facts(const pp_profile *p, const pp_profile_entry *e, const char *key,
                       int32_t (*of)(const pp_series *), pp_json *object, pp_json_build *build)
 {

@@ -7,8 +7,8 @@
 
 /* Recomputes the costs of the plan, so that `measured` records what this plan alone asks, and sets
  * plan->assumptions (pp_measured_notes), profile_sha256 and profile_classes. The hardware of
- * `context` must ask `measured`; `hardware` is as in pp_measured_notes.
- * Fails: as pp_plan_recost. */
+ * `context` must take its times from `measured`; `hardware` is as in pp_measured_notes. Fails: as
+ * pp_plan_recost. */
 PP_MUST_CHECK pp_status pp_measured_describe(pp_measured_profile *measured,
                                              const pp_cost_context *context, const char *hardware,
                                              pp_plan *plan, pp_err *err);

@@ -1,5 +1,5 @@
 /* Describes the machine and the process, from sysconf(), uname() and the files of Linux under /proc
- * and /sys. What cannot be read stays unknown. */
+ * and /sys. Facts that cannot be read stay unknown. */
 #define _GNU_SOURCE /* _SC_LEVEL3_CACHE_SIZE */
 #include "calib/samples/environment.h"
 
@@ -65,6 +65,6 @@ pp_status pp_environment_need_two_cores(pp_err *err)
     if (here.cores != 1)
         return PP_OK;
     return pp_err_set(err, PP_UNAVAILABLE, NULL,
-                      "it takes two processors, and this process may use one; start it without "
-                      "mpirun, or with mpirun --bind-to none");
+                      "it needs two processors, and this process may use only one; start it "
+                      "without mpirun, or with mpirun --bind-to none");
 }

@@ -1,5 +1,5 @@
-/* Reads and writes the "environment" of a profile (docs/formats.md). What is not known is left out
- * or null. */
+/* Reads and writes the "environment" of a profile (docs/reference/formats.md). Unknown facts are
+ * left out or null. */
 #include "calib/samples/environment_json.h"
 
 pp_json *pp_environment_write(const pp_environment *e, pp_json_build *build)

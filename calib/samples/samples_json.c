@@ -1,10 +1,10 @@
 /* Reads and writes "series", the measured points of a profile and of a samples file
- * (docs/formats.md, ppsim.samples). What is not known is left out. */
+ * (docs/reference/formats.md, ppsim.samples). Unknown facts are left out. */
 #include "calib/samples/samples_json.h"
 
 #include <math.h>
 
-/* Reads a positive time; where it is absent, *value_out stays as it is. */
+/* Reads a positive time; if it is absent, *value_out is unchanged. */
 static pp_status read_seconds(const pp_json_at *object, const char *key, double *value_out,
                               pp_err *err)
 {
@@ -21,7 +21,7 @@ static pp_status read_seconds(const pp_json_at *object, const char *key, double 
     return PP_OK;
 }
 
-/* Reads an integer from 0 to `high`; where it is absent, the value is 0. */
+/* Reads an integer from 0 to `high`; if it is absent, the value is 0. */
 static pp_status read_count(const pp_json_at *object, const char *key, int64_t high,
                             int64_t *value_out, pp_err *err)
 {

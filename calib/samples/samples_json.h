@@ -1,4 +1,4 @@
-/* Measured points as JSON; docs/formats.md (ppsim.samples) describes them. */
+/* Measured points as JSON; docs/reference/formats.md (ppsim.samples) describes them. */
 #ifndef PPSIM_CALIB_SAMPLES_SAMPLES_JSON_H
 #define PPSIM_CALIB_SAMPLES_SAMPLES_JSON_H
 

@@ -1,6 +1,6 @@
 /* Compute cpu: the forward and backward math of a residual transformer stack on this processor,
- * in double or in float. The ops are those of runtime/cpu/stage_math.c; docs/runtime-cpu.md has
- * the equations. */
+ * in double or in float. The ops are those of runtime/cpu/stage_math.c;
+ * docs/explanation/runtime-cpu.md has the equations. */
 #include "runtime/cpu/matmul.h"
 #include "runtime/cpu/stage_math.h"
 
@@ -24,7 +24,7 @@ static pp_status cpu_open(const pp_compute_work *work, const bool *holds, void *
 
 const pp_compute pp_compute_cpu = {
     .name = "cpu",
-    .summary = "a transformer's own math on this processor, in double or float (OpenBLAS)",
+    .summary = "computes a transformer on this processor, in double or float (OpenBLAS)",
     .describe = cpu_describe,
     .open = cpu_open,
     PP_WORKER_CALLS,

@@ -55,7 +55,7 @@ static pp_status cuda_reference(const pp_compute_work *work, const pp_compute **
 
 const pp_compute pp_compute_cuda = {
     .name = "cuda",
-    .summary = "the same math on GPUs, in float or bf16 (CUDA, cuBLASLt)",
+    .summary = "computes a transformer on GPUs, in float or bf16 (CUDA, cuBLASLt)",
     .sleeps = true, /* the threads of its ranks sleep while the GPU computes */
     .describe = cuda_describe,
     .open = cuda_open,

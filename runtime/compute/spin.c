@@ -1,6 +1,6 @@
-/* Compute spin: each op sleeps for as long as the plan says and computes nothing, so that ranks
- * may outnumber processors. Where tensors are carried, their first eight bytes say which stage
- * and microbatch they belong to, and the next op checks them: that finds a transport that mixes
+/* Compute spin: each op sleeps for as long as the plan says and computes nothing, so that ranks may
+ * outnumber processors. If tensors are carried, their first eight bytes name the stage and
+ * microbatch that they belong to, and the next op checks them. This detects a transport that mixes
  * up messages. */
 #include "runtime/core/clock.h"
 #include "runtime/core/compute.h"
@@ -68,7 +68,7 @@ static pp_status expect(const void *tensor, bool forward, uint32_t stage, uint32
         return PP_OK;
     return pp_err_set(err, PP_INPUT, NULL,
                       "the %s of stage %" PRIu32 ", microbatch %" PRIu32
-                      " holds something else; the transport delivered it wrongly",
+                      " contains wrong data; the transport delivered the wrong tensor",
                       forward ? "activation" : "gradient", stage, microbatch);
 }
 
@@ -113,7 +113,8 @@ static pp_status spin_end(void *worker, pp_err *err)
 
 const pp_compute pp_compute_spin = {
     .name = "spin",
-    .summary = "waits as long as the plan says, without needing the processor; computes nothing",
+    .summary =
+        "waits as long as the plan says, without needing the processor, and computes nothing",
     .sleeps = true,
     .open = spin_open,
     .close = spin_close,

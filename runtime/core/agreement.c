@@ -75,7 +75,7 @@ pp_agreement pp_agreement_of(const pp_interpreter *in, const pp_run_options *opt
 }
 
 /* Returns what two ranks differ in, the most telling difference first, or NULL if they agree. how:
- * the words for a difference in how they run. */
+ * the words for a difference in the options of the run. */
 static const char *difference(const pp_agreement *a, const pp_agreement *b, const char *how)
 {
     if (a->version != b->version)
@@ -106,8 +106,8 @@ pp_status pp_agreement_check(const pp_agreement *all, uint32_t ranks, pp_err *er
     char text[400] = "";
     char how[160];
     uint32_t named = 0;
-    uint32_t model = 0; /* the lowest rank of the largest party, looked for only on a difference */
-    snprintf(how, sizeof how, "other steps to run, or others of %s, %s, %s and %s",
+    uint32_t model = 0; /* the lowest rank of the largest group that agrees */
+    snprintf(how, sizeof how, "another number of steps, or another value of %s, %s, %s or %s",
              pp_err_name(err, PP_FIELD_PAYLOAD), pp_err_name(err, PP_FIELD_VERIFY),
              pp_err_name(err, PP_FIELD_CHECK_MESSAGES),
              pp_err_name(err, PP_FIELD_SERIALIZE_COMPUTE));
@@ -128,7 +128,7 @@ pp_status pp_agreement_check(const pp_agreement *all, uint32_t ranks, pp_err *er
     if (!named)
         return PP_OK;
     return pp_err_set(err, PP_INPUT, NULL,
-                      "the ranks were given different plans: compared with rank %" PRIu32 " %s%s; "
-                      "start all of them with the same file and options",
-                      model, text, named > 4 ? ", and more" : "");
+                      "the ranks were given different plans: %s%s, compared with rank %" PRIu32
+                      "; start all of them with the same file and options",
+                      text, named > 4 ? ", and more" : "", model);
 }

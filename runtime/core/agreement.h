@@ -14,11 +14,12 @@ typedef struct pp_agreement {
     int64_t microbatches, ops, message_bytes;
 } pp_agreement;
 
-/* Hash of everything that execution depends on: ops, steps, transfers, and the bytes of tensors. */
+/* Returns a hash of everything that execution depends on: ops, steps, transfers, and the bytes of
+ * tensors. */
 uint64_t pp_program_hash(const pp_program *program, const pp_costs *costs);
 
 /* pp_agreement_on fills in what is known before a run; program_hash is pp_program_hash of both
- * arguments. pp_agreement_of adds what the options of the run say. */
+ * arguments. pp_agreement_of adds the options of the run. */
 pp_agreement pp_agreement_on(const pp_program *program, const pp_costs *costs,
                              uint64_t program_hash);
 pp_agreement pp_agreement_of(const pp_interpreter *in, const pp_run_options *options);

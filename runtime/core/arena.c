@@ -90,12 +90,12 @@ pp_tensor_bytes pp_tensor_bytes_of(const pp_program *program, const pp_costs *co
     return bytes;
 }
 
-/* A result of another rank has arrived at this one. Everything that its maker did before it has
- * happened by then. */
+/* A result of another rank has arrived at this one. By then, that rank has also done everything
+ * that it had to do before. */
 typedef struct arrival {
     uint32_t from;
-    uint32_t made; /* position of its maker on `from` */
-    uint32_t used; /* position here from which on it is known, of this and all later ones */
+    uint32_t made; /* position on `from` of the op that made it */
+    uint32_t used; /* position here from which on this arrival, or a later one, is known */
 } arrival;
 
 /* A tensor that needs a place: positions first to last, both included. */
@@ -328,7 +328,7 @@ pp_status pp_arena_plan(const pp_program_index *index, const pp_costs *costs, ui
             pp_arena_at(&arena, i)->out = pp_arena_at(&arena, consumer)->in;
     }
     *arena_out = arena;
-    arena.place = NULL; /* it is the caller's now */
+    arena.place = NULL; /* the caller owns it now */
     return PP_OK;
 }
 
@@ -365,7 +365,7 @@ pp_status pp_arena_take(pp_arena *arena, pp_arena_block *block, const pp_device_
     if (!arena->base)
         return pp_err_set(err, PP_NOMEM, NULL,
                           "rank %" PRIu32 " needs %zu MiB for its tensors, which this machine does "
-                          "not give; try fewer tokens, or %s with a smaller size",
+                          "not have; try fewer tokens, or %s with a smaller size",
                           arena->rank, bytes >> 20, pp_err_name(err, PP_FIELD_PAYLOAD));
     memset(arena->base, 0xff, bytes); /* every double and float in it is a NaN */
     if (block)

@@ -52,11 +52,11 @@ typedef struct pp_arena {
     const pp_device_memory *memory; /* that base is of; NULL: this process's */
 } pp_arena;
 
-/* The passes over one stage and microbatch. */
+/* The forward and the backward pass of one stage and microbatch. */
 typedef enum pp_pass {
     PP_PASS_FORWARD,
     PP_PASS_BACKWARD, /* I or B */
-    PP_PASS_WEIGHT,   /* W, where there is one */
+    PP_PASS_WEIGHT,   /* W, if there is one */
     PP_PASSES,
 } pp_pass;
 

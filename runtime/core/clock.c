@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define YIELDING_NS 60000 /* about as long as a sleep may last too long */
+#define YIELDING_NS 60000 /* a sleep may end about this much too late */
 
 static int64_t read_clock(clockid_t clock)
 {

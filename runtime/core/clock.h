@@ -4,13 +4,13 @@
 
 #include <stdint.h>
 
-/* Monotonic time in ns. Only differences have a meaning. */
+/* Returns monotonic time in ns. Only differences have a meaning. */
 int64_t pp_clock_now_ns(void);
 
-/* Processor time of the calling thread, in ns. */
+/* Returns the processor time of the calling thread, in ns. */
 int64_t pp_clock_thread_ns(void);
 
-/* Involuntary context switches of the calling thread so far. */
+/* Returns the number of involuntary context switches of the calling thread so far. */
 int64_t pp_clock_preemptions(void);
 
 /* Sleeps until deadline_ns, within a few us: for the last stretch it yields again and again, so

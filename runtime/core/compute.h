@@ -1,7 +1,7 @@
 /* A compute backend: what the ops of a step compute. A backend is one file of runtime/compute/ and
  * one line of runtime/computes.def, or functions of the library's caller
  * (runtime/library/pp_runtime.h). The interpreter decides when an op runs and where its tensors
- * lie; the backend fills them. It states the sizes of the tensors beforehand, so that the simulator
+ * are; the backend fills them. It states the sizes of the tensors beforehand, so that the simulator
  * can predict them and the arena can hold them. */
 #ifndef PPSIM_RUNTIME_CORE_COMPUTE_H
 #define PPSIM_RUNTIME_CORE_COMPUTE_H
@@ -16,10 +16,10 @@
 typedef struct pp_compute_work {
     uint32_t ranks, stages, microbatches;
     const uint32_t *stage_rank;  /* [stages] */
-    const pp_workload *workload; /* one replica, padded where the size protocol pads; NULL: no
+    const pp_workload *workload; /* one replica, padded if the size protocol pads; NULL: no
                                     sequences are known */
     const pp_workload
-        *data; /* the same without padding, which the loss is taken over; NULL likewise */
+        *data; /* the same without padding; the loss counts these tokens; NULL as above */
     const pp_stage *partition; /* [stages], or NULL: one layer per stage */
     const pp_costs *costs;     /* durations that the plan expects */
     const char *settings;      /* "hidden=64,heads=4", "" for the defaults */
@@ -29,7 +29,7 @@ typedef struct pp_compute_work {
 
 /* Addresses of the tensors of one op. Their sizes are those of pp_costs: input and output of F have
  * message_bytes of the boundaries below and above the stage, gradients likewise. Addresses are
- * multiples of 64, or NULL where there is no such tensor. */
+ * multiples of 64, or NULL if there is no such tensor. */
 typedef struct pp_op_tensors {
     const void *activation_in; /* F, I, B: output of the stage below; first stage: NULL */
     void *activation_out;      /* F: for the stage above; last stage: NULL */
@@ -41,7 +41,7 @@ typedef struct pp_op_tensors {
     void *logits;  /* F, I, B: logits_bytes; valid until I or B */
 } pp_op_tensors;
 
-/* What a verification compares: arrays of `double` or `float`, as value_bytes says. */
+/* What a verification compares: arrays of `double` or `float`, depending on value_bytes. */
 typedef enum pp_values {
     PP_VALUES_GRADIENTS,  /* of one stage, summed over the microbatches */
     PP_VALUES_PARAMETERS, /* of one stage, after the update */
@@ -53,8 +53,8 @@ typedef struct pp_compute {
     const char *summary;
     bool sleeps; /* ops only sleep, so preemption does not invalidate a measurement */
     /* Sets has_memory and the byte tables of *costs, and leaves durations as they are.
-     * activation_bytes includes the input where that comes from another stage. NULL: the plan's
-     * bytes are used. Fails: USAGE (settings), INPUT, NOMEM. */
+     * activation_bytes includes the input if that comes from another stage. NULL: the plan's bytes
+     * are used. Fails: USAGE (settings), INPUT, NOMEM. */
     pp_status (*describe)(const pp_compute_work *work, pp_costs *costs, pp_err *err);
     /* Opens a worker, which holds the parameters of the stages with holds[stage] and is used by one
      * thread at a time. Fails: USAGE, INPUT, UNAVAILABLE, NOMEM. */
@@ -66,17 +66,18 @@ typedef struct pp_compute {
     pp_status (*run)(void *worker, pp_op op, const pp_op_tensors *tensors, pp_err *err);
     /* Updates the parameters, after the last op and the exchange of tied gradients. */
     pp_status (*end)(void *worker, pp_err *err);
-    /* Start and end of the last op on this process's clock, for backends whose ops run elsewhere.
-     * NULL: an op lasts from its call to its return. */
+    /* Returns start and end of the last op on this process's clock, for backends whose ops run
+     * elsewhere. NULL: an op lasts from its call to its return. */
     void (*times)(const void *worker, pp_ns *start_ns, pp_ns *end_ns);
-    /* Index of the GPU that the worker computes on; several workers of this process may use one
-     * GPU. NULL: the worker computes on the processor. */
+    /* Returns the index of the GPU that the worker computes on; several workers of this process may
+     * use one GPU. NULL: the worker computes on the processor. */
     uint32_t (*gpu)(const void *worker);
-    /* The memory that tensors must lie in. NULL: this process's. Fails: UNAVAILABLE. */
+    /* Returns the memory in which tensors must be. NULL: ordinary host memory. Fails:
+     * UNAVAILABLE. */
     pp_status (*memory)(pp_device_memory *memory_out, pp_err *err);
 
     /* Weights that the first and the last stage share (tied embeddings): each stage adds the
-     * gradient of the other. All three are NULL if the backend has none. tied_bytes returns 0 where
+     * gradient of the other. All three are NULL if the backend has none. tied_bytes returns 0 if
      * this work ties nothing. tied_get writes the gradient of `stage`, which is the first or the
      * last. tied_put adds `other`, which the other stage wrote; both sides add the gradient of the
      * first stage first, so that the sums are equal to the bit. */
@@ -84,8 +85,8 @@ typedef struct pp_compute {
     void (*tied_get)(const void *worker, uint32_t stage, void *out);
     void (*tied_put)(void *worker, uint32_t stage, const void *other);
 
-    /* Access to values for verification; all NULL: there is nothing to verify. value_count returns
-     * how many values of kind `which` a stage has. */
+    /* Access to values for verification. All are NULL if there is nothing to verify. value_count
+     * returns how many values of kind `which` a stage has. */
     size_t (*value_bytes)(const void *worker); /* 8: double, 4: float */
     size_t (*value_count)(const void *worker, uint32_t stage, pp_values which);
     void (*value_read)(const void *worker, uint32_t stage, pp_values which, void *out);
@@ -94,9 +95,9 @@ typedef struct pp_compute {
     /* Returns the first failure of the calls above that return no status. NULL: they cannot fail.
      * */
     pp_status (*check)(void *worker, pp_err *err);
-    /* Names the backend that this one is verified against, whose values are double, its settings,
-     * and the tolerance relative to the largest value of a stage and kind. settings_out:
-     * PP_SETTINGS_MAX bytes. NULL: none, it is compared with a sequential run of itself only.
+    /* Returns the backend that this one is verified against, whose values are double, with its
+     * settings and the tolerance relative to the largest value of a stage and kind. settings_out:
+     * PP_SETTINGS_MAX bytes. NULL: the backend is compared only with a sequential run of itself.
      * Fails: USAGE. */
     pp_status (*reference)(const pp_compute_work *work, const struct pp_compute **compute_out,
                            double *tolerance_out, char *settings_out, pp_err *err);

@@ -1,8 +1,8 @@
-/* Explains a run that stands still. Each rank waits for at most one other (the peer of the
+/* Explains why a run makes no progress. Each rank waits for at most one other (the peer of the
  * transfer it awaits, as long as that has not posted its end, or the rank that computes on its
- * GPU), so that the wait-for graph is a function: Floyd's cycle detection finds a circle in
- * O(ranks) steps and constant memory. Without a circle the chain ends at the rank that all
- * others wait for, and the report says what that one does. */
+ * GPU), so that the wait-for graph is a function: Floyd's cycle detection finds a cycle in O(ranks)
+ * steps and constant memory. Without a cycle the chain ends at the rank that all others wait for,
+ * and the report describes what that one does. */
 #include "runtime/core/deadlock_report.h"
 
 #include "sim/base/field.h"
@@ -42,7 +42,7 @@ static bool posted(const scene *s, uint32_t t)
     return false;
 }
 
-/* The rank that has been doing so for the longest time, or NONE. */
+/* Returns the rank that has been doing this for the longest time, or NONE. */
 static uint32_t longest(const scene *s, pp_doing doing)
 {
     uint32_t found = NONE;
@@ -54,7 +54,7 @@ static uint32_t longest(const scene *s, pp_doing doing)
     return found;
 }
 
-/* The rank that `rank` waits for, or NONE. */
+/* Returns the rank that `rank` waits for, or NONE. */
 static uint32_t waits_for(const scene *s, uint32_t rank)
 {
     if (known(s, rank) && s->now[rank].doing == PP_DOING_TURN)
@@ -114,11 +114,11 @@ static void describe(const scene *s, uint32_t rank, char *buffer, size_t size)
              m->doing == PP_DOING_MEETING ? "waits for all other ranks" : "posts a message", since);
 }
 
-/* Returns why the last rank of a chain stands still. */
+/* Returns why the last rank of a chain makes no progress. */
 static const char *reason(const scene *s, uint32_t rank)
 {
     if (!known(s, rank))
-        return "its process hangs or is gone";
+        return "its process hangs or has ended";
     switch (s->now[rank].doing) {
     case PP_DOING_COMPUTING:
         return "it is slow, or its op does not end";
@@ -126,12 +126,12 @@ static const char *reason(const scene *s, uint32_t rank)
         return "no rank computes";
     case PP_DOING_WAITING:
         if (!s->matched)
-            return "the message was posted and has not come: it is under way, or lost";
+            return "the message was sent and has not arrived: it is in transit or lost";
         return s->matched[s->now[rank].what]
-                   ? "the message is under way"
-                   : "the message was posted and did not come: it is lost";
+                   ? "the message is in transit"
+                   : "the message was sent and did not arrive: it is lost";
     case PP_DOING_FINISHED:
-        return "what is waited for is not in its program";
+        return "its program does not contain that message";
     case PP_DOING_STARTING:
     case PP_DOING_POSTING:
     case PP_DOING_MEETING:
@@ -139,7 +139,7 @@ static const char *reason(const scene *s, uint32_t rank)
     case PP_DOING_FAILED:
         break;
     }
-    return "all others wait for it";
+    return "all other ranks wait for it";
 }
 
 static void append(char *text, size_t size, const char *more)
@@ -149,14 +149,14 @@ static void append(char *text, size_t size, const char *more)
 }
 
 /* Returns the rank at which the search begins: one that waits for its turn on a GPU, since that
- * chain ends at the rank that computes; else one that waits for a message. */
+ * chain ends at the rank that computes; otherwise one that waits for a message. */
 static uint32_t first_waiting(const scene *s)
 {
     uint32_t first = longest(s, PP_DOING_TURN);
     return first != NONE ? first : longest(s, PP_DOING_WAITING);
 }
 
-/* A rank that waits for `rank`, or NONE. */
+/* Returns a rank that waits for `rank`, or NONE. */
 static uint32_t who_waits_for(const scene *s, uint32_t rank)
 {
     for (uint32_t r = 0; r < s->program->ranks; r++) {
@@ -176,7 +176,7 @@ static uint32_t gone(const scene *s)
     return NONE;
 }
 
-/* Returns the lowest rank of the circle that `rank` is on. */
+/* Returns the lowest rank of the cycle that `rank` is on. */
 static uint32_t lowest(const scene *s, uint32_t rank)
 {
     uint32_t low = rank;
@@ -187,7 +187,7 @@ static uint32_t lowest(const scene *s, uint32_t rank)
     return low;
 }
 
-/* Follows the chain of waits from `rank`. Returns the lowest rank of the circle that it runs into,
+/* Follows the chain of waits from `rank`. Returns the lowest rank of the cycle that it runs into,
  * so that the report is the same whichever rank waited first; or NONE, with the end of the chain in
  * *last_out. */
 static uint32_t follow(const scene *s, uint32_t rank, uint32_t *last_out)
@@ -236,10 +236,10 @@ pp_status pp_deadlock_report(const pp_program *program, const pp_moment *now,
             append(text, sizeof text, line);
             r = waits_for(&s, r);
         } while (r != circle);
-        return pp_err_set(
-            err, PP_INFEASIBLE, NULL,
-            "the run hangs: ranks wait for each other in a circle: %s; %s looks for a repair", text,
-            pp_err_name(err, PP_FIELD_ASK_CHECK));
+        return pp_err_set(err, PP_INFEASIBLE, NULL,
+                          "the run hangs, because ranks wait for each other in a cycle: %s; %s "
+                          "looks for a repair",
+                          text, pp_err_name(err, PP_FIELD_ASK_CHECK));
     }
     int shown = 0;
     for (uint32_t r = first; r != NONE && r != last && shown < 4; r = waits_for(&s, r), shown++) {
@@ -248,6 +248,6 @@ pp_status pp_deadlock_report(const pp_program *program, const pp_moment *now,
     }
     describe(&s, last, line, sizeof line);
     append(text, sizeof text, line);
-    return pp_err_set(err, PP_INFEASIBLE, NULL, "the run does not get on: %s: %s", text,
+    return pp_err_set(err, PP_INFEASIBLE, NULL, "the run makes no progress: %s: %s", text,
                       reason(&s, last));
 }

@@ -30,7 +30,7 @@ static pp_status parse_kind(const char *word, pp_fault *fault, pp_err *err)
         }
     }
     char hint[PP_TEXT_HINT_BYTES];
-    pp_text_nearest_hint(word, names, hint);
+    pp_text_nearest_hint(NULL, word, names, hint);
     return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FAULT),
                       "there is no fault '%.32s'%s%s choose drop, delay, duplicate, truncate, "
                       "reorder, tag, death, stall or plan",
@@ -44,7 +44,7 @@ static pp_status parse_part(char *part, pp_fault *fault, pp_err *err)
     pp_status status;
     if (!value)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FAULT),
-                          "'%.32s' is no part of a fault; write KIND,rank=R,at=N,step=N,time=T",
+                          "'%.32s' is not a part of a fault; write KIND,rank=R,at=N,step=N,time=T",
                           part);
     *value++ = '\0';
     if (strcmp(part, "time") == 0)
@@ -57,7 +57,7 @@ static pp_status parse_part(char *part, pp_fault *fault, pp_err *err)
                                                   : NULL;
     if (!field)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FAULT),
-                          "a fault has no '%.32s'; write KIND,rank=R,at=N,step=N,time=T", part);
+                          "a fault has no key '%.32s'; write KIND,rank=R,at=N,step=N,time=T", part);
     if ((status =
              pp_parse_int(value, pp_err_name(err, PP_FIELD_FAULT), 0, INT32_MAX, &number, err)))
         return PP_USAGE;
@@ -71,7 +71,7 @@ pp_status pp_faults_add(const char *text, pp_faults *faults, pp_err *err)
     pp_fault fault = { .kind = PP_FAULT_DROP };
     if (faults->count == PP_FAULTS_MAX || strlen(text) >= sizeof copy)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FAULT),
-                          "at most %d faults of %d letters each", PP_FAULTS_MAX,
+                          "there can be at most %d faults of %d characters each", PP_FAULTS_MAX,
                           (int)sizeof copy - 1);
     snprintf(copy, sizeof copy, "%s", text);
     char *rest = NULL;
@@ -85,7 +85,7 @@ pp_status pp_faults_add(const char *text, pp_faults *faults, pp_err *err)
     if (takes_time != (fault.time_ns > 0))
         return pp_err_set(
             err, PP_USAGE, pp_err_name(err, PP_FIELD_FAULT), "%s %s", kinds[fault.kind].name,
-            takes_time ? "needs time=T, for example time=2s" : "takes no time; leave it out");
+            takes_time ? "needs time=T, for example time=2s" : "has no time; leave time out");
     faults->fault[faults->count++] = fault;
     return PP_OK;
 }

@@ -13,12 +13,12 @@
 /* enum, name, does it hit a message?, an op? (neither: the start)
  *   DROP       the message is lost
  *   DELAY      it starts later by `time`
- *   DUPLICATE  it comes twice
- *   TRUNCATE   half of it comes
- *   REORDER    it comes after the next one of its edge
- *   TAG        it says that it is another microbatch's
+ *   DUPLICATE  it arrives twice
+ *   TRUNCATE   half of it arrives
+ *   REORDER    it arrives after the next one of its edge
+ *   TAG        its header names another microbatch
  *   DEATH      the rank ends before the op
- *   STALL      the rank stands still for `time` before the op
+ *   STALL      the rank pauses for `time` before the op
  *   PLAN       the rank has read another plan */
 #define PP_FAULT_MAP(X)           \
     X(DROP, drop, 1, 0)           \

@@ -80,7 +80,7 @@ static void count(pp_interpreter *in, pp_memory_component component, int64_t byt
 static void poison(const pp_interpreter *in, size_t place, int64_t bytes)
 {
     void *at = pp_arena_address(&in->arena, place);
-    pp_err unimportant = { 0 }; /* what it leaves behind is less easily found, but right */
+    pp_err unimportant = { 0 };           /* a failure only makes errors harder to find */
     if (!in->poison || !at || bytes <= 0) /* poison needs tensors that are carried whole */
         return;
     if (in->memory)
@@ -89,7 +89,7 @@ static void poison(const pp_interpreter *in, size_t place, int64_t bytes)
         memset(at, 0xff, (size_t)bytes);
 }
 
-/* The op that makes (a send) or takes (a receive) what transfer t carries. */
+/* Returns the op that makes the tensor of transfer t (a send) or uses it (a receive). */
 static uint32_t op_of(const pp_interpreter *in, const pp_transfer *t)
 {
     bool forward = t->kind == PP_SEND_F || t->kind == PP_RECV_F;
@@ -97,8 +97,8 @@ static uint32_t op_of(const pp_interpreter *in, const pp_transfer *t)
                                 t->microbatch);
 }
 
-/* Releases the tensors of sends that are done. Sends whose place a step at `position` may take are
- * awaited; their receivers already have them, so the wait is short. */
+/* Releases the tensors of sends that are done. Waits for those sends whose memory a step at
+ * `position` may reuse; their receivers already have the tensors, so the wait is short. */
 static pp_status reap(pp_interpreter *in, pp_ns now_ns, uint32_t position, pp_err *err)
 {
     size_t kept = 0;
@@ -181,9 +181,8 @@ static void write_shape(const pp_interpreter *in, const pp_transfer *t, int64_t 
                    : 0;
 }
 
-/* Returns how long transfer `own` takes once the one before it on its edge has ended. Costs of the
- * parts of a group count from the start of the group, so that the cost of the part before is
- * subtracted. */
+/* Returns the duration of transfer `own` from the end of its predecessor on the edge. Within a
+ * group costs are cumulative, so the cost of the predecessor is subtracted. */
 static pp_ns takes_ns(const pp_interpreter *in, const pp_transfer *own, bool buffered)
 {
     const pp_comm *comm = in->program->comm;
@@ -269,9 +268,9 @@ static pp_status read_shapes(pp_interpreter *in, uint32_t g, pp_err *err)
         write_shape(in, &in->program->comm->transfer[own->match], expected);
         if (memcmp(expected, in->shape[t], sizeof expected) != 0)
             return pp_err_set(err, PP_INPUT, NULL,
-                              "rank %" PRIu32 " was told %" PRId64 " tokens and %" PRId64
-                              " B for microbatch %" PRIu32 ", but counts on %" PRId64
-                              " and %" PRId64 " B; the ranks have different data",
+                              "rank %" PRIu32 " received the sizes %" PRId64 " tokens and %" PRId64
+                              " B for microbatch %" PRIu32 ", but expects %" PRId64
+                              " tokens and %" PRId64 " B; the ranks have different data",
                               in->rank, in->shape[t][0], in->shape[t][2], own->microbatch,
                               expected[0], expected[2]);
     }
@@ -396,8 +395,8 @@ static void keep_bytes(const pp_interpreter *in, size_t i, int end)
         memcpy(in->record->bytes[i][end], in->bytes, sizeof in->bytes);
 }
 
-/* Replaces the times of op i by those that the backend measured, where it has any. Where bytes are
- * compared the times of the call stay, because the bytes were counted at these times. */
+/* Replaces the times of op i by those that the backend measured, if it has any. If bytes are
+ * compared, the times of the call stay, because the bytes were counted at these times. */
 static void keep_times(const pp_interpreter *in, size_t i)
 {
     pp_ns *start_ns = &in->record->start_ns[i];

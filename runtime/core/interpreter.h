@@ -33,7 +33,7 @@ typedef struct pp_interpreter {
     const pp_faults *faults;
     const atomic_bool *ended; /* set when the run is ended from outside */
     pthread_mutex_t *turn;    /* held during an op; NULL: none */
-    bool poison;              /* memory not in use holds NaN; only where limit_bytes is negative */
+    bool poison;              /* unused memory holds NaN; only if limit_bytes is negative */
 
     uint32_t run_step;
     pp_ns last_ns;         /* the previous time stamp; stamps of a rank never repeat */
@@ -50,7 +50,7 @@ typedef struct pp_interpreter {
     uint32_t ops_run;
 } pp_interpreter;
 
-/* Plans and takes the memory of the rank. The caller has set the fields up to `poison`. Fails:
+/* Plans and allocates the memory of the rank. The caller has set the fields up to `poison`. Fails:
  * NOMEM, INPUT. */
 PP_MUST_CHECK pp_status pp_interpreter_prepare(pp_interpreter *in, pp_err *err);
 void pp_interpreter_free(pp_interpreter *in);

@@ -1,6 +1,6 @@
-/* Turns the record of a measured step into an iteration: its timeline, its step time, and
- * whether other processes disturbed it; then chooses the iteration that stands for the run, the
- * median by step time. */
+/* Turns the record of a measured step into an iteration: its timeline, its step time, and whether
+ * other processes disturbed it; then chooses the iteration with the median step time to represent
+ * the run. */
 #include "runtime/core/iteration.h"
 
 #include "runtime/core/measured_timeline.h"

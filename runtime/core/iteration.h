@@ -11,7 +11,7 @@
 pp_status pp_worker_group_keep(pp_worker_group *group, uint32_t number, pp_err *err);
 
 /* Counts the void iterations and chooses the one with the median step time among the others, or
- * among all where all are void. */
+ * among all if all are void. */
 void pp_run_choose_median(pp_run_result *result);
 
 #endif

@@ -1,10 +1,10 @@
-/* Turns what ranks recorded into a timeline of the type that the engine predicts, so that
- * reports, traces and comparisons serve both.
+/* Turns what ranks recorded into a timeline of the type that the engine predicts, so that reports,
+ * traces and comparisons serve both.
  *
- * A transfer begins when both of its ends are posted (a buffered one when its own is) and the
- * one before it on its edge is over; what a rank waits before an op is divided by the latest end
- * of the group that it waited for: until the other end was posted the cause is data or buffer,
- * then link, and what is left is host. One pass over the steps of every rank. */
+ * A transfer begins when both of its ends are posted (a buffered one when its own is) and the one
+ * before it on its edge is over. The time that a rank waits before an op is divided by means of the
+ * transfer that ended last in the group it waited for: until its other end was posted the cause is
+ * data or buffer, then link, and for the rest it is host. One pass over the steps of every rank. */
 #include "runtime/core/measured_timeline.h"
 
 #include "sim/base/alloc.h"
@@ -165,6 +165,6 @@ pp_status pp_record_timeline(const pp_program *program, const pp_costs *costs,
             return PP_NOMEM;
     }
     *timeline_out = timeline;
-    timeline = NULL; /* the caller's now */
+    timeline = NULL; /* the caller owns it now */
     return PP_OK;
 }

@@ -1,6 +1,6 @@
 /* Compares the memory that ranks counted while they ran with the simulator's account of the same
- * timeline: every component, at the start and the end of every op. Both are in the order of
- * time, so that one walk over the events of a rank is enough. */
+ * timeline: every component, at the start and the end of every op. Both are in the order of time,
+ * so that one pass over the events of a rank is enough. */
 #include "runtime/core/memory_check.h"
 
 #include <inttypes.h>
@@ -65,8 +65,8 @@ static pp_status check_live(const pp_program *program, const pp_record *record, 
     if (record->live[rank] == most)
         return PP_OK;
     return pp_err_set(err, PP_INFEASIBLE, NULL,
-                      "memory is not what was predicted: rank %" PRIu32 " held %" PRIu32
-                      " activations at once, its order says %" PRIu32,
+                      "memory differs from the prediction: rank %" PRIu32 " held %" PRIu32
+                      " activations at once, and its order predicts %" PRIu32,
                       rank, record->live[rank], most);
 }
 
@@ -91,9 +91,9 @@ pp_status pp_memory_check(const pp_program *program, const pp_costs *costs, cons
         if (c.wrong == SIZE_MAX)
             continue;
         return pp_err_set(err, PP_INFEASIBLE, NULL,
-                          "memory is not what was predicted: rank %" PRIu32
-                          " at the %s of %s holds %" PRId64 " B of %s, the simulator says %" PRId64
-                          " B",
+                          "memory differs from the prediction: rank %" PRIu32
+                          " at the %s of %s holds %" PRId64
+                          " B of %s, and the simulator predicts %" PRId64 " B",
                           r, c.wrong_side ? "end" : "start",
                           pp_op_print(program->op[c.wrong], token, sizeof token),
                           record->bytes[c.wrong][c.wrong_side][c.component],

@@ -1,4 +1,4 @@
-/* What a rank is doing now, and a ring of what it did before, both under a lock of their own. The
+/* Keeps what a rank is doing now, and a ring of what it did before; one lock protects both. The
  * thread of the rank writes them; the watchdog and the flight record read them. */
 #include "runtime/core/progress.h"
 

@@ -27,8 +27,8 @@ typedef enum pp_doing {
 } pp_doing;
 
 /* The state of a rank since one point in time. `what` is the index of an op of the program when the
- * rank computes, waits for its turn (until no other rank computes on its GPU) or has died before
- * that op; it is the index of a transfer when the rank waits for one or posts one; else it is 0. */
+ * rank computes, waits for its turn (until no other rank computes on its GPU), or died before that
+ * op; it is the index of a transfer when the rank waits for one or posts one; else it is 0. */
 typedef struct pp_moment {
     pp_ns since_ns; /* on the clock of its rank */
     uint32_t step;  /* training step of the run, from 0 */
@@ -48,11 +48,12 @@ typedef struct pp_progress {
 
 void pp_progress_init(pp_progress *progress);
 void pp_progress_destroy(pp_progress *progress);
-/* The rank does `doing` to the op or transfer `what` from now_ns on. */
+/* Records that the rank does `doing` to the op or transfer `what` from now_ns on. */
 void pp_progress_set(pp_progress *progress, pp_doing doing, uint32_t what, pp_ns now_ns);
-/* The rank begins training step `step`: it meets the other ranks, and steps_taken is 0 again. */
+/* Records that the rank begins training step `step`: it meets the other ranks, and steps_taken is 0
+ * again. */
 void pp_progress_begin(pp_progress *progress, uint32_t step, pp_ns now_ns);
-/* The rank has carried out one more step of its program. */
+/* Records that the rank has carried out one more step of its program. */
 void pp_progress_step(pp_progress *progress);
 /* Returns a copy of what the rank is doing. */
 pp_moment pp_progress_now(pp_progress *progress);

@@ -27,8 +27,8 @@ PP_MUST_CHECK pp_status pp_record_new(const pp_program *program, bool bytes, pp_
                                       pp_err *err);
 void pp_record_free(pp_record *record);
 
-/* The rows of one rank as bytes to send. pp_record_bytes is their number, which is the same for
- * every rank; pp_record_pack writes them to `out`. */
+/* Convert the rows of one rank to bytes to send. pp_record_bytes returns their number, which is the
+ * same for every rank; pp_record_pack writes them to `out`. */
 size_t pp_record_bytes(const pp_program *program, const pp_record *record);
 void pp_record_pack(const pp_program *program, const pp_record *record, uint32_t rank, void *out);
 /* Reads the rows of `rank` from `in`. ahead_ns: by how much its clock is ahead of this process's.

@@ -1,6 +1,6 @@
 /* Executes a program: prepares one worker for each rank that this process hosts, starts their
- * threads, watches them, and gathers the result. After a failure what late messages or threads
- * may still use is kept until the world is closed. */
+ * threads, watches them, and gathers the result. After a failure, memory that late messages or
+ * threads may still use is kept until the world is closed. */
 #include "runtime/core/run.h"
 
 #include "runtime/core/agreement.h"
@@ -202,13 +202,14 @@ static pp_status start_threads(pp_worker_group *group, pp_err *err)
     }
     pthread_attr_destroy(&small);
     return failed ? pp_err_set(err, PP_NOMEM, NULL,
-                               "this machine does not give %" PRIu32
+                               "this machine cannot start %" PRIu32
                                " threads; try fewer ranks, or raise its limit (ulimit -u)",
                                group->count)
                   : PP_OK;
 }
 
-/* After a thread could not be started: ends the ranks that have one, which wait for the others. */
+/* Called when a thread could not be started: ends the ranks that have a thread, which wait for the
+ * others. */
 static void cancel_started(pp_worker_group *group, bool *given_up_out)
 {
     pp_err ignored = { 0 };
@@ -243,7 +244,7 @@ pp_status pp_run(const pp_run_job *job, const pp_run_options *options, pp_run_re
     result_out->clock_error_ns = group->worker[0].clock_error_ns;
     if (!status)
         worker_group_free(group);
-    else /* after giving up, a thread that does not end still uses it */
+    else /* a thread that was given up may still use it */
         result_out->group = group;
     if (!status && result_out->count)
         pp_run_choose_median(result_out);

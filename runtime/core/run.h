@@ -1,5 +1,5 @@
 /* A run: executes a program, step after step, on the ranks that this process hosts, and detects
- * when it stands still. */
+ * when it makes no progress. */
 #ifndef PPSIM_RUNTIME_CORE_RUN_H
 #define PPSIM_RUNTIME_CORE_RUN_H
 
@@ -14,7 +14,7 @@ typedef struct pp_run_job {
     const pp_compute *compute;
     const pp_compute_work *work;
     void **worker;                  /* [ranks]: of the ranks hosted here, from compute->open */
-    const pp_device_memory *memory; /* where tensors lie; NULL: in this process's memory */
+    const pp_device_memory *memory; /* the memory of tensors; NULL: that of this process */
     const pp_program
         *program; /* lowered, with communication (for transport nccl as by executor zero-bubble) */
     const pp_costs *costs; /* of the prediction, with the backend's own bytes */
@@ -76,11 +76,12 @@ typedef struct pp_run_result {
  * processes. If all iterations are void, none is left out. Fails: as transport and compute; INPUT
  * when ranks differ or a message is wrong; INFEASIBLE when the run hangs (the ranks and ops that
  * wait for each other are named), when a rank dies, when memory is not what was predicted, or when
- * the stop flag is set; NOMEM before the first step. After a failure result_out->flight is set
- * where it is known; free it, too. */
+ * the stop flag is set; NOMEM before the first step. After a failure result_out->flight is set if
+ * it is known; the caller frees it, too. */
 PP_MUST_CHECK pp_status pp_run(const pp_run_job *job, const pp_run_options *options,
                                pp_run_result *result_out, pp_err *err);
-/* After a failed run call it only when the world is closed. A zero-initialised result is fine. */
+/* After a failed run, it may be called only once the world is closed. A zero-initialised result is
+ * fine. */
 void pp_run_result_free(pp_run_result *result);
 
 #endif

@@ -18,8 +18,8 @@ pp_status pp_link_parse(const char *text, pp_link *link_out, pp_err *err)
     } else if (strcmp(text, "free") != 0) {
         if (!plus || (size_t)(plus - text) >= sizeof latency)
             return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_LINK),
-                              "'%.64s' is no link; write free, plan, or a latency and a rate such "
-                              "as 20us+1GB/s",
+                              "'%.64s' is not a link; write free, plan, or a latency and a rate "
+                              "such as 20us+1GB/s",
                               text);
         snprintf(latency, sizeof latency, "%.*s", (int)(plus - text), text);
         link.kind = PP_LINK_THROTTLE;
@@ -38,8 +38,8 @@ pp_status pp_link_parse(const char *text, pp_link *link_out, pp_err *err)
 /* Describes a message: "2SEND_F3 (step 4, message 7, 1024 B)". */
 static void describe(const pp_message *m, char *buffer, size_t size)
 {
-    char transfer[40] =
-        "what is no message of ours"; /* a header of another program may hold anything */
+    /* the header of another program may hold anything */
+    char transfer[48] = "something that is not a message of ppsim";
     if (m->kind < PP_TRANSFER_KIND_COUNT)
         pp_transfer_print(
             &(pp_transfer){ .microbatch = m->microbatch, .stage = m->stage, .kind = m->kind },
@@ -48,7 +48,7 @@ static void describe(const pp_message *m, char *buffer, size_t size)
              m->step, m->sequence, m->bytes);
 }
 
-/* Returns what must have happened to the message that came. */
+/* Returns what must have happened to the message that arrived. */
 static const char *mishap(const pp_message *expected, const pp_message *came)
 {
     pp_message same = *came;
@@ -58,12 +58,12 @@ static const char *mishap(const pp_message *expected, const pp_message *came)
     if (came->step != expected->step)
         return "it belongs to another step";
     if (came->sequence > expected->sequence)
-        return "a message was lost on the way, or overtaken";
+        return "a message was lost or overtaken";
     if (came->sequence < expected->sequence)
-        return "a message came twice, or late";
-    return memcmp(expected, &same, sizeof same) == 0 ? "it is not whole, or its sender has other "
-                                                       "sizes"
-                                                     : "it carries another tensor's tag";
+        return "a message arrived twice or late";
+    return memcmp(expected, &same, sizeof same) == 0
+               ? "it is incomplete, or its sender has other sizes"
+               : "it has the tag of another tensor";
 }
 
 pp_status pp_message_check(const pp_message *expected, const pp_message *came, pp_err *err)
@@ -74,11 +74,11 @@ pp_status pp_message_check(const pp_message *expected, const pp_message *came, p
         return PP_OK;
     describe(expected, wanted, sizeof wanted);
     describe(came, got, sizeof got);
-    return pp_err_set(err, PP_INPUT, NULL,
-                      "from rank %" PRIu32 " rank %" PRIu32
-                      " expected %s, but got %s: %s; nothing after it can be trusted, so the run "
-                      "ends",
-                      expected->from, expected->to, wanted, got, mishap(expected, came));
+    return pp_err_set(
+        err, PP_INPUT, NULL,
+        "from rank %" PRIu32 ", rank %" PRIu32
+        " expected %s but received %s: %s. Later messages cannot be trusted, so the run ends",
+        expected->from, expected->to, wanted, got, mishap(expected, came));
 }
 
 pp_status pp_world_stopped(pp_err *err)

@@ -3,7 +3,7 @@
  *
  * A world holds all ranks of a job; a process hosts some of them, one thread per rank. Messages of
  * a directed edge arrive in the order of their posts: the i-th send meets the i-th receive, and
- * their headers must agree. A transport does not know what a message means. */
+ * their headers must agree. A transport does not interpret messages. */
 #ifndef PPSIM_RUNTIME_CORE_TRANSPORT_H
 #define PPSIM_RUNTIME_CORE_TRANSPORT_H
 
@@ -28,7 +28,7 @@ typedef struct pp_message {
     uint8_t part;
 } pp_message;
 
-/* How long a transfer takes where there is no real link (transport threads). */
+/* How long a transfer takes if there is no real link (transport threads). */
 typedef enum pp_link_kind {
     PP_LINK_FREE,     /* the copy alone */
     PP_LINK_PLAN,     /* as in the plan's costs */
@@ -87,7 +87,7 @@ typedef struct pp_transport {
      * number of processes), NOMEM. */
     pp_status (*open)(const pp_world_options *options, pp_world **world_out, pp_err *err);
     void (*close)(pp_world *world); /* NULL is fine */
-    /* The ranks that this process hosts: [*first, *first + *count). */
+    /* Returns the ranks that this process hosts: [*first, *first + *count). */
     void (*hosts)(const pp_world *world, uint32_t *first, uint32_t *count);
     /* Called before `load`. payload_bytes: [transfers], an upper limit of each payload. NULL: the
      * transport does not need it. Fails: NOMEM. */
@@ -103,14 +103,15 @@ typedef struct pp_transport {
     pp_status (*begin)(pp_world *world, uint32_t rank, pp_err *err);
     pp_status (*post)(pp_world *world, uint32_t rank, const pp_post *post, pp_err *err);
     /* Waits until the transfer is done. *done_ns receives when that was, on the clock of the rank.
-     * Fails: INPUT when another message came than the one expected (pp_message_check). */
+     * Fails: INPUT when a message other than the expected one arrived (pp_message_check). */
     pp_status (*wait)(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns *done_ns,
                       pp_err *err);
-    /* Like `wait`, but returns at once: *done_out says whether the transfer was done at now_ns. */
+    /* Like `wait`, but returns at once; *done_out receives whether the transfer was done at
+     * now_ns. */
     pp_status (*poll)(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns now_ns,
                       bool *done_out, pp_ns *done_ns, pp_err *err);
     /* Returns whether both ends of the transfer have been matched, so that it is only under way.
-     * For the deadlock report; any thread may call it. NULL: the transport does not know. */
+     * For the deadlock report; any thread may call it. NULL: the transport cannot provide this. */
     bool (*matched)(pp_world *world, uint32_t transfer);
     /* Gathers `bytes` of every rank at every rank; with 0 bytes it is a barrier. mine: stays valid
      * until no rank is at work, since others may still read it after a stop. all_out: in the order
@@ -126,16 +127,16 @@ typedef struct pp_transport {
     void (*abort)(pp_world *world);
     /* Collect the states of ranks while their threads may be blocked. Both are NULL if every
      * process hosts all ranks. A process that does host all ranks leaves the outputs as they are.
-     * `alarmed` returns whether another process has begun to collect. `collect` is an all_gather
-     * for the first rank of each process: it alarms the others and waits for them no longer than
-     * patience_ns. came_out: [ranks], which ranks answered. */
+     * `alarmed` returns whether another process has begun to collect states. `collect` is an
+     * all_gather for the first rank of each process: it alarms the others and waits for them no
+     * longer than patience_ns. came_out: [ranks], which ranks answered. */
     bool (*alarmed)(pp_world *world);
     pp_status (*collect)(pp_world *world, const void *mine, size_t bytes, pp_ns patience_ns,
                          void *all_out, bool *came_out, pp_err *err);
 } pp_transport;
 
-/* Compares the header that came with the expected one. Fails: INPUT when they differ; the message
- * names both headers and the rank. */
+/* Compares the header that arrived with the expected one. Fails: INPUT when they differ; the
+ * message names both headers and the rank. */
 PP_MUST_CHECK pp_status pp_message_check(const pp_message *expected, const pp_message *came,
                                          pp_err *err);
 

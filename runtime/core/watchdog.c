@@ -1,6 +1,6 @@
 /* The watchdog of a run. It runs in the thread that called pp_run and looks at the progress of all
- * ranks every 20 ms, detects ranks that failed, died or stand still for longer than the deadline,
- * collects the states of other processes, reports the cause, and ends all ranks. */
+ * ranks every 20 ms, detects ranks that failed, died or made no progress for longer than the
+ * deadline, collects the states of other processes, reports the cause, and ends all ranks. */
 #include "runtime/core/watchdog.h"
 
 #include "runtime/core/clock.h"
@@ -40,7 +40,7 @@ static pp_status first_failure(pp_worker_group *group, pp_err *err)
         pp_worker *worker = &group->worker[h];
         pp_doing doing = pp_progress_now(&worker->progress).doing;
         stopped = stopped || doing == PP_DOING_DEAD;
-        if (doing != PP_DOING_FAILED) /* else its thread has written what follows */
+        if (doing != PP_DOING_FAILED) /* the err of a failed rank is complete */
             continue;
         bool own = strcmp(worker->err.text, "stopped") != 0;
         stopped = true;
@@ -193,7 +193,7 @@ pp_status pp_worker_group_watch(pp_worker_group *group, bool *given_up_out, pp_e
     if (!status)
         status = first_failure(group, err);
     if (*given_up_out)
-        pp_err_set(err, PP_INFEASIBLE, NULL, "a rank failed, and others do not end");
+        pp_err_set(err, PP_INFEASIBLE, NULL, "a rank failed, and other ranks do not end");
     if (status || *given_up_out)
         group->result->flight = write_flight(group);
     return *given_up_out ? PP_INFEASIBLE : status;

@@ -1,6 +1,6 @@
-/* What the thread of one rank does during a run: agree with the other ranks on what to run,
- * compare clocks, then step after step interpret the program, exchange the gradients of tied
- * weights, update, and share the record. */
+/* The thread of one rank during a run: it agrees with the other ranks on what to run, compares
+ * clocks, and then, step after step, interprets the program, exchanges the gradients of tied
+ * weights, updates, and shares the record. */
 #include "runtime/core/worker.h"
 
 #include "runtime/core/clock.h"

@@ -23,7 +23,7 @@ typedef struct pp_worker {
     pp_ns agreement_ns, clock_error_ns;
     pp_ns *ahead_ns; /* [ranks] */
     pp_agreement
-        agreement; /* this and clock_ns are read by other ranks, also after this one was stopped */
+        agreement;     /* other ranks read this and clock_ns, even after this rank was stopped */
     pp_ns clock_ns[2]; /* ahead, error */
 } pp_worker;
 

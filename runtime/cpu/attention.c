@@ -48,8 +48,8 @@ void pp_cpu_attention_forward(const pp_cpu_sequence *s, pp_real *scores)
     }
 }
 
-/* Backward of one row. p: scores, become probabilities. slopes: d v^T, become the gradient of the
- * scores. along: the dot product of d and out. */
+/* Computes the backward of one row. p: the scores, which become probabilities. slopes: d v^T, which
+ * becomes the gradient of the scores. along: the dot product of d and out. */
 static void unsoftmax(pp_real *p, pp_real *slopes, int64_t seen, int64_t columns, pp_real scale,
                       pp_real lse, pp_real along)
 {
@@ -63,7 +63,7 @@ static void unsoftmax(pp_real *p, pp_real *slopes, int64_t seen, int64_t columns
     }
 }
 
-/* Backward of the queries from `a` to `b`, which see the keys up to `b`. */
+/* Computes the backward of the queries from `a` to `b`, which see the keys up to `b`. */
 static void tile_backward(const pp_cpu_sequence *s, int64_t head, int64_t a, int64_t b,
                           const pp_real *gradient, const pp_cpu_attention_scratch *scratch)
 {

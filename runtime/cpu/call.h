@@ -13,8 +13,8 @@ typedef struct pp_cpu_call {
     const pp_cpu_batch *batch;
     const pp_cpu_layout *layout;
     const void *weights; /* of the stage, as pp_cpu_matrix_at lays them out */
-    void *gradients;     /* likewise, of the type of sums; W adds to them */
-    void *loss;          /* F of the last stage writes one value of the type of sums */
+    void *gradients; /* laid out in the same way, in the type of sums; W accumulates into them */
+    void *loss;      /* F of the last stage writes one value of the type of sums */
     const pp_op_tensors *tensors;
 } pp_cpu_call;
 

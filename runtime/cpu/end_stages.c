@@ -1,5 +1,5 @@
-/* The work of the first and the last stage besides their blocks: the embedding of the input, the
- * head and the loss, and the gradients of the weights of both. */
+/* The work of the first and the last stage in addition to their blocks: the embedding of the input,
+ * the head and the loss, and the gradients of the weights of both. */
 #include "runtime/cpu/end_stages.h"
 
 static void *stash_at(const pp_cpu_call *c, size_t bytes)

@@ -1,5 +1,5 @@
-/* The work of the first and the last stage besides their blocks. docs/runtime-cpu.md has the
- * equations. */
+/* The work of the first and the last stage in addition to their blocks.
+ * docs/explanation/runtime-cpu.md has the equations. */
 #ifndef PPSIM_RUNTIME_CPU_END_STAGES_H
 #define PPSIM_RUNTIME_CPU_END_STAGES_H
 

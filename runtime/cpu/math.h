@@ -1,6 +1,6 @@
-/* The operations that the ops of a stage are made of. stack.c and end_stages.c say which of them an
- * op consists of; a table says how they are done: on this processor (math.c, for double and float)
- * or on a GPU (runtime/cuda/). Tensors lie where the machine has its memory. */
+/* The operations that the ops of a stage are made of. stack.c and end_stages.c determine which of
+ * them an op consists of; a table determines how they are done: on this processor (math.c, for
+ * double and float) or on a GPU (runtime/cuda/). Tensors lie where the machine has its memory. */
 #ifndef PPSIM_RUNTIME_CPU_MATH_H
 #define PPSIM_RUNTIME_CPU_MATH_H
 
@@ -40,7 +40,7 @@ typedef struct pp_math_attention {
     void *out;     /* [tokens][hidden] */
     void *lse;     /* [tokens][heads], sums */
     const void *d; /* backward: gradient of out */
-    void *scratch; /* forward: hidden per token; backward: as the layout says */
+    void *scratch; /* forward: hidden per token; backward: as in the layout */
 } pp_math_attention;
 
 /* The table of operations. Functions that return nothing keep their first failure for `finish`.
@@ -56,14 +56,14 @@ typedef struct pp_math {
      * them are complete. */
     void (*start)(void *machine);
     pp_status (*finish)(void *machine, pp_err *err);
-    /* Start and end of the last op on the GPU, on the clock of the host. NULL: an op lasts from its
-     * call to its return. */
+    /* Returns start and end of the last op on the GPU, on the clock of the host. NULL: an op lasts
+     * from its call to its return. */
     void (*times)(const void *machine, pp_ns *start_ns, pp_ns *end_ns);
 
-    uint32_t (*gpu)(const void *machine); /* index of its GPU; NULL: the machine is no GPU */
+    uint32_t (*gpu)(const void *machine); /* index of its GPU; NULL: the machine is not a GPU */
 
-    /* Memory for weights, initially zero. `read` and `write` copy to and from the host's memory,
-     * and are complete when they return. */
+    /* Takes memory for weights, initially zero. `read` and `write` copy to and from the host's
+     * memory, and are complete when they return. */
     pp_status (*take)(void *machine, size_t bytes, void **at_out, pp_err *err);
     void (*give)(void *machine, void *at);
     void (*read)(void *machine, void *host, const void *from, size_t bytes);

@@ -41,7 +41,7 @@ pp_status pp_cpu_blas_open(pp_cpu_blas *blas_out, pp_err *err)
         !look_up(library, "cblas_sgemm", &blas.sgemm) ||
         !look_up(library, "openblas_set_num_threads", &set_threads))
         return pp_err_set(err, PP_UNAVAILABLE, "compute cpu",
-                          "OpenBLAS does not load: %s; tools/setup installs it", dlerror());
+                          "OpenBLAS cannot be loaded: %s; tools/setup installs it", dlerror());
     ((void (*)(int))set_threads)(1);
     *blas_out = blas;
     return PP_OK;
@@ -65,7 +65,7 @@ pp_status pp_cpu_blas_open(pp_cpu_blas *blas_out, pp_err *err)
 {
     (void)blas_out;
     return pp_err_set(err, PP_UNAVAILABLE, "compute cpu",
-                      "this build has no OpenBLAS; run tools/setup and build anew");
+                      "this build has no OpenBLAS; run tools/setup and build again");
 }
 #endif
 

@@ -38,7 +38,7 @@ static pp_status set_stages(const pp_compute_work *work, pp_cpu_model *model, pp
     }
     if (model->settings.tied && work->stages < 2)
         return pp_err_set(err, PP_USAGE, model->where,
-                          "tied=on needs at least 2 stages, there is 1: say tied=off");
+                          "tied=on needs at least 2 stages, there is 1: use tied=off");
     return PP_OK;
 }
 
@@ -49,7 +49,7 @@ static pp_status set_batch(const pp_cpu_model *model, const pp_workload *padded,
     const pp_microbatch *real = &data->microbatch[j];
     if (from->count != real->count || !from->count)
         return pp_err_set(err, PP_INPUT, model->where,
-                          "microbatch %u has %zu sequences, its data have %zu", j, from->count,
+                          "microbatch %u has %zu sequences, and its data have %zu", j, from->count,
                           real->count);
     batch->sequences = from->count;
     batch->lengths = padded->lengths + from->first;
@@ -57,9 +57,10 @@ static pp_status set_batch(const pp_cpu_model *model, const pp_workload *padded,
     for (size_t i = 0; i < from->count; i++) {
         int64_t length = batch->lengths[i];
         if (batch->counted[i] < 1 || batch->counted[i] > length)
-            return pp_err_set(err, PP_INPUT, model->where,
-                              "sequence %zu of microbatch %u has %lld tokens, its data have %lld",
-                              i, j, (long long)length, (long long)batch->counted[i]);
+            return pp_err_set(
+                err, PP_INPUT, model->where,
+                "sequence %zu of microbatch %u has %lld tokens, and its data have %lld", i, j,
+                (long long)length, (long long)batch->counted[i]);
         batch->tokens += length;
         batch->longest = length > batch->longest ? length : batch->longest;
     }
@@ -73,7 +74,8 @@ static pp_status set_batches(const pp_compute_work *work, pp_cpu_model *model, p
     uint64_t sequence = 0;
     if (padded &&
         (padded->microbatches < work->microbatches || data->microbatches < work->microbatches))
-        return pp_err_set(err, PP_INPUT, model->where, "sequences of %u microbatches, not of %u",
+        return pp_err_set(err, PP_INPUT, model->where,
+                          "there are sequences for %u microbatches instead of %u",
                           padded->microbatches, work->microbatches);
     for (uint32_t j = 0; j < work->microbatches; j++) {
         pp_cpu_batch *batch = &model->batch[j];
@@ -145,7 +147,7 @@ pp_status pp_cpu_model_new(const pp_compute_work *work, bool gpu, pp_cpu_model *
         (status = check_sizes(model, err)))
         return status;
     *model_out = model;
-    model = NULL; /* the caller's now */
+    model = NULL; /* the caller owns it now */
     return PP_OK;
 }
 

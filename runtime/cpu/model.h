@@ -1,5 +1,6 @@
 /* The model that the backends cpu and cuda compute, and the sizes of its tensors: everything that
- * does not depend on the element type. docs/runtime-cpu.md has the equations and sizes. */
+ * does not depend on the element type. docs/explanation/runtime-cpu.md has the equations and sizes.
+ */
 #ifndef PPSIM_RUNTIME_CPU_MODEL_H
 #define PPSIM_RUNTIME_CPU_MODEL_H
 
@@ -29,7 +30,7 @@ typedef struct pp_cpu_model {
     uint32_t stages, microbatches;
     bool forward_only;
     bool gpu;          /* has settings and scratch of compute cuda */
-    const char *where; /* the place of errors, "compute cpu" */
+    const char *where; /* the place that errors name, "compute cpu" */
     size_t real_bytes;
     size_t sum_bytes;      /* of statistics, losses and gradients of weights */
     double counted_tokens; /* in a step */
@@ -78,8 +79,8 @@ typedef struct pp_cpu_layout {
 
 pp_cpu_layout pp_cpu_layout_of(const pp_cpu_model *model, const pp_cpu_stage *stage,
                                const pp_cpu_batch *batch);
-/* Returns the number of queries per tile of the attention in a sequence of `length`: 64, or as many
- * as there is room for. */
+/* Returns the number of queries per tile of the attention in a sequence of `length`: at most 64, as
+ * many as there is memory for. */
 int64_t pp_cpu_tile(const pp_cpu_model *model, const pp_cpu_batch *batch, int64_t length);
 bool pp_cpu_same_sizes(const pp_cpu_batch *a, const pp_cpu_batch *b);
 
@@ -104,14 +105,14 @@ typedef struct pp_cpu_matrix {
     double scale; /* initial weights are uniform in [-scale, scale) */
 } pp_cpu_matrix;
 
-/* The matrices of a stage in order: the embedding, then QKV, O, 1 and 2 of each block, then the
- * head. */
+/* Return the number of matrices of a stage, and each of them, in this order: the embedding, then
+ * QKV, O, 1 and 2 of each block, then the head. */
 size_t pp_cpu_matrix_count(const pp_cpu_stage *stage);
 pp_cpu_matrix pp_cpu_matrix_at(const pp_cpu_model *model, const pp_cpu_stage *stage, size_t index);
 size_t pp_cpu_parameter_bytes(const pp_cpu_model *model, const pp_cpu_stage *stage);
 
-/* Pseudo-random numbers: a hash of all four arguments by splitmix64, and a number in [-1, 1) made
- * of it. */
+/* Return pseudo-random numbers: a hash of all four arguments by splitmix64, and a number in [-1, 1)
+ * made of it. */
 static inline uint64_t pp_cpu_hash(uint64_t seed, pp_cpu_what what, uint64_t layer, uint64_t index)
 {
     uint64_t state = seed;

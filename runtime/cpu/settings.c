@@ -96,11 +96,12 @@ static pp_status check(const char *where, const pp_cpu_settings *s, pp_err *err)
         return pp_err_set(err, PP_USAGE, where, "hidden=%lld does not divide into heads=%lld",
                           (long long)s->hidden, (long long)s->heads);
     if (s->vocab == 1)
-        return pp_err_set(err, PP_USAGE, where,
-                          "vocab=1 leaves nothing to predict: 0 for none, or at least 2");
+        return pp_err_set(
+            err, PP_USAGE, where,
+            "vocab=1 leaves nothing to predict; use 0 for no vocabulary, or at least 2");
     if (s->tied && !s->vocab)
         return pp_err_set(err, PP_USAGE, where,
-                          "tied=on ties the head to the embedding: say vocab= too");
+                          "tied=on ties the head to the embedding, so vocab= is needed too");
     return PP_OK;
 }
 
@@ -120,7 +121,7 @@ static pp_status take(const char *where, char item[128], const char **text, char
     *value_out = equals + 1;
     *text += bytes;
     if (**text == ',' && !*++*text)
-        return pp_err_set(err, PP_USAGE, where, "nothing follows the last comma");
+        return pp_err_set(err, PP_USAGE, where, "there is nothing after the last comma");
     return PP_OK;
 }
 
@@ -140,8 +141,8 @@ static pp_status parse(const user *of, const char *text, pp_cpu_settings *out, p
         if (key < 0) {
             const char *near = pp_text_nearest(item, keys);
             return pp_err_set(err, PP_USAGE, where,
-                              "there is no setting '%.40s'%s%s%s; there are hidden, heads, mlp, "
-                              "vocab, tied, tokens, dtype and lr",
+                              "there is no setting '%.40s'%s%s%s; the settings are hidden, heads, "
+                              "mlp, vocab, tied, tokens, dtype and lr",
                               item, near ? ", did you mean '" : "", near ? near : "",
                               near ? "'" : "");
         }
@@ -172,7 +173,7 @@ pp_status pp_gpu_settings_parse(const char *text, pp_cpu_settings *out, pp_err *
     if (s.hidden / s.heads > PP_GPU_HEAD_MAX)
         return pp_err_set(
             err, PP_USAGE, gpu.where,
-            "hidden=%lld in heads=%lld: a head has at most %d elements; say more heads",
+            "hidden=%lld in heads=%lld: a head has at most %d elements; set more heads",
             (long long)s.hidden, (long long)s.heads, PP_GPU_HEAD_MAX);
     *out = s;
     return PP_OK;

@@ -12,7 +12,7 @@ typedef struct pp_cpu_settings {
     int64_t hidden, heads, mlp;
     int64_t vocab;  /* 0: pseudo-random inputs and mean squared error */
     bool tied;      /* the head is the embedding, transposed */
-    int64_t tokens; /* tokens of a microbatch, where no sequences are given */
+    int64_t tokens; /* tokens of a microbatch, if no sequences are given */
     bool single;    /* float in place of double */
     bool bf16;      /* compute cuda: bf16 in place of float; sums are float */
     double lr;

@@ -1,5 +1,5 @@
 /* The ops of one stage of a residual transformer stack, as calls of pp_math: which products,
- * norms and attentions an F, an I, a W or a B consists of. docs/runtime-cpu.md has the
+ * norms and attentions an F, an I, a W or a B consists of. docs/explanation/runtime-cpu.md has the
  * equations. A backward of two parts (I, then W) keeps output gradients in the stash between
  * them. */
 #include "runtime/cpu/stack.h"
@@ -142,7 +142,7 @@ static void block_weights(const block *b)
 }
 
 /* Returns the address of the gradient of the stage's output, or NULL if nothing in this stage needs
- * it. On the last stage the residual stream lies there before. */
+ * it. On the last stage, the same memory first holds the residual stream. */
 static void *top_of(const pp_cpu_call *c)
 {
     if (c->stage->layers)

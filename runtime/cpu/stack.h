@@ -1,5 +1,5 @@
-/* The ops of one stage: F, and the two parts of B, which are I and W. docs/runtime-cpu.md has the
- * equations. */
+/* The ops of one stage: F, and the two parts of B, which are I and W.
+ * docs/explanation/runtime-cpu.md has the equations. */
 #ifndef PPSIM_RUNTIME_CPU_STACK_H
 #define PPSIM_RUNTIME_CPU_STACK_H
 

@@ -1,6 +1,6 @@
 /* The worker of the backends cpu and cuda: it holds weights, gradients and losses of its stages,
  * and implements the functions of pp_compute by the ops of runtime/cpu/stack.c. A table pp_math
- * says whether the processor or a GPU does the math. */
+ * determines whether the processor or a GPU does the math. */
 #include "runtime/cpu/stage_math.h"
 
 #include "runtime/cpu/stack.h"
@@ -273,7 +273,7 @@ size_t pp_stage_math_tied_bytes(const void *opened)
     return ties ? (size_t)(s->vocab * s->hidden) * model->sum_bytes : 0;
 }
 
-/* Returns the gradient of the embedding on the first stage, of the head on the last. */
+/* Returns the gradient of the embedding on the first stage, and of the head on the last one. */
 static char *tied_gradient(const worker *w, uint32_t stage)
 {
     const pp_cpu_stage *of = &w->model->stage[stage];

@@ -55,7 +55,7 @@ static double squared_error(const source *c, size_t sequence, int64_t position, 
     return sum / (double)h;
 }
 
-/* The same for the logits z, where `label` is the right one. */
+/* Does the same for the logits z, of which `label` is the right one. */
 static double cross_entropy(int64_t vocab, uint64_t label, double share, pp_real *z)
 {
     pp_real most = z[0];

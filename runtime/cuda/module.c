@@ -14,7 +14,7 @@ static pp_status check_nccl(const pp_module_services *services, pp_err *err)
     int version = 0;
     ncclResult_t code = ncclGetVersion(&version);
     if (code)
-        return services->err_set(err, PP_UNAVAILABLE, NULL, "NCCL does not say its version: %s",
+        return services->err_set(err, PP_UNAVAILABLE, NULL, "NCCL does not report its version: %s",
                                  ncclGetErrorString(code));
     if (version < NCCL_VERSION_CODE)
         return services->err_set(err, PP_UNAVAILABLE, NULL,
@@ -26,8 +26,8 @@ static pp_status check_nccl(const pp_module_services *services, pp_err *err)
 
 static pp_status available(const pp_module_services *services, pp_err *err)
 {
-    /* A kernel that is loaded at its first launch may wait for the GPU, where a kernel of NCCL
-     * waits for the messages of the rank that loads. */
+    /* Loading a kernel at its first launch may wait for the GPU, on which a kernel of NCCL may wait
+     * for messages of the very rank that is loading. */
     (void)setenv("CUDA_MODULE_LOADING", "EAGER", 0);
     int gpus = 0;
     pp_status status = check_nccl(services, err);

@@ -17,8 +17,8 @@ pp_status pp_gpu_link_check_settings(pp_err *err)
     for (size_t i = 0; i < sizeof channels / sizeof channels[0]; i++) {
         if (getenv(channels[i]))
             return pp_err_set(err, PP_USAGE, channels[i],
-                              "is set; NCCL would take it for its number of channels, whatever "
-                              "number a measurement is said to have; unset it");
+                              "is set, and NCCL would use it instead of the number of channels of "
+                              "each measurement; unset it");
     }
     return PP_OK;
 }

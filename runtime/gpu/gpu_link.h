@@ -1,5 +1,5 @@
-/* Traffic between GPUs, timed straight over NCCL: what calib/ calls of the module ppsim_cuda.so,
- * without any of CUDA's types. Payloads lie on the GPUs. A process hosts all visible GPUs, a rank
+/* Traffic between GPUs, timed directly over NCCL: what calib/ calls of the module ppsim_cuda.so,
+ * without any of CUDA's types. Payloads are on the GPUs. A process hosts all visible GPUs, a rank
  * each, or one rank of a job that torchrun, mpirun or srun started. Implemented in
  * runtime/cuda/timing/link.c. */
 #ifndef PPSIM_RUNTIME_GPU_GPU_LINK_H
@@ -27,9 +27,9 @@ typedef struct pp_gpu_channels {
 
 typedef struct pp_traffic {
     pp_traffic_kind kind;
-    uint32_t first, second;   /* ranks */
-    bool pair;                /* in a communicator of these two; else in that of all ranks, all of
-                                 which take part in collectives */
+    uint32_t first, second; /* ranks */
+    bool pair; /* in a communicator of these two; otherwise in that of all ranks, which all take
+                  part in collectives */
     pp_gpu_channels channels; /* channels of its communicator */
     uint64_t bytes;
 } pp_traffic;
@@ -61,7 +61,7 @@ typedef struct pp_gpu_link_table {
 } pp_gpu_link_table;
 
 #define PP_NCCL_CHUNK_SIZE_WHY \
-    "is set; with it NCCL may deliver wrong data without a word (NCCL #2408); unset it"
+    "is set, and with it NCCL may silently deliver wrong data (NCCL #2408); unset it"
 
 /* Called before messages are measured. Fails: USAGE when an environment variable of NCCL overrides
  * the settings of communicators, or makes NCCL deliver wrong data. */

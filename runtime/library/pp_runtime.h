@@ -11,7 +11,7 @@
  *
  * Times are in nanoseconds, sizes in bytes. Functions that can fail return a status and explain it
  * in *error, which may be NULL; other outputs are written on success only. The library prints
- * nothing and has no global state. Guide: docs/library.md. */
+ * nothing and has no global state. Guide: docs/how-to/library.md. */
 #ifndef PPSIM_RUNTIME_LIBRARY_PP_RUNTIME_H
 #define PPSIM_RUNTIME_LIBRARY_PP_RUNTIME_H
 
@@ -36,10 +36,10 @@ typedef enum pp_runtime_status {
     PP_RUNTIME_INFEASIBLE,  /* cannot finish; hung; a rank died; the stop flag was set */
     PP_RUNTIME_USAGE,       /* wrong arguments */
     PP_RUNTIME_INPUT,       /* a bad plan, or ranks with different plans */
-    PP_RUNTIME_UNAVAILABLE, /* a transport that is not here */
+    PP_RUNTIME_UNAVAILABLE, /* the transport is not available in this build or on this machine */
     PP_RUNTIME_IO,
     PP_RUNTIME_NOMEM,
-    PP_RUNTIME_CALLBACK, /* a callback returned another value than 0 */
+    PP_RUNTIME_CALLBACK, /* a callback returned a value other than 0 */
 } pp_runtime_status;
 
 typedef struct pp_runtime_error {
@@ -50,9 +50,9 @@ typedef struct pp_runtime_error {
     char text[1024];  /* one sentence */
 } pp_runtime_error;
 
-/* What a status means, for example "out of memory". */
+/* Returns the meaning of a status, for example "out of memory". */
 PP_RUNTIME_PUBLIC const char *pp_runtime_status_text(pp_runtime_status status);
-/* The version of the library, not of this header: "0.1.0". */
+/* Returns the version of the library, not of this header: "0.2.0". */
 PP_RUNTIME_PUBLIC const char *pp_runtime_version(void);
 
 /* ---- Plans: the ops, their order, and the sizes of their tensors. ---- */
@@ -104,7 +104,7 @@ PP_RUNTIME_PUBLIC void pp_runtime_plan_free(pp_runtime_plan *plan); /* NULL is f
 PP_RUNTIME_PUBLIC uint32_t pp_runtime_plan_ranks(const pp_runtime_plan *plan);
 PP_RUNTIME_PUBLIC uint32_t pp_runtime_plan_stages(const pp_runtime_plan *plan);
 PP_RUNTIME_PUBLIC uint32_t pp_runtime_plan_microbatches(const pp_runtime_plan *plan);
-/* The rank that runs `stage`, which holds its weights. */
+/* Returns the rank that runs `stage` and holds its weights. */
 PP_RUNTIME_PUBLIC uint32_t pp_runtime_plan_rank_of(const pp_runtime_plan *plan, uint32_t stage);
 
 typedef enum pp_runtime_op_kind {
@@ -114,7 +114,7 @@ typedef enum pp_runtime_op_kind {
     PP_RUNTIME_BACKWARD, /* both in one */
 } pp_runtime_op_kind;
 
-/* How many ops `rank` has, and which the index-th is, in the order of the calls. */
+/* Return the number of ops of `rank`, and its index-th op in the order of the calls. */
 PP_RUNTIME_PUBLIC size_t pp_runtime_plan_op_count(const pp_runtime_plan *plan, uint32_t rank);
 PP_RUNTIME_PUBLIC void pp_runtime_plan_op(const pp_runtime_plan *plan, uint32_t rank, size_t index,
                                           pp_runtime_op_kind *kind_out, uint32_t *stage_out,
@@ -123,8 +123,8 @@ PP_RUNTIME_PUBLIC void pp_runtime_plan_op(const pp_runtime_plan *plan, uint32_t 
 /* ---- Callbacks: what an op computes. ---- */
 
 /* An op and its tensors. Tensors belong to the library, start at multiples of 64 bytes, and are
- * NULL where they have no bytes. An op may only touch what it reads or writes by this table. The
- * contents do not outlive the step. */
+ * NULL if they have no bytes. An op may only touch memory that it reads or writes according to this
+ * table. The contents do not outlive the step. */
 typedef struct pp_runtime_op {
     pp_runtime_op_kind kind;
     uint32_t rank, stage, microbatch;
@@ -135,8 +135,8 @@ typedef struct pp_runtime_op {
     void *gradient_out;      /* the same two fill it, for the stage below; stage 0: NULL */
     void *saved;             /* FORWARD fills it, the same two read it */
     void *stash;             /* FORWARD and BACKWARD_INPUT fill it, BACKWARD_WEIGHT reads it */
-    void *scratch;           /* of the same two; its contents last as long as the op */
-    void *logits;            /* as saved; only where a plan file has it */
+    void *scratch;           /* for the same two; its contents last as long as the op */
+    void *logits;            /* as saved; only if a plan file has logits */
     size_t below_bytes;      /* of activation_in and gradient_out */
     size_t above_bytes;      /* of activation_out and gradient_in */
     size_t saved_bytes, stash_bytes, scratch_bytes, logits_bytes;
@@ -152,7 +152,7 @@ typedef struct pp_runtime_callbacks {
     pp_runtime_turn begin;          /* before the first op of the rank; NULL: none */
     pp_runtime_run forward;         /* required */
     pp_runtime_run backward;        /* NULL: backward_input, then backward_weight */
-    pp_runtime_run backward_input;  /* needed where the schedule has such ops, as is the next */
+    pp_runtime_run backward_input;  /* needed if the schedule has such ops, like the next one */
     pp_runtime_run backward_weight; /* adds to the gradient of the stage's weights */
     pp_runtime_turn end; /* the update, after the last op; not when forward_only; NULL: none */
 } pp_runtime_callbacks;
@@ -180,7 +180,7 @@ PP_RUNTIME_CHECKED pp_runtime_status pp_runtime_open(const pp_runtime_options *o
                                                      pp_runtime_error *error);
 PP_RUNTIME_PUBLIC void pp_runtime_close(pp_runtime *runtime); /* NULL is fine */
 
-/* The ranks whose callbacks this process calls: [*first_out, *first_out + *count_out). */
+/* Returns the ranks whose callbacks this process calls: [*first_out, *first_out + *count_out). */
 PP_RUNTIME_PUBLIC void pp_runtime_hosts(const pp_runtime *runtime, uint32_t *first_out,
                                         uint32_t *count_out);
 
@@ -218,8 +218,9 @@ typedef struct pp_runtime_rank_stats {
 PP_RUNTIME_PUBLIC void pp_runtime_rank(const pp_runtime *runtime, uint32_t rank,
                                        pp_runtime_rank_stats *stats_out);
 
-/* The last moments of every rank of this process before the step that failed, as JSON
- * ("format":"ppsim.flight"); NULL: unknown. Lives until the runtime is closed. */
+/* Returns the last moments of every rank of this process before the step that failed, as JSON
+ * ("format":"ppsim.flight"), or NULL if they are unknown. The text lives until the runtime is
+ * closed. */
 PP_RUNTIME_PUBLIC const char *pp_runtime_flight(const pp_runtime *runtime);
 
 #ifdef __cplusplus

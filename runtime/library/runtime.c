@@ -26,7 +26,7 @@ typedef struct caller {
     const pp_execution *x;
     void *user;
     uint32_t rank, step;
-    atomic_int code; /* what a callback returned; not 0: it failed, and text says which */
+    atomic_int code; /* what a callback returned; not 0: it failed, and `text` names it */
     char text[160];
 } caller;
 
@@ -178,7 +178,7 @@ static void free_runtime(pp_runtime **runtime)
 
 void pp_runtime_close(pp_runtime *runtime)
 {
-    if (runtime && !runtime->given_up) /* else a thread that does not end uses it */
+    if (runtime && !runtime->given_up) /* otherwise a thread that did not end may still use it */
         free_runtime(&runtime);
 }
 
@@ -203,10 +203,10 @@ static pp_status open_runtime(const pp_runtime_options *options, const pp_faults
     const pp_transport *transport;
     pp_status status =
         pp_transport_get(options->transport ? options->transport : "threads", &transport, err);
-    if (!status && transport->has_queues) /* plans are lowered for others */
-        status =
-            pp_err_set(err, PP_USAGE, "transport",
-                       "%s runs plans of the command only; use threads or mpi", transport->name);
+    if (!status && transport->has_queues) /* plans are lowered for transports without queues */
+        status = pp_err_set(err, PP_USAGE, "transport",
+                            "%s runs only plans of the command ppsim; use threads or mpi",
+                            transport->name);
     if (status || (status = transport->available(err)))
         return status;
     if (options->ranks < 1 || options->ranks > PP_RANKS_MAX)
@@ -230,7 +230,7 @@ static pp_status open_runtime(const pp_runtime_options *options, const pp_faults
     if ((status = transport->open(&rt->world_options, &rt->world, err)))
         return status;
     *runtime_out = rt;
-    rt = NULL; /* the caller's now */
+    rt = NULL; /* the caller owns it now */
     return PP_OK;
 }
 
@@ -275,8 +275,8 @@ static pp_status check_step(const pp_runtime *rt, const pp_runtime_plan *plan,
                           "an earlier step of this runtime failed; close it and open another");
     if (ranks != rt->world_options.ranks)
         return pp_err_set(err, PP_USAGE, "plan",
-                          "it has %" PRIu32 " ranks, the runtime %" PRIu32
-                          "; open a runtime for as many",
+                          "it has %" PRIu32 " ranks, and the runtime has %" PRIu32
+                          "; open a runtime with as many ranks",
                           ranks, rt->world_options.ranks);
     bool parts = plan->has[PP_OP_B] && !call->backward;
     if (plan->has[PP_OP_F] && !call->forward)
@@ -289,7 +289,7 @@ static pp_status check_step(const pp_runtime *rt, const pp_runtime_plan *plan,
                    : PP_OK;
 }
 
-/* What was measured of the step; the numbers of rank 0's process. */
+/* Keeps the measurements of the step, as the process of rank 0 has them. */
 static void keep_stats(pp_runtime *rt, pp_runtime_stats *stats)
 {
     const pp_run_result *result = &rt->result;
@@ -313,7 +313,7 @@ static void keep_stats(pp_runtime *rt, pp_runtime_stats *stats)
     stats->makespan_ns = t ? pp_timeline_makespan(t) : 0;
 }
 
-/* Whose callback ended the step, or NULL. */
+/* Returns the caller whose callback ended the step, or NULL. */
 static const caller *find_failed(const pp_runtime *rt, const pp_err *err)
 {
     for (uint32_t r = 0; r < rt->world_options.ranks; r++) {
@@ -355,7 +355,7 @@ static pp_status run_step(pp_runtime *rt, pp_runtime_stats *stats, pp_err *err)
     rt->given_up = rt->result.given_up;
     if (rt->given_up)
         atomic_store(rt->plan->pinned, true);
-    else if (!status) /* else messages may still come, until the world is closed */
+    else if (!status) /* after a failure, messages may arrive until the world is closed */
         pp_run_result_free(&rt->result);
     return status;
 }

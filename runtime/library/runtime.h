@@ -12,7 +12,7 @@ extern const pp_compute pp_compute_of_caller;
 /* Copies err to *error, which may be NULL; returns the status. */
 pp_runtime_status pp_library_fail(const pp_err *err, pp_runtime_error *error);
 
-/* pp_runtime_open with injected faults, which outlive the runtime; NULL: none. */
+/* Does the same as pp_runtime_open, with injected faults, which outlive the runtime; NULL: none. */
 PP_MUST_CHECK pp_runtime_status pp_library_open(const pp_runtime_options *options,
                                                 const pp_faults *faults, pp_runtime **runtime_out,
                                                 pp_runtime_error *error);

@@ -50,7 +50,7 @@ static pp_status new_plan(pp_runtime_plan **plan_out, pp_err *err)
     return PP_OK;
 }
 
-/* The sizes that the caller's function returns, checked. */
+/* Asks the caller's function for sizes, and checks them. */
 typedef struct asking {
     pp_runtime_sizes_of sizes;
     void *context;
@@ -69,14 +69,14 @@ static pp_status ask(asking *a, uint32_t stage, uint32_t microbatch, pp_runtime_
         if (bytes[k] > TENSOR_BYTES_MAX)
             return pp_err_set(err, PP_INPUT, "sizes",
                               "a tensor of stage %" PRIu32 ", microbatch %" PRIu32
-                              " has %zu B, the limit is %zu",
+                              " has %zu B, and the limit is %zu",
                               stage, microbatch, bytes[k], TENSOR_BYTES_MAX);
     }
     for (size_t k = 0; k < sizeof times / sizeof times[0]; k++) {
         if (times[k] < 0 || times[k] > OP_NS_MAX)
             return pp_err_set(err, PP_INPUT, "sizes",
                               "an op of stage %" PRIu32 ", microbatch %" PRIu32 " takes %" PRId64
-                              " ns; must be 0 to %" PRId64,
+                              " ns, which must be 0 to %" PRId64,
                               stage, microbatch, times[k], OP_NS_MAX);
         a->timed = a->timed || times[k] > 0;
     }
@@ -84,7 +84,7 @@ static pp_status ask(asking *a, uint32_t stage, uint32_t microbatch, pp_runtime_
 }
 
 /* Fills in the sizes and durations that the caller gives. costs: with a class per microbatch;
- * durations stay where the caller gives none. */
+ * durations that the caller does not give are unchanged. */
 static pp_status fill_costs(asking *a, pp_costs *costs, pp_err *err)
 {
     int64_t below = 0;
@@ -148,7 +148,7 @@ static pp_status make_order(const pp_runtime_plan_spec *spec, const asking *a,
     if (spec->forward_only)
         return pp_order_drop_backward(order, &plan->order[0], err);
     plan->order[0] = order;
-    order = NULL; /* the plan's now */
+    order = NULL; /* the plan owns it now */
     return PP_OK;
 }
 
@@ -201,7 +201,7 @@ pp_runtime_status pp_runtime_plan_new(const pp_runtime_plan_spec *spec, pp_runti
         make_plan(spec, made->plan, &err) || settle(made, 0, &err))
         return pp_library_fail(&err, error);
     *plan_out = made;
-    made = NULL; /* the caller's now */
+    made = NULL; /* the caller owns it now */
     return PP_RUNTIME_OK;
 }
 
@@ -227,12 +227,12 @@ static pp_status load(const char *path, uint32_t replica, asking *a, pp_plan **p
         if ((status = fill_costs(a, spread, err)))
             return status;
     } else if (!(*own)->has_memory) {
-        return pp_err_set(err, PP_INPUT, path,
-                          "it tells no sizes of tensors; give pp_runtime_plan_load a function that "
-                          "tells those of yours");
+        return pp_err_set(
+            err, PP_INPUT, path,
+            "it has no sizes of tensors; give pp_runtime_plan_load a function that returns them");
     }
     *plan_out = plan;
-    plan = NULL; /* the caller's now */
+    plan = NULL; /* the caller owns it now */
     return PP_OK;
 }
 
@@ -247,7 +247,7 @@ pp_runtime_status pp_runtime_plan_load(const char *path, uint32_t replica,
         settle(made, replica, &err))
         return pp_library_fail(&err, error);
     *plan_out = made;
-    made = NULL; /* the caller's now */
+    made = NULL; /* the caller owns it now */
     return PP_RUNTIME_OK;
 }
 

@@ -19,9 +19,9 @@ typedef struct pp_run_plan_options {
     int64_t payload_bytes; /* largest part of a tensor that is carried; negative: whole tensors */
     bool measure_ops;      /* predict with measured durations of ops, not the plan's */
     bool verify;           /* compare values and every byte of memory */
-    bool force;            /* run even what is predicted to hang */
+    bool force;            /* run the plan even if it is predicted to hang */
     uint32_t warmup, iterations;
-    pp_ns deadline_ns; /* 0: PP_DEADLINE_NS, or 20 predicted steps where that is more */
+    pp_ns deadline_ns; /* 0: PP_DEADLINE_NS, or 20 predicted steps if that is longer */
     uint64_t seed;
     const pp_faults *faults;
     const volatile sig_atomic_t *stop;
@@ -46,8 +46,8 @@ typedef struct pp_execution {
     pp_run_job job;
     pp_run_result result;
     bool disagrees;  /* the agreement failed, which all processes notice */
-    pp_ns serial_ns; /* with serialize: predicted time of all ops of the busiest GPU, one after the
-                        other; else 0 */
+    pp_ns serial_ns; /* if serialized: predicted time to run the ops of the busiest GPU in sequence;
+                        otherwise 0 */
     uint32_t gpus;   /* with serialize: GPUs that the ranks here share */
     pp_timeline *predicted; /* NULL: forced */
     pp_report *prediction;
@@ -57,8 +57,8 @@ typedef struct pp_execution {
 } pp_execution;
 
 /* Prepares an execution: its costs, data and program. Of the options it uses compute, settings,
- * link, replica and seed. x: all zero but for job.transport and job.compute; the caller frees it
- * even after a failure. If x->program is set, that program is executed as it stands. Fails: USAGE,
+ * link, replica and seed. x: all zero except job.transport and job.compute; the caller frees it
+ * even after a failure. If x->program is set, that program is executed unchanged. Fails: USAGE,
  * INPUT, INFEASIBLE (a stage on two ranks; sizes that differ), NOMEM. */
 PP_MUST_CHECK pp_status pp_execution_prepare(const pp_plan *plan,
                                              const pp_run_plan_options *options, pp_execution *x,

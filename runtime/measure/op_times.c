@@ -32,7 +32,7 @@ static void *keep_busy(void *argument)
 }
 
 /* Starts the load threads. If memory or threads do not suffice there is less load than in the run,
- * which is no failure. */
+ * which is not a failure. */
 static void start_load(const pp_run_plan_options *options, const pp_execution *x, load_thread *n,
                        atomic_bool *over)
 {

@@ -1,5 +1,5 @@
-/* Simulates a program with the durations that were measured. Where the engine then predicts
- * another timeline than the one that happened, more than durations differs. */
+/* Simulates a program with the durations that were measured. If the engine then predicts a timeline
+ * other than the one that happened, more than durations differs. */
 #include "runtime/measure/replay.h"
 
 #include "sim/engine/engine.h"

@@ -1,4 +1,4 @@
-/* The engine with measured durations: if it then predicts another timeline than the one that
+/* The engine with measured durations: if it then predicts a timeline other than the one that
  * happened, the simulator or the runtime is wrong about more than durations. */
 #ifndef PPSIM_RUNTIME_MEASURE_REPLAY_H
 #define PPSIM_RUNTIME_MEASURE_REPLAY_H

@@ -1,5 +1,5 @@
-/* Executes a plan from its costs to its report: prepare, open the world and the workers, measure
- * ops where asked, predict, run, report the median iteration, verify. */
+/* Executes a plan from its costs to its report: prepares, opens the world and the workers, measures
+ * ops if requested, predicts, runs, reports the median iteration, and verifies. */
 #include "runtime/measure/run_plan.h"
 
 #include "runtime/core/agreement.h"
@@ -93,8 +93,8 @@ static pp_status agree_on_program(pp_execution *x, uint32_t first, pp_err *err)
     return status;
 }
 
-/* Shares the longest deadline of all processes: only that of rank 0 knows how long ops take here.
- * The others wait while it measures. */
+/* Shares the longest deadline of all processes: only rank 0's takes into account how long ops take
+ * here. The others wait while it measures. */
 static pp_status share_deadline(pp_execution *x, pp_ns *deadline_ns, pp_err *err)
 {
     const pp_transport *transport = x->job.transport;
@@ -174,9 +174,8 @@ static pp_status report(const pp_plan *plan, bool written, pp_execution *x, pp_e
     return status ? status : pp_replay(x->program, x->costs, median->timeline, &x->replayed, err);
 }
 
-/* Adds up the ops of each GPU, which is a lower bound of the step where they take turns. With one
- * GPU for all ranks it is reached: some rank always has an op that waits for nothing but its turn.
- * */
+/* Adds up the ops of each GPU, which is a lower bound of the step if they take turns. With one GPU
+ * for all ranks it is reached: some rank always has an op that waits for nothing but its turn. */
 static void add_turns(const pp_run_plan_options *options, uint32_t first, uint32_t hosted,
                       pp_execution *x)
 {
@@ -196,8 +195,8 @@ static void add_turns(const pp_run_plan_options *options, uint32_t first, uint32
     }
 }
 
-/* Runs the plan. The other processes do not notice what only the process of rank 0 does or fails to
- * do. */
+/* Runs the plan. Work that only the process of rank 0 does, and its failures, are not visible to
+ * the other processes. */
 static pp_status carry_out(const pp_plan *plan, const pp_plan *ours,
                            const pp_run_plan_options *options, bool written, pp_execution *x,
                            pp_err *err)
@@ -229,12 +228,11 @@ static pp_status check_pairs(const pp_plan *plan, const pp_run_plan_options *opt
     char token[32];
     for (size_t i = 0; i < order->rank_begin[order->ranks]; i++)
         if (order->ops[i].paired)
-            return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_TRANSPORT),
-                              "%s takes no overlapped pairs, and %s is half of one; use "
-                              "%s threads",
-                              options->transport->name,
-                              pp_op_print(order->ops[i], token, sizeof token),
-                              pp_err_name(err, PP_FIELD_TRANSPORT));
+            return pp_err_set(
+                err, PP_USAGE, pp_err_name(err, PP_FIELD_TRANSPORT),
+                "%s cannot run overlapped pairs, and %s is half of one; use %s threads",
+                options->transport->name, pp_op_print(order->ops[i], token, sizeof token),
+                pp_err_name(err, PP_FIELD_TRANSPORT));
     return PP_OK;
 }
 
@@ -243,7 +241,7 @@ static pp_status check_memory(const pp_run_plan_options *options, pp_err *err)
     if (!options->compute->memory || options->transport->takes_device_memory)
         return PP_OK;
     return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_TRANSPORT),
-                      "%s does not carry tensors of GPUs; with compute %s use threads or nccl",
+                      "%s cannot transfer tensors of GPUs; with compute %s use threads or nccl",
                       options->transport->name, options->compute->name);
 }
 
@@ -270,7 +268,7 @@ pp_status pp_run_plan(const pp_plan *plan, pp_program *written, const pp_run_pla
     status = open_world(options, x, err);
     if (!status)
         status = carry_out(written ? &as_written : &ours, &ours, options, written != NULL, x, err);
-    /* else the other processes know */
+    /* if the agreement failed, the other processes have noticed it, too */
     if (status && x->job.world && !x->result.group && !x->disagrees)
         options->transport->abort(x->job.world);
     if (status == PP_INFEASIBLE && options->stop && *options->stop) {

@@ -4,11 +4,12 @@
 
 #include "runtime/measure/execution.h"
 
-/* Executes a plan and measures it. written: a program with communication that is executed as it
- * stands; NULL: the plan's order is lowered by framework ppsim (by zero-bubble if the transport has
- * queues), with the plan's size protocol, comm and tensors. Fails: USAGE (a compute or transport
- * that cannot do this), UNAVAILABLE, INPUT, INFEASIBLE (it cannot finish; it hung; verification
- * failed), NOMEM. execution_out is set even after a failure, with the results so far. */
+/* Executes a plan and measures it. written: a program with communication that is executed
+ * unchanged; NULL: the plan's order is lowered by framework ppsim (by zero-bubble if the transport
+ * has queues), with the plan's size protocol, comm and tensors. Fails: USAGE (a compute or
+ * transport that cannot do this), UNAVAILABLE, INPUT, INFEASIBLE (it cannot finish; it hung;
+ * verification failed), NOMEM. execution_out is set even after a failure, with the results so
+ * far. */
 PP_MUST_CHECK pp_status pp_run_plan(const pp_plan *plan, pp_program *written,
                                     const pp_run_plan_options *options, pp_execution *execution_out,
                                     pp_err *err);

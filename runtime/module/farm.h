@@ -1,6 +1,6 @@
-/* A task farm: of the processes that an MPI launcher started, each asks process 0 for its next task
- * and brings the result of the one before. Process 0 never waits for one of them in particular, so
- * that a process that dies is merely not heard of any more. Implemented in runtime/mpi/farm.c. */
+/* A task farm: each process that an MPI launcher started asks process 0 for its next task and
+ * delivers the result of the one before. Process 0 never waits for a particular process, so that it
+ * only loses the answers of a process that dies. Implemented in runtime/mpi/farm.c. */
 #ifndef PPSIM_RUNTIME_MODULE_FARM_H
 #define PPSIM_RUNTIME_MODULE_FARM_H
 

@@ -1,5 +1,5 @@
 /* Finds, loads and checks modules: shared objects that export one table. The first of
- * $PPSIM_MODULE_DIR, the folder of the executable, ${libdir}/ppsim and the folder beside
+ * $PPSIM_MODULE_DIR, the folder of the executable, ${libdir}/ppsim and the folder next to
  * libppsim.so that has the file is used; a module of another version is refused. */
 #define _GNU_SOURCE /* dladdr */
 #include "runtime/module/module.h"
@@ -41,7 +41,7 @@ static pp_status check_module(const pp_module *module, const char *path, pp_err 
     if (module->abi == PP_MODULE_ABI && strcmp(module->version, PPSIM_VERSION) == 0)
         return PP_OK;
     return pp_err_set(err, PP_UNAVAILABLE, path,
-                      "it belongs to another ppsim than this one (" PPSIM_VERSION
+                      "it belongs to another version of ppsim (" PPSIM_VERSION
                       "); build and install both together");
 }
 
@@ -55,7 +55,7 @@ static pp_status load_from(const pp_module_file *file, const char *path,
                           file->mend);
     const pp_module *module = dlsym(library, file->symbol);
     if (!module)
-        return pp_err_set(err, PP_UNAVAILABLE, path, "it is no module of ppsim");
+        return pp_err_set(err, PP_UNAVAILABLE, path, "it is not a module of ppsim");
     pp_status status = check_module(module, path, err);
     if (!status && module->available)
         status = module->available(&pp_module_services_table, err);
@@ -91,9 +91,9 @@ const pp_module_file pp_module_mpi = {
 const pp_module_file pp_module_cuda = {
     .name = "ppsim_cuda.so",
     .symbol = "ppsim_module_cuda",
-    .cure = "install CUDA and NCCL and build ppsim with cmake -DPPSIM_CUDA=ON (docs/gpu.md)",
+    .cure = "install CUDA and NCCL and build ppsim with cmake -DPPSIM_CUDA=ON (docs/how-to/gpu.md)",
     .mend = "install the CUDA and NCCL that it was built with, name their folder in "
-            "LD_LIBRARY_PATH, or build ppsim with those of this machine (docs/gpu.md)",
+            "LD_LIBRARY_PATH, or build ppsim with those of this machine (docs/how-to/gpu.md)",
 };
 
 bool pp_module_launched(void)

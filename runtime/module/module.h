@@ -25,7 +25,8 @@ typedef struct pp_module_services {
 typedef struct pp_module {
     uint32_t abi;        /* PP_MODULE_ABI; the first member in every version */
     const char *version; /* of ppsim */
-    /* Checks for what else this machine must have. NULL: nothing. Fails: UNAVAILABLE. */
+    /* Checks for other things that this machine must have. NULL: there are none. Fails:
+     * UNAVAILABLE. */
     pp_status (*available)(const pp_module_services *services, pp_err *err);
     /* As pp_transport.open. */
     pp_status (*open)(const pp_module_services *services, const pp_world_options *options,

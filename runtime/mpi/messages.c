@@ -83,7 +83,7 @@ static void test_transfer(pp_world *world, pp_transfer_state *state, pp_ns now_n
 }
 
 /* Tests all transfers that are not done, in the order of their posts, so that the end of each is
- * noticed when it comes. The lock is held. */
+ * noticed when it happens. The lock is held. */
 static void test_open(pp_world *world)
 {
     size_t kept = 0;
@@ -98,7 +98,7 @@ static void test_open(pp_world *world)
     world->open_count = kept;
 }
 
-/* Waits until MPI has no transfer any more; buffered sends end when their receiver takes them. */
+/* Waits until no transfer is pending in MPI; buffered sends end when their receiver takes them. */
 static pp_status drain(pp_world *world, pp_err *err)
 {
     pp_patience patience = { 0 };
@@ -229,9 +229,9 @@ pp_status pp_mpi_post(pp_world *world, uint32_t rank, const pp_post *post, pp_er
     if (pp_mpi_flagged(world))
         return world->services->world_stopped(err);
     if (post->payload_bytes > INT_MAX)
-        return world->services->err_set(err, PP_INPUT, NULL,
-                                        "a message of %zu B; transport mpi carries up to %d B",
-                                        post->payload_bytes, INT_MAX);
+        return world->services->err_set(
+            err, PP_INPUT, NULL, "a message has %zu B, and transport mpi transfers at most %d B",
+            post->payload_bytes, INT_MAX);
     pp_transfer_state *state = state_of(world, post->transfer);
     state->message = post->message;
     state->sends = post->message.from == (uint32_t)world->rank;
@@ -264,7 +264,7 @@ pp_status pp_mpi_post(pp_world *world, uint32_t rank, const pp_post *post, pp_er
     return code ? pp_mpi_failed(world, code, "posting a message", err) : PP_OK;
 }
 
-/* Checks the message that came, once it has come. */
+/* Checks a transfer that MPI has finished. */
 static pp_status check_transfer(const pp_world *world, const pp_transfer_state *state, pp_err *err)
 {
     int class = MPI_SUCCESS;
@@ -284,7 +284,7 @@ static pp_status check_transfer(const pp_world *world, const pp_transfer_state *
     return world->services->err_set(
         err, PP_INPUT, NULL,
         "message %" PRIu32 " of step %" PRIu32 " from rank %" PRIu32 " to rank %" PRIu32
-        " (stage %d, microbatch %" PRIu32 "): %zu B expected, %s came",
+        " (stage %d, microbatch %" PRIu32 "): %zu B expected, and %s arrived",
         m->sequence, m->step, m->from, m->to, m->stage, m->microbatch, state->bytes, came);
 }
 
@@ -365,8 +365,9 @@ void pp_mpi_cancel_transfers(pp_world *world)
     pthread_mutex_unlock(&world->lock);
 }
 
-/* The progress thread. MPI moves large messages only inside of calls: without this thread a message
- * of 2 MB that both ends have posted does not start before the op of the receiver ends. */
+/* The body of the progress thread. MPI moves large messages only inside of calls: without this
+ * thread a message of 2 MB that both ends have posted does not start before the op of the receiver
+ * ends. */
 static void *make_progress(void *argument)
 {
     pp_world *world = argument;
@@ -399,7 +400,7 @@ pp_status pp_mpi_progress_start(pp_world *world, pp_err *err)
 {
     int code = pthread_create(&world->progress, NULL, make_progress, world);
     if (code)
-        return world->services->err_set(err, PP_NOMEM, NULL, "no thread to be had: %s",
+        return world->services->err_set(err, PP_NOMEM, NULL, "cannot start a thread: %s",
                                         strerror(code));
     world->progress_runs = true;
     return PP_OK;

@@ -36,12 +36,12 @@ static pp_status check_options(const pp_module_services *services, const pp_worl
 static pp_status wrong_number(const pp_module_services *services, uint32_t ranks, int processes,
                               pp_err *err)
 {
-    return services->err_set(err, PP_USAGE, services->err_name(err, PP_FIELD_TRANSPORT),
-                             "the plan has %u ranks, but MPI has started %d process%s; start one "
-                             "per rank: mpirun -n %u %s ... (with --oversubscribe where "
-                             "there are fewer cores)",
-                             ranks, processes, processes == 1 ? "" : "es", ranks,
-                             services->err_name(err, PP_FIELD_PROGRAM));
+    return services->err_set(
+        err, PP_USAGE, services->err_name(err, PP_FIELD_TRANSPORT),
+        "the plan has %u ranks, but MPI has started %d process%s; start one per rank: mpirun -n %u "
+        "%s ... (with --oversubscribe if there are fewer cores)",
+        ranks, processes, processes == 1 ? "" : "es", ranks,
+        services->err_name(err, PP_FIELD_PROGRAM));
 }
 
 static int find_place(pp_world *world)

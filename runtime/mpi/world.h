@@ -17,7 +17,7 @@ typedef struct pp_transfer_state {
     MPI_Request request[2];
     void *payload;
     size_t bytes;      /* size of the payload */
-    size_t came_bytes; /* size of the payload that came */
+    size_t came_bytes; /* size of the payload that arrived */
     int error;         /* error code of MPI, of either message */
     char *copy;        /* copy of a buffered send until it is done */
     uint32_t before;   /* transfer that was posted before it on its edge, or PP_NO_SOURCE */

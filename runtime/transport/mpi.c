@@ -16,7 +16,7 @@ static pp_status mpi_open(const pp_world_options *options, pp_world **world_out,
 
 const pp_transport pp_transport_mpi = {
     .name = "mpi",
-    .summary = "MPI: one process per rank, on one machine or several",
+    .summary = "runs one process per rank with MPI, on one machine or several",
     .available = mpi_available,
     .open = mpi_open,
     PP_MODULE_WORLD_CALLS,

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define NONE UINT32_MAX
-#define EAGER_NS 30000      /* how long a rank with a processor of its own spins before it sleeps */
+#define EAGER_NS 30000      /* how long a rank with its own processor spins before it sleeps */
 #define TURNS 4             /* how often a rank that shares its processor yields before it sleeps */
 #define BRIEF_NS 100000     /* it yields only if its previous wait was shorter than this */
 #define LOOK_UP_NS 20000000 /* longest sleep before the stop flag is checked */
@@ -42,9 +42,9 @@ typedef struct edge {
     pthread_mutex_t lock;
     pthread_cond_t moved;
     uint32_t from, to;
-    uint32_t capacity; /* most sends, and most receives, of a step */
+    uint32_t capacity; /* largest number of sends, and of receives, in any step */
     parcel *sent;      /* [2 * capacity] */
-    uint32_t *wanted;  /* [capacity]: transfers of the receives */
+    uint32_t *wanted;  /* [capacity]: the transfer of each receive */
     uint32_t sent_count, wanted_count;
     uint32_t matched_pairs; /* pairs of send and receive that were matched */
     uint32_t done_count;    /* sends that are done */
@@ -59,7 +59,7 @@ struct pp_world {
     const pp_program *program;
     edge *edge;
     size_t edge_count;
-    bool spare;            /* every rank can have a processor of its own */
+    bool spare;            /* every rank can have its own processor */
     uint32_t *edge_of;     /* [transfers] */
     half *half;            /* [transfers] */
     uint32_t *sends;       /* [ranks]: messages that the rank sent in this step */
@@ -310,7 +310,7 @@ static pp_status match_next(pp_world *world, edge *e, pp_err *err)
                            : pp_max(ready_ns, from->posted_ns) + takes;
     to->done_ns = pp_max(to->done_ns, pp_clock_now_ns());
     e->free_ns = to->done_ns;
-    if (!from->matched) { /* neither buffered nor sent twice */
+    if (!from->matched) { /* a send that is buffered or sent twice may be matched already */
         from->done_ns = to->done_ns;
         from->matched = true;
     }
@@ -540,7 +540,8 @@ static void threads_abort(pp_world *world)
 
 const pp_transport pp_transport_threads = {
     .name = "threads",
-    .summary = "the ranks are threads of one process; links as fast as memory, or as told",
+    .summary =
+        "runs the ranks as threads of one process, with links as fast as memory or throttled",
     .takes_device_memory = true,
     .available = threads_available,
     .open = threads_open,

@@ -1,5 +1,5 @@
 /* Runs a step on one worker that holds all stages, one op after the other. The tensors of one
- * microbatch at a time lie in one block of memory, which is large enough for the largest
+ * microbatch at a time are in one block of memory, which is large enough for the largest
  * microbatch. */
 #include "runtime/verify/sequential.h"
 
@@ -80,8 +80,8 @@ static size_t lay_out(pp_sequential *s)
     return used;
 }
 
-/* Takes memory where the worker has its own: in this process, or on the GPU of the rank with the
- * first stage. */
+/* Takes memory of the kind that the worker uses: of this process, or of the GPU of the rank with
+ * the first stage. */
 static pp_status take_memory(pp_sequential *s, size_t bytes, pp_err *err)
 {
     void *at = NULL;
@@ -128,7 +128,7 @@ pp_status pp_sequential_new(const pp_compute *compute, const pp_compute_work *wo
         return status;
     lay_out(s);
     *sequential_out = s;
-    s = NULL; /* it is the caller's now */
+    s = NULL; /* the caller owns it now */
     return PP_OK;
 }
 

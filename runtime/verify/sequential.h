@@ -27,18 +27,18 @@ typedef struct pp_sequential {
         *stop; /* as in pp_world_options, checked before every op; NULL at first */
 } pp_sequential;
 
-/* Makes a sequential run of the same work. program: says which stages split their backward. Fails:
- * as compute->open; NOMEM. */
+/* Makes a sequential run of the same work. program: determines which stages split their backward.
+ * Fails: as compute->open; NOMEM. */
 PP_MUST_CHECK pp_status pp_sequential_new(const pp_compute *compute, const pp_compute_work *work,
                                           const pp_program *program, const pp_costs *costs,
                                           pp_sequential **sequential_out, pp_err *err);
 void pp_sequential_free(pp_sequential **sequential); /* for PP_CLEANUP */
 
-/* These three fail: INFEASIBLE when the stop flag rises; as compute.
+/* These three fail: INFEASIBLE when the stop flag is set; as compute.
  *
- * One step of the training run, microbatch after microbatch by `microbatch_order`; update included.
- * took: NULL, or costs with a class per microbatch; what the ops took is added to f_ns, i_ns, w_ns,
- * b_ns. */
+ * Runs one step of the training run, microbatch after microbatch by `microbatch_order`; update
+ * included. took: NULL, or costs with a class per microbatch; what the ops took is added to f_ns,
+ * i_ns, w_ns, b_ns. */
 PP_MUST_CHECK pp_status pp_sequential_step(pp_sequential *sequential, uint32_t step, pp_costs *took,
                                            pp_err *err);
 

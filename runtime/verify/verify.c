@@ -2,7 +2,7 @@
  *
  * Some weights are moved a little, one at a time: central differences of the loss must equal the
  * gradients. Then the steps are repeated sequentially, and gradients, parameters and losses are
- * compared: bit by bit where both sum in the same order, else within a tolerance relative to the
+ * compared: bit by bit if both sum in the same order, otherwise within a tolerance relative to the
  * largest value of a stage and kind. A compute that has a reference (cuda: cpu in double) is
  * compared with that too. */
 #include "runtime/verify/verify.h"
@@ -153,8 +153,8 @@ static pp_status judge(const pp_verdict *verdict, pp_err *err)
     if (equal && verdict->endless)
         return pp_err_set(err, PP_INFEASIBLE, NULL,
                           "nothing was verified: %" PRIu64 " of %" PRIu64
-                          " values are infinite or no numbers, which are equal whatever happened; "
-                          "lower the learning rate (%s lr=...)",
+                          " values are infinite or not numbers, so that a comparison shows "
+                          "nothing; lower the learning rate (%s lr=...)",
                           verdict->endless, verdict->values,
                           pp_err_name(err, PP_FIELD_COMPUTE_SETTINGS));
     if (equal)
@@ -206,12 +206,12 @@ static pp_status compare_slope(pp_sequential *s, uint32_t stage, size_t index,
     return pp_err_set(err, PP_INFEASIBLE, NULL,
                       "verification failed: weight %zu of stage %" PRIu32
                       " has gradient %.9g, but moving it changes the loss by %.9g per unit; the "
-                      "compute's backward does not belong to its forward",
+                      "backward of this compute does not match its forward",
                       index, stage, gradients[index], (above - below) / (2 * by));
 }
 
-/* Does so for weights of all stages in microbatch_order. The worker has the initial weights, and
- * keeps them up to rounding. */
+/* Does this for weights of all stages, one stage after the other. The worker has the initial
+ * weights, and keeps them up to rounding. */
 static pp_status compare_slopes(pp_sequential *s, const values *v, pp_verdict *verdict, pp_err *err)
 {
     uint32_t stages = s->program->stages;
@@ -239,8 +239,8 @@ static pp_status compare_slopes(pp_sequential *s, const values *v, pp_verdict *v
     return status;
 }
 
-/* Checks gradients on a worker of its own, since weights that were moved and moved back are no
- * longer the same to the bit. */
+/* Checks gradients on a separate worker, since weights that were moved and moved back are no longer
+ * the same to the bit. */
 static pp_status check_slopes(const pp_run_job *job, const values *v,
                               const volatile sig_atomic_t *stop, pp_verdict *verdict, pp_err *err)
 {
@@ -336,7 +336,7 @@ static pp_status check_reference(const values *v, uint32_t steps, const uint32_t
     work.settings = settings;
     work.costs = costs;
     status = compute->describe(&work, costs, &missing);
-    if (status == PP_UNAVAILABLE) /* verdict->referred says that this was not compared */
+    if (status == PP_UNAVAILABLE) /* verdict->referred stays false: this was not compared */
         return PP_OK;
     if (status)
         return pp_err_set(err, status, missing.where, "%s", missing.text);

@@ -16,7 +16,7 @@ static void row(const pp_fit_point *point, const double *fixed, size_t fixed_cou
 
 const pp_form pp_form_affine = {
     .name = "affine",
-    .summary = "a + b size",
+    .summary = "a kernel's fixed time and a time per unit of size: a + b size",
     .terms = 2,
     .parameter = { { "a_s", "s", 1 }, { "b_s", "s per size", 1 } },
     .unsuited = unsuited,

@@ -41,7 +41,8 @@ static void recall(const double *z, double *theta_out)
 
 const pp_form pp_form_all_reduce = {
     .name = "all_reduce",
-    .summary = "alpha + share bytes / B (1 + sqrt(b0 / bytes)); share 2(n - 1)/n, or half of it",
+    .summary = "a ring collective: alpha + share bytes / B (1 + sqrt(b0 / bytes)); share 2(n - "
+               "1)/n, or half of it",
     .needs = PP_FORM_NEEDS(BYTES),
     .terms = 3,
     .parameter = { { "alpha_s", "s", 1 }, { "bytes_per_s", "B/s", -1 }, { "b0_bytes", "B", 2 } },

@@ -16,7 +16,7 @@ static void row(const pp_fit_point *point, const double *fixed, size_t fixed_cou
 
 const pp_form pp_form_alpha_beta = {
     .name = "alpha_beta",
-    .summary = "alpha + bytes / B",
+    .summary = "a message with latency and bandwidth: alpha + bytes / B",
     .needs = PP_FORM_NEEDS(BYTES),
     .terms = 2,
     .parameter = { { "alpha_s", "s", 1 }, { "bytes_per_s", "B/s", -1 } },

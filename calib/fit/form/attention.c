@@ -18,7 +18,7 @@ static void row(const pp_fit_point *point, const double *fixed, size_t fixed_cou
 
 const pp_form pp_form_attention = {
     .name = "attention",
-    .summary = "a Q + b T + c",
+    .summary = "attention, with T tokens in all and Q the sum of squared lengths: a Q + b T + c",
     .needs = PP_ATTENTION_NEEDS,
     .terms = 3,
     .parameter = { PP_ATTENTION_PARAMETERS },

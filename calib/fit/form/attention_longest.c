@@ -12,7 +12,8 @@ static void row(const pp_fit_point *point, const double *fixed, size_t fixed_cou
 
 const pp_form pp_form_attention_longest = {
     .name = "attention_longest",
-    .summary = "a Q + b T + c + e longest",
+    .summary =
+        "attention of few sequences, which waits for the longest one: a Q + b T + c + e longest",
     .needs = PP_ATTENTION_NEEDS | PP_FORM_NEEDS(LONGEST),
     .terms = 4,
     .parameter = { PP_ATTENTION_PARAMETERS, { "e_s", "s per token of the longest", 1 } },

@@ -1,7 +1,6 @@
 /* Candidates for the place where a curve bends. All places between the same two neighbouring sizes
- * fit the samples equally well, so trying one place per gap is an exact search. Where there are
- * more gaps than the caller wants to try, evenly spread ones are tried. O(count * values) per
- * place. */
+ * fit the samples equally well, so trying one place per gap is an exact search. If there are more
+ * gaps than the caller wants to try, evenly spread ones are tried. O(count * values) per place. */
 #include "calib/fit/form/breakpoint.h"
 
 #include <math.h>

@@ -26,7 +26,7 @@ static size_t structure(const pp_fit_points *points, size_t index, double *fixed
 }
 
 /* The limits join smoothly: the time per byte is the 8-norm of the two limits' times per byte, so
- * that it is 9 % above either where these are equal. By Euler's theorem a norm is the sum of its
+ * that it is 9 % above either if these are equal. By Euler's theorem a norm is the sum of its
  * derivatives times its variables; the derivatives are the row. */
 static void row(const pp_fit_point *point, const double *fixed, size_t fixed_count,
                 const double *theta, double *row_out)
@@ -49,7 +49,7 @@ static void row(const pp_fit_point *point, const double *fixed, size_t fixed_cou
 
 const pp_form pp_form_channels = {
     .name = "channels",
-    .summary = "alpha + bytes / min(n channel, link)",
+    .summary = "NCCL send and receive through n channels: alpha + bytes / min(n channel, link)",
     .needs = PP_FORM_NEEDS(BYTES) | PP_FORM_NEEDS(CHANNELS),
     .terms = 3,
     .parameter = { { "alpha_s", "s", 1 },

@@ -1,6 +1,5 @@
-/* A floor that small sizes do not undercut, then a straight line: max(floor, a + b size). The
- * structure is the size at which the floor ends; once there are coefficients, the larger branch
- * holds. */
+/* The larger of a constant, the floor, and a straight line: max(floor, a + b size). The structure
+ * is the size at which the floor ends; once there are coefficients, the larger branch applies. */
 #include "calib/fit/form/breakpoint.h"
 
 static double size_of(const pp_fit_point *point)
@@ -28,7 +27,7 @@ static void row(const pp_fit_point *point, const double *fixed, size_t fixed_cou
 
 const pp_form pp_form_floor = {
     .name = "floor",
-    .summary = "max(floor, a + b size)",
+    .summary = "a constant time for small sizes, then a line: max(floor, a + b size)",
     .terms = 3,
     .parameter = { { "floor_s", "s", 1 }, { "a_s", "s", 1 }, { "b_s", "s per size", 1 } },
     .structure = structure,

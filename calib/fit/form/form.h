@@ -17,7 +17,7 @@ typedef struct pp_fit_point {
     double at[PP_VARIABLE_COUNT]; /* NaN: not known; CHANNELS as measured, or by NCCL's rule */
     double size;                  /* links: bytes; kernels: 2mnk, else tokens, parameters, bytes */
     double share;                 /* part of the bytes that a ring moves: 2(n - 1)/n or (n - 1)/n */
-    double seconds;               /* measured; NaN in a prediction */
+    double seconds;               /* measured value; NaN for predictions */
     double ranks;                 /* 0: not known */
     uint32_t key;                 /* equal for all repeats of one size */
     const pp_sample *sample;      /* NULL in a prediction */
@@ -31,7 +31,7 @@ typedef struct pp_fit_points {
     unsigned known;  /* bits of the variables that every point has */
     double sm_count; /* 0: not known */
     bool link, p2p, collective;
-    bool assumed; /* that a communicator of one node has 32 p2p channels, 32 per peer */
+    bool assumed; /* a communicator of one node was assumed to have 32 p2p channels, 32 per peer */
 } pp_fit_points;
 
 /* A parameter as users see it. z = value^(1 / power) is approximately normally distributed; power
@@ -48,18 +48,19 @@ typedef struct pp_form {
     size_t terms;   /* non-negative coefficients; 0: one per knot, non-decreasing */
     size_t scanned; /* numbers that the structure chooses; they count as parameters */
     pp_form_parameter parameter[PP_FORM_TERMS_MAX]; /* one per term; the first names all knots */
-    /* Returns why the form does not suit these points, or NULL if it does. May be NULL: it always
-     * does. */
+    /* Returns why the form does not suit these points, or NULL if it does. NULL: the form suits all
+     * points. */
     const char *(*unsuited)(const pp_fit_points *points);
     /* Writes structure number `index` to fixed[PP_FORM_KNOTS_MAX] and returns how many numbers it
-     * has; NaN among them: skip it. Sets *more_out while there are further structures. May be NULL:
-     * the only structure has no numbers. */
+     * has; if one of them is NaN, the structure is skipped. Sets *more_out while there are further
+     * structures. NULL if the form has a single structure without numbers. */
     size_t (*structure)(const pp_fit_points *points, size_t index, double *fixed, bool *more_out);
-    /* Writes the terms of a point. A form with branches takes the one that `fixed` chooses where
-     * theta is NULL, otherwise the one that is larger with theta. */
+    /* Writes the terms of a point. If theta is NULL, a form with branches takes the one that
+     * `fixed` chooses; otherwise it takes the one that is larger with theta. */
     void (*row)(const pp_fit_point *point, const double *fixed, size_t fixed_count,
                 const double *theta, double *row_out);
-    /* Converts coefficients to z of the parameters, and back. Both NULL: they are the same. */
+    /* Converts coefficients to z of the parameters, and back. Both are NULL if z and the
+     * coefficients are the same. */
     void (*report)(const double *theta, double *z_out);
     void (*recall)(const double *z, double *theta_out);
 } pp_form;

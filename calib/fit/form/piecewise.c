@@ -50,7 +50,7 @@ static void row(const pp_fit_point *point, const double *fixed, size_t fixed_cou
 
 const pp_form pp_form_piecewise = {
     .name = "piecewise",
-    .summary = "straight lines between knots, never falling",
+    .summary = "any other measurement: straight lines between knots, never falling",
     .parameter = { { "knot_s", "s", 1 } },
     .structure = structure,
     .row = row,

@@ -25,7 +25,7 @@ static void recall(const double *z, double *theta_out)
 
 const pp_form pp_form_saturation = {
     .name = "saturation",
-    .summary = "2mnk / (P m / (m + m0))",
+    .summary = "a matrix product whose rate grows with its m rows: 2mnk / (P m / (m + m0))",
     .needs = PP_FORM_NEEDS(ROWS) | PP_FORM_NEEDS(COLUMNS) | PP_FORM_NEEDS(DEPTH),
     .terms = 2,
     .parameter = { { "flops_per_s", "flop/s", -1 }, { "m0", "rows", 1 } },

@@ -33,7 +33,8 @@ static void row(const pp_fit_point *point, const double *fixed, size_t fixed_cou
 
 const pp_form pp_form_wave = {
     .name = "wave",
-    .summary = "c + w k waves; waves = ceil(tiles / SMs), tiles of 64 to 256 squared",
+    .summary = "a matrix product in waves of tiles: c + w k waves; waves = ceil(tiles / SMs), "
+               "tiles of 64 to 256 squared",
     .needs = PP_FORM_NEEDS(ROWS) | PP_FORM_NEEDS(COLUMNS) | PP_FORM_NEEDS(DEPTH),
     .terms = 2,
     .scanned = 2,

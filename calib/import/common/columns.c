@@ -1,4 +1,4 @@
-/* Cuts a line of comma-separated values into cells, and reads numbers from them; errors say the
+/* Cuts a line of comma-separated values into cells, and reads numbers from them; errors name the
  * line and column of the cell. Quoted cells are not supported: the files read have none. */
 #include "calib/import/common/columns.h"
 
@@ -65,9 +65,10 @@ pp_status pp_cell_real(const pp_cell_text *cell, const char *file, double low, d
     double value = 0;
     pp_span_copy(cell->text, shown, sizeof shown);
     if (!pp_span_real(cell->text, &value))
-        return pp_cell_fail(cell, file, err, "'%s' is no number; write digits, as in 12.5", shown);
+        return pp_cell_fail(cell, file, err, "'%s' is not a number; write digits, as in 12.5",
+                            shown);
     if (!(value >= low && value <= high))
-        return pp_cell_fail(cell, file, err, "must be from %g to %g, is %s", low, high, shown);
+        return pp_cell_fail(cell, file, err, "must be from %g to %g, not %s", low, high, shown);
     *value_out = value;
     return PP_OK;
 }
@@ -78,7 +79,7 @@ pp_status pp_cell_int(const pp_cell_text *cell, const char *file, int64_t high, 
     char shown[40];
     pp_span_copy(cell->text, shown, sizeof shown);
     if (!pp_span_int(cell->text, high, value_out))
-        return pp_cell_fail(cell, file, err, "'%s' is no whole number from 0 to %" PRId64, shown,
+        return pp_cell_fail(cell, file, err, "'%s' is not a whole number from 0 to %" PRId64, shown,
                             high);
     return PP_OK;
 }

@@ -1,4 +1,5 @@
-/* Lines of comma-separated values without quotes, cut into cells that know their place. */
+/* Lines of comma-separated values without quotes, cut into cells that record their line and
+ * column. */
 #ifndef PPSIM_CALIB_IMPORT_COMMON_COLUMNS_H
 #define PPSIM_CALIB_IMPORT_COMMON_COLUMNS_H
 
@@ -8,11 +9,11 @@
 /* One cell. Its text is that of the line. */
 typedef struct pp_cell_text {
     pp_span text;        /* without blanks around it */
-    size_t line, column; /* from 1, in bytes */
+    size_t line, column; /* both counted from 1; a column is a byte */
 } pp_cell_text;
 
-/* Copies what stands after `key`, such as "# device: ", if the comment begins with it; `text` is
- * left as it is otherwise. */
+/* Copies the text after `key`, such as "# device: ", if the comment begins with it; otherwise
+ * `text` is unchanged. */
 void pp_comment_read(pp_span comment, const char *key, char *text, size_t size);
 
 /* Cuts the current line into cells, of which at most `most` are written. Returns their number,

@@ -1,5 +1,5 @@
-/* What an import leaves out, counted by reason. A list is searched for every note, since there are
- * at most PP_SKIPS_MAX reasons. */
+/* What an import leaves out, counted by reason. A linear search is enough, since
+ * there are at most PP_SKIPS_MAX reasons. */
 #include "calib/import/common/skips.h"
 
 #include "sim/base/alloc.h"

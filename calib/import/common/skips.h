@@ -19,8 +19,8 @@ typedef struct pp_skips {
     bool failed;   /* memory ran out: reported by pp_skips_finish */
 } pp_skips;
 
-/* Notes that something was left out, for the reason that is printed. line: where it stands; 0: the
- * note is about the whole file. */
+/* Notes that something was left out, for the reason that is printed. line: the line of the file
+ * that the note is about; 0: the whole file. */
 void pp_skip_add(pp_skips *notes, size_t line, const char *format, ...) PP_PRINTF(3, 4);
 void pp_skips_free(pp_skips *notes);
 /* Moves the notes to samples->skipped. When no sample was read, fails with INPUT: `nothing` and

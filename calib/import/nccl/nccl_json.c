@@ -71,7 +71,7 @@ static pp_status read_program(reader *r, const pp_json_at *root, pp_err *err)
     pp_span name = span_of(pp_file_name(path));
     const char *perf = pp_span_find(name, "_perf");
     if (!perf)
-        return pp_json_fail(&first, err, "is no program of nccl-tests, such as sendrecv_perf");
+        return pp_json_fail(&first, err, "is not a program of nccl-tests, such as sendrecv_perf");
     name.bytes = (size_t)(perf - name.at) + 5; /* cuts off "_mpi" */
     pp_span_copy(name, r->section.program, sizeof r->section.program);
     return PP_OK;
@@ -132,7 +132,7 @@ static pp_status read_repeats(reader *r, const pp_json_at *result, pp_nccl_row *
             r->times[used++] = us * 1e-6;
     }
     if (!used) {
-        pp_skip_add(&r->notes, 0, "iterations without a time that can be used");
+        pp_skip_add(&r->notes, 0, "iterations without a usable time");
         return PP_OK;
     }
     pp_sample sample = pp_sample_of_repeats(r->times, used);
@@ -150,7 +150,7 @@ static const char *row_fault(const pp_json_at *half, pp_nccl_row *row)
     double us = number_at(half, cpu ? "cpu_time" : "time");
     double gb_per_s = number_at(half, "alg_bw");
     if (!(us > 0) || us > 1e12)
-        return "a result whose time is not above 0, or no number";
+        return "a result whose time is not a positive number";
     if (number_at(half, "nwrong") > 0)
         return "a result with wrong values (nwrong)";
     row->seconds = us * 1e-6;
@@ -230,10 +230,10 @@ static void note_unknown(reader *r, const pp_json_at *root)
         while (k < sizeof known / sizeof known[0] && strcmp(known[k], member.key) != 0)
             k++;
         if (k == sizeof known / sizeof known[0])
-            pp_skip_add(&r->notes, 0, "a key that is not known");
+            pp_skip_add(&r->notes, 0, "an unknown key");
     }
     if (pp_json_has(root, "env"))
-        pp_skip_add(&r->notes, 0, "env, the environment of the run, is dropped");
+        pp_skip_add(&r->notes, 0, "env, the environment of the run, was ignored");
     if (!pp_json_has(root, "end_time"))
         pp_skip_add(&r->notes, 0, "no end_time: the run did not finish");
 }
@@ -258,8 +258,8 @@ static pp_status read_document(reader *r, const pp_json_at *root, const char *fi
     note_unknown(r, root);
     if ((status = pp_nccl_section_finish(&r->section, file, samples, &r->notes, err)))
         return status;
-    return pp_skips_finish(&r->notes, file, "holds no result of nccl-tests that can be used",
-                           samples, err);
+    return pp_skips_finish(&r->notes, file, "contains no usable result of nccl-tests", samples,
+                           err);
 }
 
 pp_status pp_nccl_json_read(const char *text, size_t bytes, const char *file, const char *library,
@@ -270,10 +270,9 @@ pp_status pp_nccl_json_read(const char *text, size_t bytes, const char *file, co
     pp_err at = pp_err_like(err);
     pp_status status = pp_json_parse(text, bytes, file, &json, &at);
     if (status == PP_INPUT)
-        return pp_err_set(
-            err, PP_INPUT, at.where,
-            "is no complete JSON: cut off, as nccl-tests leaves it when it is killed, or "
-            "with a number such as inf");
+        return pp_err_set(err, PP_INPUT, at.where,
+                          "is not complete JSON: it was cut off, as when nccl-tests is killed, or "
+                          "contains a number such as inf");
     if (status)
         return pp_err_nomem(err);
     pp_json_at root = pp_json_root(json, file);

@@ -57,9 +57,9 @@ const char *pp_nccl_class(const char *program)
     return NULL;
 }
 
-/* Guesses the class when the log does not say the test, as when its first lines are missing. For
- * most tests, the ratio of the two bandwidths (1, 2(n-1)/n or (n-1)/n: doc/PERFORMANCE.md of
- * nccl-tests), the root and the reduction are enough. */
+/* Guesses the class when the log does not name the test, for example because its first lines are
+ * missing. For most tests, the ratio of the two bandwidths (1, 2(n-1)/n or (n-1)/n:
+ * doc/PERFORMANCE.md of nccl-tests), the root and the reduction are enough. */
 static const char *guess_class(const pp_nccl_section *section)
 {
     const pp_nccl_row *row = &section->row[0];
@@ -112,16 +112,16 @@ static const char *rank_fault(pp_nccl_section *section)
     for (size_t i = 0; i < count; i++) {
         bool first = i == 0 || rank[i].group != rank[i - 1].group;
         if (!first && rank[i].rank == rank[i - 1].rank)
-            return "a rank stands twice, as when nccl-tests was built without MPI=1 and started "
-                   "several times; no row of this section is taken";
+            return "a rank occurs twice, as when nccl-tests was built without MPI=1 and started "
+                   "several times; no row of this section is used";
         if (first && i > 0 && of_group && here != of_group)
-            return "its groups have different numbers of ranks; no row of this section is taken";
+            return "its groups have different numbers of ranks; no row of this section is used";
         if (first && i > 0)
             of_group = here;
         here = first ? 1 : here + 1;
     }
     if (of_group && here != of_group)
-        return "its groups have different numbers of ranks; no row of this section is taken";
+        return "its groups have different numbers of ranks; no row of this section is used";
     return NULL;
 }
 
@@ -143,8 +143,8 @@ static pp_status count_ranks(const pp_nccl_section *section, int32_t *ranks, int
     if (highest + 1 != (int64_t)section->rank_count &&
         section->rank[count - 1].rank + 1 != (int64_t)count) {
         pp_skip_add(notes, section->line,
-                    "ranks are missing in the list of devices: how many ranks "
-                    "and nodes there were is not known");
+                    "ranks are missing from the list of devices, so the number of ranks and nodes "
+                    "is unknown");
         return PP_OK;
     }
     pp_span *hosts = pp_alloc_array(count, sizeof *hosts);
@@ -190,7 +190,8 @@ static void note_device(const pp_nccl_section *section, pp_samples *samples, pp_
         if (!samples->device[0])
             memcpy(samples->device, name, sizeof name);
         else if (strcmp(samples->device, name) != 0)
-            pp_skip_add(notes, section->line, "another device than the first one is named too");
+            pp_skip_add(notes, section->line,
+                        "devices of different names are listed; the first one is used");
     }
 }
 
@@ -210,13 +211,13 @@ pp_status pp_nccl_section_finish(pp_nccl_section *section, const char *file, pp_
     if (guess)
         class_name = guessed;
     else if (!class_name)
-        fault = "a test that is not used (taken: sendrecv, all_reduce, all_gather, reduce_scatter, "
-                "alltoall)";
+        fault = "a test that is not used (used are sendrecv, all_reduce, all_gather, "
+                "reduce_scatter, alltoall)";
     if (!fault && section->row_count == 0)
-        fault = "a test without a row that can be used";
+        fault = "a test without a usable row";
     if (!fault && !class_name)
-        fault = "which test this is stands nowhere; put '# Collective test starting: "
-                "sendrecv_perf', or which it is, in front";
+        fault = "the text does not name the test; put '# Collective test starting: sendrecv_perf', "
+                "or the name of the test, in front of it";
     if (fault) {
         pp_skip_add(notes, section->line, "%s", fault);
         return PP_OK;
@@ -229,7 +230,7 @@ pp_status pp_nccl_section_finish(pp_nccl_section *section, const char *file, pp_
         return PP_OK;
     }
     if (guess && !(said && strcmp(said, class_name) == 0))
-        pp_skip_add(notes, section->line, "no name of a test; the bandwidths are those of %s",
+        pp_skip_add(notes, section->line, "the test has no name; its bandwidths are those of %s",
                     class_name);
     note_device(section, samples, notes);
     if ((status = pp_samples_add_series(samples, class_name, &series, err)))

@@ -46,8 +46,8 @@ PP_MUST_CHECK pp_status pp_nccl_add_row(pp_nccl_section *section, const pp_nccl_
                                         pp_err *err);
 /* Returns the class of a program: "send_recv" for "sendrecv_perf". NULL: its test is not used. */
 const char *pp_nccl_class(const char *program);
-/* Appends the rows of the section to `samples` as a series, or a note to `notes` that says why this
- * is not possible. Fails: INPUT, NOMEM. */
+/* Appends the rows of the section to `samples` as a series, or a note to `notes` that explains why
+ * this is not possible. Fails: INPUT, NOMEM. */
 PP_MUST_CHECK pp_status pp_nccl_section_finish(pp_nccl_section *section, const char *file,
                                                pp_samples *samples, pp_skips *notes, pp_err *err);
 

@@ -1,6 +1,6 @@
 /* Reads the tables of nccl-tests and rccl-tests. The header gives the place of each column, as
  * these differ between versions; a log without headers is read as the 13 columns that have been
- * printed since 2.13. A row is taken only when its time and its bandwidth agree, which finds rows
+ * printed since 2.13. A row is taken only when its time and its bandwidth agree, which detects rows
  * that several processes printed into each other. */
 #include "calib/import/nccl/nccl_table.h"
 
@@ -82,7 +82,7 @@ const char *pp_nccl_row_read(const pp_nccl_layout *l, const pp_span *word, pp_nc
         return "a row without a time out of place (N/A)";
     if (!pp_span_real(word[l->time], &us) || !pp_span_real(word[l->algbw], &gb_per_s) ||
         !pp_span_real(word[l->busbw], &bus))
-        return "a row whose time or bandwidth is no number";
+        return "a row whose time or bandwidth is not a number";
     row->bytes = (double)bytes;
     row->seconds = us * 1e-6;
     if (l->cpu_time || memchr(word[l->time].at, 'e', word[l->time].bytes)) {
@@ -92,7 +92,7 @@ const char *pp_nccl_row_read(const pp_nccl_layout *l, const pp_span *word, pp_nc
         row->seconds = row->bytes / (gb_per_s * 1e9);
     }
     if (!(us > 0) || us > 1e12)
-        return "a row whose time is not above 0, or more than 10 days";
+        return "a row whose time is 0, negative or more than 10 days";
     if (!bandwidth_agrees(row->bytes, row->seconds, gb_per_s))
         return "a row whose time does not fit its bandwidth, as when outputs are mixed up";
     if (l->wrong < l->count && !pp_nccl_is_none(word[l->wrong]) &&

@@ -20,7 +20,7 @@ typedef struct pp_nccl_layout {
 
 /* Returns whether the word is "N/A". */
 bool pp_nccl_is_none(pp_span word);
-/* Reads a header, given its words. Returns false if it is no header of a table. */
+/* Reads a header, given its words. Returns false if it is not a header of a table. */
 bool pp_nccl_layout_read(pp_span words, pp_nccl_layout *layout_out);
 /* Guesses the layout of rows without a header by their number of columns; returns false if that is
  * not possible. */

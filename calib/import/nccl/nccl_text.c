@@ -122,9 +122,9 @@ static void find_channels(reader *r, pp_span line)
         !number_before(line, " p2p channels,", &most))
         return;
     if (s->channels_max && (s->channels_max != most || s->channels_peer != peer))
-        pp_skip_add(&r->notes, 0,
-                    "NCCL says different numbers of p2p channels within one test; the fewest are "
-                    "taken");
+        pp_skip_add(
+            &r->notes, 0,
+            "NCCL reports different numbers of p2p channels within one test; the smallest is used");
     if (!s->channels_max || most < s->channels_max)
         s->channels_max = most;
     if (!s->channels_peer || peer < s->channels_peer)
@@ -205,10 +205,11 @@ static pp_status read_header(reader *r, pp_span rest, size_t line, pp_err *err)
     r->half_count = 0;
     r->layout = layout;
     if (r->in_place_heading)
-        pp_skip_add(&r->notes, line, "a table of in-place times alone; they are taken");
+        pp_skip_add(&r->notes, line, "a table with in-place times only; these are used");
     if (layout.cpu_time)
-        pp_skip_add(&r->notes, line,
-                    "cputime is the time of the launches; times are taken from the bandwidth");
+        pp_skip_add(
+            &r->notes, line,
+            "cputime is the time of the launches, so times are computed from the bandwidth");
     return PP_OK;
 }
 
@@ -235,7 +236,7 @@ static void read_settings(reader *r, pp_span rest)
     }
 }
 
-/* Reads what stands after a "#". */
+/* Reads the text after a "#". */
 static pp_status read_comment(reader *r, pp_span all, size_t number, pp_err *err)
 {
     static const char starting[] = "Collective test starting:";
@@ -383,7 +384,7 @@ static pp_status read_row(reader *r, const pp_span *words, size_t count, size_t 
     return take_row(r, words, count, line, err);
 }
 
-/* Adds the words of a line to the row whose first words were kept, if they are its rest. */
+/* Appends the line to the saved partial row if it is the continuation of that row. */
 static pp_status join_half(reader *r, const pp_span *words, size_t count, bool *joined_out,
                            pp_err *err)
 {
@@ -402,7 +403,7 @@ static pp_status join_half(reader *r, const pp_span *words, size_t count, bool *
     return take_row(r, r->half, total, r->half_line, err);
 }
 
-/* Reads what stands before "host:pid:tid [dev] NCCL INFO": nothing, or a part of a row, whose last
+/* Reads the text before "host:pid:tid [dev] NCCL INFO": nothing, or a part of a row, whose last
  * word then ends in the host's name. */
 static void read_before_log(reader *r, pp_span line, const char *mark, size_t number)
 {
@@ -421,7 +422,7 @@ static void read_before_log(reader *r, pp_span line, const char *mark, size_t nu
     if (pp_span_begins(last, "N/A"))
         length = 3;
     if (r->layout.count && r->layout.type == count - 1)
-        length = 1; /* a type that the name of the host follows: its letters do not matter */
+        length = 1; /* the host's name follows a type, whose letters do not matter */
     words[count - 1].bytes = length;
     if (length <= signs)
         count--; /* the word is only the host's name */
@@ -457,8 +458,8 @@ static pp_span strip_label(pp_span line)
     return line;
 }
 
-/* Cuts off any other text before a line ("[0] ", a time, "> "): what stands before the first lines
- * of a test stands before all of them. */
+/* Cuts off any other text before a line ("[0] ", a time, "> "): the text before the first lines of
+ * a test precedes all of its lines. */
 static pp_span strip_learnt(reader *r, pp_span line)
 {
     static const char *const marks[] = { "# nThread ",
@@ -534,8 +535,7 @@ static pp_status read_text(const char *text, size_t bytes, const char *file, con
         return status;
     if (r.chatter)
         pp_skip_add(&r.notes, r.first_chatter, "%zu lines of other output", r.chatter);
-    return pp_skips_finish(&r.notes, file, "holds no table of nccl-tests that can be used", samples,
-                           err);
+    return pp_skips_finish(&r.notes, file, "contains no usable table of nccl-tests", samples, err);
 }
 
 pp_status pp_nccl_read(const char *text, size_t bytes, const char *file, const char *library,

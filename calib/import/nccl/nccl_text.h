@@ -4,7 +4,7 @@
 
 #include "calib/samples/samples.h"
 
-/* Like pp_import.read. library: "nccl" or "rccl", used if the file does not say it. */
+/* Like pp_import.read. library: "nccl" or "rccl", used if the file does not name it. */
 PP_MUST_CHECK pp_status pp_nccl_read(const char *text, size_t bytes, const char *file,
                                      const char *library, pp_samples *samples, pp_err *err);
 

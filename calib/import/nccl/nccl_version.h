@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Prints the version of a code: "nccl 2.29.2" for 22902. An unknown code leaves `text` empty. */
+/* Formats a version code: "nccl 2.29.2" for 22902. An unknown code leaves `text` empty. */
 void pp_nccl_version_text(const char *library, int64_t code, char *text, size_t size);
 
 #endif

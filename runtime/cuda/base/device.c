@@ -10,22 +10,21 @@ static pp_status no_device(const pp_module_services *services, cudaError_t code,
     int driver = 0;
     int runtime = 0;
     const bool known = !cudaDriverGetVersion(&driver) && !cudaRuntimeGetVersion(&runtime);
-    if (known && driver == 0) /* the driver is too old, which the runtime says */
+    if (known && driver == 0) /* CUDA reports a missing driver as one that is too old */
         return services->err_set(
             err, PP_UNAVAILABLE, NULL,
             "this machine has no NVIDIA driver (libcuda.so.1); install one, or "
             "run elsewhere");
     if (known && code == cudaErrorInsufficientDriver)
         return services->err_set(err, PP_UNAVAILABLE, NULL,
-                                 "the NVIDIA driver knows CUDA %d.%d, but ppsim_cuda.so runs on "
+                                 "the NVIDIA driver supports CUDA %d.%d, but ppsim_cuda.so needs "
                                  "CUDA %d.%d; update the driver, or build with an older CUDA",
                                  driver / 1000, driver / 10 % 100, runtime / 1000,
                                  runtime / 10 % 100);
     if (code == cudaErrorNoDevice || code == cudaSuccess)
         return services->err_set(err, PP_UNAVAILABLE, NULL,
-                                 "no GPU is visible; look at nvidia-smi and at "
-                                 "CUDA_VISIBLE_DEVICES");
-    return services->err_set(err, PP_UNAVAILABLE, NULL, "CUDA says: %s; look at nvidia-smi",
+                                 "no GPU is visible; check nvidia-smi and CUDA_VISIBLE_DEVICES");
+    return services->err_set(err, PP_UNAVAILABLE, NULL, "CUDA reports: %s; check nvidia-smi",
                              cudaGetErrorString(code));
 }
 
@@ -47,12 +46,12 @@ pp_status pp_gpu_check(const pp_module_services *services, uint32_t rank, cudaEr
     if (code == cudaErrorMemoryAllocation)
         return services->err_set(err, PP_NOMEM, NULL, "the GPU of rank %u is out of memory: %s",
                                  rank, what);
-    return services->err_set(err, PP_IO, NULL, "rank %u: %s failed; CUDA says: %s", rank, what,
+    return services->err_set(err, PP_IO, NULL, "rank %u: %s failed; CUDA reports: %s", rank, what,
                              cudaGetErrorString(code));
 }
 
-/* A rank has a thread of its own and, on machines with GPUs, a core of its own, so that it may poll
- * for long. */
+/* A rank has its own thread and, on machines with GPUs, its own core, so that it may poll for
+ * long. */
 void pp_gpu_pause(uint32_t *rounds)
 {
     enum { ASK = 200, YIELD = 2000, NAP_NS = 20000 };

@@ -12,8 +12,8 @@
 #include <string.h>
 
 enum { WORKSPACE_BYTES = 32 << 20, BUCKETS = 1024 };
-/* Tensors are aligned to PP_ARENA_ALIGN. A larger alignment would be chance, and could give a rank
- * another algorithm than the sequential run gets. */
+/* Tensors are aligned to PP_ARENA_ALIGN. A larger alignment would be accidental, and could give a
+ * rank another algorithm than the sequential run gets. */
 enum { ALIGNED = 64 };
 
 /* What the choice of an algorithm depends on; the key of the hash table, without padding. */
@@ -45,7 +45,7 @@ static pp_status check(const pp_gpu_blas *blas, cublasStatus_t code, const char 
 {
     if (code == CUBLAS_STATUS_SUCCESS)
         return PP_OK;
-    return blas->services->err_set(err, PP_IO, NULL, "rank %u: %s failed; cuBLASLt says: %s",
+    return blas->services->err_set(err, PP_IO, NULL, "rank %u: %s failed; cuBLASLt reports: %s",
                                    blas->rank, what, cublasLtGetStatusString(code));
 }
 

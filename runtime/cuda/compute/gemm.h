@@ -10,7 +10,7 @@
 /* c is m x n, the sum runs over k. A step is the number of elements from one row to the next. */
 typedef struct pp_gpu_gemm_call {
     pp_gpu_product product;
-    pp_gpu_type in, out; /* of a and b, and of c; out is F32 where in is */
+    pp_gpu_type in, out; /* types of a and b (in) and of c (out); if in is F32, so is out */
     int64_t m, n, k;     /* positive */
     const void *a, *b;   /* on the GPU, like c */
     void *c;
@@ -36,7 +36,7 @@ typedef struct pp_gpu_blas pp_gpu_blas;
 /* Opens cuBLASLt on the current GPU of the thread. Fails: UNAVAILABLE, NOMEM, IO. */
 PP_MUST_CHECK pp_status pp_gpu_gemm_open(const pp_module_services *services, uint32_t rank,
                                          pp_gpu_blas **blas_out, pp_err *err);
-/* Called when its stream has finished all products. NULL is fine. */
+/* May be called when its stream has finished all products. NULL is fine. */
 void pp_gpu_gemm_close(pp_gpu_blas *blas);
 
 /* Enqueues the product. Fails: UNAVAILABLE (cuBLASLt has no algorithm for it), NOMEM, IO. */

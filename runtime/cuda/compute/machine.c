@@ -1,6 +1,6 @@
 /* The machine of compute cuda: the GPU of one rank, its stream and its events. Times of the GPU are
- * converted to the host's clock by an event whose time the host knows. That event is renewed every
- * second, because CUDA returns the time between events as a float. */
+ * converted to the host's clock by an event whose time on both clocks is known. That event is
+ * renewed every second, because CUDA returns the time between events as a float. */
 #include "runtime/cuda/compute/machine.h"
 
 #include "runtime/cuda/compute/machine_tables.h"

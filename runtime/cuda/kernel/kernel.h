@@ -1,6 +1,6 @@
-/* Kernels that compile as CUDA and as C. A body is what one block does: phases, each done by every
- * thread of it, with barriers between. What outlives a phase lies in `shared`. Sums have a fixed
- * order, so that equal inputs give equal bits.
+/* Kernels that compile as CUDA and as C. A body is the work of one block: phases that every thread
+ * of the block executes, with barriers between them. Data that outlive a phase are in `shared`.
+ * Sums have a fixed order, so that equal inputs give equal bits.
  *
  * On a GPU a phase is run by the thread itself; as C it is a loop over all threads. */
 #ifndef PPSIM_RUNTIME_CUDA_KERNEL_KERNEL_H

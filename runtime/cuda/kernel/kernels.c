@@ -9,8 +9,8 @@ int32_t pp_gpu_tile_rows(int64_t width)
     return width <= 112 ? 32 : 16; /* fits into 99 KiB, which every GPU since 2020 gives a block */
 }
 
-/* Returns the shared memory of tiles of rows and of scores. columns: how many single numbers each
- * row has besides. */
+/* Returns the shared memory of tiles of rows and of scores. columns: how many additional single
+ * numbers each row has. */
 static size_t tiles_bytes(const pp_gpu_attention_call *k, size_t rows, size_t scores,
                           size_t columns)
 {

@@ -1,5 +1,6 @@
-/* The kernels of a GPU besides products: their arguments, and how they are launched.
- * docs/runtime-cpu.md has the formulas. Tensors have one type; statistics and sums are float. */
+/* The kernels of a GPU other than products: their arguments, and how they are launched.
+ * docs/explanation/runtime-cpu.md has the formulas. Tensors have one type; statistics and sums are
+ * float. */
 #ifndef PPSIM_RUNTIME_CUDA_KERNEL_KERNELS_H
 #define PPSIM_RUNTIME_CUDA_KERNEL_KERNELS_H
 

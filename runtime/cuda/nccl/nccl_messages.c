@@ -1,7 +1,7 @@
 /* Messages of a step. A group of the program is one NCCL group, issued when its last transfer is
  * posted: copies to the GPU, sends and receives, copies from the GPU, an event, all in the stream
- * of their communicator. What is sent was computed before it is posted, and a receive is waited for
- * by the host, so that no other stream has to wait. */
+ * of their communicator. Tensors are computed before their send is posted, and the host waits for
+ * receives, so that no other stream has to wait. */
 #include "runtime/cuda/nccl/nccl_messages.h"
 
 #include "runtime/cuda/nccl/nccl_queues.h"
@@ -111,7 +111,7 @@ static cudaError_t copy_in(const pp_nccl_rank *r, const pp_nccl_transfer_state *
                            state->bytes, cudaMemcpyDeviceToHost, stream);
 }
 
-/* Returns where the completions of group g end, which is where those of the next group begin. */
+/* Returns the index at which the completions of group g end and those of the next group begin. */
 static size_t last_completion(const pp_nccl_rank *r, const pp_world *world, uint32_t g)
 {
     const pp_group *group = &world->program->comm->group[g];

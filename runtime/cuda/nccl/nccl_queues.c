@@ -1,6 +1,6 @@
-/* Communicators of transport nccl: one of all ranks, or one for every two neighbours. Each has a
- * stream of its own, since a communicator runs its groups one after the other whatever their
- * streams (NCCL 2.28, enqueue.cc: every launch waits for the one before). */
+/* Communicators of transport nccl: one of all ranks, or one for every two neighbours. Each has its
+ * own stream, since a communicator runs its groups one after the other, whatever their streams are
+ * (NCCL 2.28, enqueue.cc: every launch waits for the one before). */
 #include "runtime/cuda/nccl/nccl_queues.h"
 
 #include "runtime/cuda/nccl/nccl_wait.h"

@@ -51,7 +51,7 @@ typedef struct pp_nccl_rank {
     char *staging;           /* on the GPU */
     char *pinned;            /* staging memory of the host, pinned */
     pp_message *header;      /* [transfers], on the GPU */
-    pp_message *header_host; /* [transfers], pinned: headers that are sent, or that came */
+    pp_message *header_host; /* [transfers], pinned: headers that are sent, or that arrived */
     cudaEvent_t start;       /* of the step: its time is known on the clocks of GPU and host */
     pp_ns start_ns;          /* time of `start` on the host's clock */
     uint32_t steps;          /* steps begun since the load */

@@ -15,9 +15,9 @@ pp_status pp_nccl_check(const pp_world *world, uint32_t rank, ncclComm_t comm, n
     if (code == ncclSuccess || code == ncclInProgress)
         return PP_OK;
     const char *words = ncclGetLastError(comm);
-    return world->services->err_set(err, PP_IO, NULL, "rank %u: %s failed; NCCL says: %s%s%.300s",
-                                    rank, what, ncclGetErrorString(code),
-                                    words && *words ? ": " : "", words ? words : "");
+    return world->services->err_set(
+        err, PP_IO, NULL, "rank %u: %s failed; NCCL reports: %s%s%.300s", rank, what,
+        ncclGetErrorString(code), words && *words ? ": " : "", words ? words : "");
 }
 
 pp_status pp_nccl_leave(pp_world *world, pp_nccl_rank *r, pp_err *err)
@@ -36,10 +36,10 @@ pp_status pp_nccl_leave(pp_world *world, pp_nccl_rank *r, pp_err *err)
 static pp_status too_late(const pp_world *world, const pp_nccl_rank *r, const char *what,
                           pp_err *err)
 {
-    return world->services->err_set(err, PP_IO, NULL,
-                                    "rank %u: %s takes longer than 120 s; NCCL_DEBUG=INFO tells "
-                                    "what it waits for",
-                                    r->rank, what);
+    return world->services->err_set(
+        err, PP_IO, NULL,
+        "rank %u: %s takes longer than 120 s; NCCL_DEBUG=INFO shows what it waits for", r->rank,
+        what);
 }
 
 pp_status pp_nccl_settle(pp_world *world, pp_nccl_rank *r, ncclComm_t comm, const char *what,

@@ -99,10 +99,10 @@ static pp_status hear(pp_world *world, pp_nccl_rank *r, const greeting *g, pp_er
                               "copying", err);
     for (uint32_t peer = 0; peer < world->ranks && !status; peer++)
         if (g->met[peer] && g->host[world->ranks + peer] != edge_name(peer, r->rank))
-            status = world->services->err_set(err, PP_IO, NULL,
-                                              "rank %u did not get from rank %u what that sent: "
-                                              "this NCCL cannot be trusted here",
-                                              r->rank, peer);
+            status = world->services->err_set(
+                err, PP_IO, NULL,
+                "rank %u did not receive the data that rank %u sent; this NCCL does not work here",
+                r->rank, peer);
     return status;
 }
 

@@ -1,5 +1,5 @@
-/* Messages of a GPU to itself. They cost NCCL's launch and a copy by as many multiprocessors as
- * there are channels, but use no link. Each number of channels has a communicator with a stream. */
+/* Messages of a GPU to itself. They cost an NCCL launch and a copy that occupies one multiprocessor
+ * per channel, but use no link. There is one communicator and one stream per number of channels. */
 #ifndef PPSIM_RUNTIME_CUDA_NCCL_SELF_H
 #define PPSIM_RUNTIME_CUDA_NCCL_SELF_H
 

@@ -17,7 +17,7 @@ static pp_status read_number(const pp_module_services *services, const char *nam
     errno = 0;
     long value = text ? strtol(text, &end, 10) : 0;
     if (text && (errno || end == text || *end || value < 0 || value > most))
-        return services->err_set(err, PP_USAGE, name, "'%.40s' is no number from 0 to %ld", text,
+        return services->err_set(err, PP_USAGE, name, "'%.40s' is not a number from 0 to %ld", text,
                                  most);
     if (text)
         *out = (uint32_t)value;

@@ -7,7 +7,7 @@
 /* The place of this process in its job, from the variables of torchrun, Open MPI, other MPIs, or
  * srun. */
 typedef struct pp_store_place {
-    bool launched; /* started with others; else it is alone and hosts all ranks */
+    bool launched; /* a launcher started it; otherwise it is alone and hosts all ranks */
     uint32_t rank, ranks;
     uint32_t local; /* its index on this machine, which is that of its GPU */
     char host[256]; /* host of rank 0 */
@@ -16,7 +16,7 @@ typedef struct pp_store_place {
     uint32_t patience_s; /* time limit until all processes are connected */
 } pp_store_place;
 
-/* Reads the place. Fails: USAGE (variables that are no numbers, or are missing). */
+/* Reads the place. Fails: USAGE (variables are missing or are not numbers). */
 PP_MUST_CHECK pp_status pp_store_find_place(const pp_module_services *services,
                                             pp_store_place *place_out, pp_err *err);
 

@@ -1,6 +1,6 @@
 /* The store between processes, over TCP. Rank 0 listens; every other process has one connection to
- * it, and what is meant for all goes through rank 0. A thread of each process, the listener, reads
- * what arrives, so that a stop or the end of a process is noticed while its ranks compute. */
+ * it, and messages to all processes go through rank 0. A thread of each process, the listener,
+ * reads what arrives, so that a stop or the end of a process is noticed while its ranks compute. */
 #include "runtime/cuda/nccl/store_tcp.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ typedef enum word {
     HELLO,   /* to rank 0: introduces a process; from rank 0: accepts it */
     REFUSED, /* from rank 0: refuses it, with the reason as text */
     GATHER,  /* to rank 0: a part; from it: all parts */
-    ASK,     /* to rank 0: its clock; from it: the answer */
+    ASK,     /* to rank 0: asks for its clock; from it: the answer */
     COLLECT, /* a part, forwarded to all others */
     STOP,    /* likewise */
     BYE,     /* the last message of a process */
@@ -168,17 +168,18 @@ static bool is_foreign(const pp_store *store, uint32_t rank, const greeting *hel
                        size_t size)
 {
     if (hello->ranks != store->place.ranks)
-        snprintf(why, size, "it has %u ranks, this one %u", store->place.ranks, hello->ranks);
+        snprintf(why, size, "it has %u ranks, and this job has %u", store->place.ranks,
+                 hello->ranks);
     else if (memcmp(hello->job, store->place.job, sizeof hello->job) != 0)
         snprintf(why, size, "its name is '%s'", store->place.job);
     else if (rank == 0 || rank >= store->ranks || store->peer[rank] >= 0)
-        snprintf(why, size, "its rank %u is there already", rank);
+        snprintf(why, size, "its rank %u has joined already", rank);
     else
         return false;
     return true;
 }
 
-/* Rank 0: reads who has connected. Returns false if the process is not of this job. */
+/* Rank 0: reads which process has connected. Returns false if the process is not of this job. */
 static bool greet(pp_store *store, int came, long patience_s)
 {
     frame head;
@@ -213,10 +214,9 @@ static pp_status welcome(pp_store *store, pp_err *err)
         if (pp_store_stopped(store))
             return store->services->world_stopped(err);
         if (is_late(store, until_ns))
-            return store->services->err_set(err, PP_IO, NULL,
-                                            "%u of %u processes did not come within %u s; start "
-                                            "one per rank",
-                                            missing, store->ranks, store->place.patience_s);
+            return store->services->err_set(
+                err, PP_IO, NULL, "%u of %u processes did not join within %u s; start one per rank",
+                missing, store->ranks, store->place.patience_s);
         if (poll(&fd, 1, NAP_MS) <= 0)
             continue;
         int came = accept(store->door, NULL, NULL);
@@ -309,10 +309,10 @@ static pp_status open_door(pp_store *store, pp_err *err)
     pp_status status = PP_OK;
     const bool bad = bind(door, (struct sockaddr *)&at, sizeof at) || listen(door, SOMAXCONN);
     if (bad && errno == EADDRINUSE)
-        status = store->services->err_set(err, PP_USAGE, "MASTER_PORT",
-                                          "the processes meet at port %u, which is taken here; set "
-                                          "another, one for each job",
-                                          store->place.port);
+        status = store->services->err_set(
+            err, PP_USAGE, "MASTER_PORT",
+            "the processes meet at port %u, which is in use; set another port, one for each job",
+            store->place.port);
     else if (bad)
         status = failed(store, "rank 0 cannot listen", err);
     else
@@ -350,10 +350,10 @@ static bool hear(pp_store *store, int fd, pp_ns until_ns, pp_status *status_out,
     be_patient(fd, 0);
     *status_out = PP_OK;
     if (head.word == REFUSED)
-        *status_out = store->services->err_set(err, PP_USAGE, "MASTER_PORT",
-                                               "port %u is another job's: %s; set another, one for "
-                                               "each job",
-                                               store->place.port, why);
+        *status_out = store->services->err_set(
+            err, PP_USAGE, "MASTER_PORT",
+            "port %u belongs to another job: %s; set another port, one for each job",
+            store->place.port, why);
     return head.word == HELLO || head.word == REFUSED;
 }
 
@@ -362,13 +362,13 @@ static pp_status late(const pp_store *store, bool reached, pp_err *err)
     const pp_store_place *place = &store->place;
     if (reached)
         return store->services->err_set(err, PP_USAGE, "MASTER_PORT",
-                                        "who listens at port %u of %s did not answer as rank 0 "
-                                        "within %u s; set another, one for each job",
+                                        "the process at port %u of %s did not answer as rank 0 "
+                                        "within %u s; set another port, one for each job",
                                         place->port, place->host, place->patience_s);
-    return store->services->err_set(err, PP_IO, NULL,
-                                    "rank 0 did not come to port %u of %s within %u s; start one "
-                                    "process per rank",
-                                    place->port, place->host, place->patience_s);
+    return store->services->err_set(
+        err, PP_IO, NULL,
+        "rank 0 did not open port %u of %s within %u s; start one process per rank", place->port,
+        place->host, place->patience_s);
 }
 
 static pp_status knock_at(pp_store *store, const struct addrinfo *at, pp_err *err)
@@ -406,7 +406,7 @@ static pp_status knock(pp_store *store, pp_err *err)
     snprintf(port, sizeof port, "%u", store->place.port);
     if (getaddrinfo(store->place.host, port, &wanted, &found))
         return store->services->err_set(err, PP_USAGE, "MASTER_ADDR",
-                                        "there is no machine '%.200s'", store->place.host);
+                                        "no machine '%.200s' was found", store->place.host);
     pp_status status = knock_at(store, found, err);
     freeaddrinfo(found);
     return status;
@@ -419,7 +419,7 @@ pp_status pp_store_connect(pp_store *store, pp_err *err)
         return status;
     int code = pthread_create(&store->listener, NULL, listen_all, store);
     if (code)
-        return store->services->err_set(err, PP_NOMEM, NULL, "no thread to be had: %s",
+        return store->services->err_set(err, PP_NOMEM, NULL, "cannot start a thread: %s",
                                         strerror(code));
     store->listens = true;
     return PP_OK;
@@ -451,8 +451,8 @@ static bool have_all(const pp_store *store)
 static pp_status unequal(const pp_store *store, size_t bytes, pp_err *err)
 {
     return store->services->err_set(err, PP_INPUT, NULL,
-                                    "another process brings something else than %zu B; start all "
-                                    "with the same command",
+                                    "another process sent something other than %zu B; start all "
+                                    "processes with the same command",
                                     bytes);
 }
 

@@ -42,7 +42,7 @@ static pp_status load(pp_cudnn *c, void **library_out, pp_err *err)
     if (!pp_cudnn_graph_built())
         return c->services->err_set(err, PP_UNAVAILABLE, NULL,
                                     "ppsim_cuda.so was built without cuDNN; tools/dev/cuda-headers "
-                                    "--cudnn fetches what building takes" WITHOUT);
+                                    "--cudnn downloads what a build with it needs" WITHOUT);
     /* The library is never closed, since the frontend keeps its functions. */
     *library_out = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     void *at = *library_out ? dlsym(*library_out, "cudnnGetVersion") : NULL;

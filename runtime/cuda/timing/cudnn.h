@@ -21,7 +21,7 @@ const char *pp_cudnn_version(const pp_cudnn *cudnn); /* "9.28.1" */
  * workspace_out: bytes. Fails: UNAVAILABLE (this GPU or version cannot do it), NOMEM. */
 pp_status pp_cudnn_find(pp_cudnn *cudnn, const pp_gpu_work *work, bool backward,
                         pp_cudnn_graph **graph_out, size_t *workspace_out, pp_err *err);
-/* Like pp_gpu_work_operands and pp_gpu_work_table. */
+/* Do the same as pp_gpu_work_operands and pp_gpu_work_table. */
 void pp_cudnn_operands(const pp_gpu_work *work, size_t workspace_bytes,
                        pp_gpu_operand operand_out[PP_GPU_OPERANDS]);
 void pp_cudnn_table(const pp_gpu_work *work, void *table_out);

@@ -1,6 +1,6 @@
-/* Compares attention by cuDNN with that by the kernels of ppsim on the same numbers, so that
- * what is timed is known to be the same attention. Backward runs twice on memory that begins as
- * NaN, so that rows left unwritten and sums that were not cleared are found. */
+/* Compares attention by cuDNN with that by the kernels of ppsim on the same numbers, so that the
+ * timed attention is known to be the same. Backward runs twice on memory that begins as NaN, so
+ * that rows left unwritten and sums that were not cleared are found. */
 #include "runtime/cuda/timing/cudnn_check.h"
 
 #include "runtime/cuda/base/device.h"
@@ -165,7 +165,7 @@ static pp_status refuse(const check *c, int tensor, int64_t row, double error, p
     static const char *const names[] = { "the output", "the gradient of queries",
                                          "the gradient of keys", "the gradient of values" };
     const int64_t heads = c->of[0].forward.heads;
-    char how[128] = "is not a number, or was not written";
+    char how[128] = "is not a number or was not written";
     if (!isnan(error))
         snprintf(how, sizeof how,
                  "differs from that of ppsim's kernels by %.3g of its own and a typical row's "
@@ -173,7 +173,7 @@ static pp_status refuse(const check *c, int tensor, int64_t row, double error, p
                  error, ALLOWED);
     return c->services->err_set(
         err, PP_UNAVAILABLE, NULL,
-        "cuDNN %s computes another attention: %s of token %lld, head %lld %s; it is not timed",
+        "the attention of cuDNN %s is wrong: %s of token %lld, head %lld %s; it is not timed",
         pp_cudnn_version(c->cudnn), names[tensor], (long long)(row / heads),
         (long long)(row % heads), how);
 }

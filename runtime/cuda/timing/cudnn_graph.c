@@ -1,5 +1,5 @@
-/* Takes the place of cudnn_graph.cpp in a build without the headers of cuDNN and its frontend.
- * Only the first function is ever called; it says so. */
+/* Takes the place of cudnn_graph.cpp in a build without the headers of cuDNN and its frontend. Only
+ * the first function is ever called; it returns false. */
 #include "runtime/cuda/timing/cudnn_graph.h"
 
 #ifndef PPSIM_HAVE_CUDNN

@@ -1,6 +1,6 @@
 /* cuDNN's attention, causal within each of the sequences of a microbatch: graphs made by NVIDIA's
- * cudnn-frontend, which is C++, behind plain C. Implemented in cudnn_graph.cpp, and left out where
- * a build has no headers of both (cudnn_graph.c). */
+ * cudnn-frontend, which is C++, behind plain C. Implemented in cudnn_graph.cpp, and replaced by
+ * cudnn_graph.c in a build that lacks the headers of either. */
 #ifndef PPSIM_RUNTIME_CUDA_TIMING_CUDNN_GRAPH_H
 #define PPSIM_RUNTIME_CUDA_TIMING_CUDNN_GRAPH_H
 

@@ -90,7 +90,7 @@ static pp_status open_parts(pp_gpu *gpu, pp_err *err)
     if (!status)
         status = pp_gpu_checked(gpu, read_facts(gpu), "asking what the GPU is", err);
     if (!status && ncclGetVersion(&gpu->facts.nccl))
-        status = gpu->services->err_set(err, PP_IO, NULL, "NCCL does not say its version");
+        status = gpu->services->err_set(err, PP_IO, NULL, "NCCL does not report its version");
     if (!status)
         status = pp_gpu_checked(gpu, open_streams(gpu), "making streams and events", err);
     if (!status)
@@ -142,7 +142,7 @@ static pp_status open_gpu(const pp_module_services *services, uint32_t number, p
         return status;
     if (number >= (uint32_t)gpus)
         return services->err_set(err, PP_UNAVAILABLE, NULL,
-                                 "there is no GPU %u, %d are visible, counted from 0", number,
+                                 "there is no GPU %u; %d are visible, counted from 0", number,
                                  gpus);
     pp_gpu *gpu = calloc(1, sizeof *gpu);
     if (!gpu)

@@ -27,8 +27,8 @@ struct pp_gpu {
     cudaEvent_t other_begin, begin, end, other_end;
     sem_t gate;
     void *flushed; /* [2 cache_bytes] */
-    char *block;   /* [PP_GPU_BLOCK_BYTES], pinned: what operands are filled with; behind it what
-                      was read of PP_GPU_PLACES */
+    char *block;   /* [PP_GPU_BLOCK_BYTES], pinned: the numbers that fill operands, followed by the
+                      values read at PP_GPU_PLACES */
 };
 
 struct pp_gpu_task {

@@ -121,7 +121,7 @@ void pp_gpu_release(pp_gpu_task *task)
     free(task);
 }
 
-/* Copies the block, then doubles what is there until all is filled. */
+/* Copies the block, then doubles the filled part until everything is filled. */
 static cudaError_t fill_random(const pp_gpu *gpu, char *to, size_t bytes)
 {
     size_t done = bytes < PP_GPU_BLOCK_BYTES ? bytes : PP_GPU_BLOCK_BYTES;

@@ -1,6 +1,6 @@
 /* Times work by events in the GPU's stream. The host holds the stream until all runs of a timing
- * are in it, so that the time of launching them does not count; work beside it, on another
- * stream, is launched before and ends after. */
+ * are in it, so that the time of launching them does not count; concurrent work, on another stream,
+ * is launched before the timed work and ends after it. */
 #include "runtime/cuda/timing/gpu_timing.h"
 
 #include "runtime/cuda/timing/gpu_task.h"
@@ -46,7 +46,7 @@ static pp_status await_begin(pp_gpu *gpu, const pp_gpu_task *beside, uint32_t se
     for (;;) {
         const cudaError_t ended = cudaEventQuery(gpu->other_end);
         if (ended != cudaErrorNotReady)
-            return pp_gpu_checked(gpu, ended, "the work beside", err);
+            return pp_gpu_checked(gpu, ended, "the concurrent work", err);
         pp_status status = PP_OK;
         for (int i = 0; i < PP_GPU_PLACES && !status; i++)
             status =
@@ -135,7 +135,7 @@ static pp_status time_batch(pp_gpu *gpu, pp_gpu_task *task, uint32_t runs, const
     return status;
 }
 
-/* over_out: the concurrent work ended before the timed work. */
+/* *over_out receives whether the concurrent work ended before the timed work. */
 static pp_status time_beside(pp_gpu *gpu, pp_gpu_task *task, uint32_t runs,
                              const pp_gpu_timing *how, double *ns_out, bool *over_out, pp_err *err)
 {
@@ -169,11 +169,12 @@ static pp_status time_fully_beside(pp_gpu *gpu, pp_gpu_task *task, uint32_t runs
             return status;
         tries += !grown;
     }
-    return gpu->services->err_set(err, PP_UNAVAILABLE, NULL,
-                                  "GPU %u: %lld MiB beside the work are through before it, and "
-                                  "there is no memory for more; the work is too long, or waited "
-                                  "for their multiprocessors",
-                                  gpu->number, (long long)(how->beside->work.bytes >> 20));
+    return gpu->services->err_set(
+        err, PP_UNAVAILABLE, NULL,
+        "GPU %u: the concurrent work of %lld MiB ends before the measured "
+        "work, and there is no memory for more; the measured work takes "
+        "too long, or waits for multiprocessors",
+        gpu->number, (long long)(how->beside->work.bytes >> 20));
 }
 
 pp_status pp_gpu_time(pp_gpu *gpu, pp_gpu_task *task, const pp_gpu_timing *how, pp_ns *took_ns,

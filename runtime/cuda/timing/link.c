@@ -1,5 +1,6 @@
-/* Times traffic between GPUs: a world of transport nccl without a program. Rank 0 tells the other
- * processes what to send through the store; each traffic runs once uncounted, then `runs` times. */
+/* Times traffic between GPUs: a world of transport nccl without a program. Through the store, rank
+ * 0 announces to the other processes which traffic comes next; each traffic runs once uncounted,
+ * then `runs` times. */
 #define _GNU_SOURCE /* gethostname */
 #include "runtime/cuda/timing/link.h"
 
@@ -38,7 +39,7 @@ struct pp_gpu_link {
     pp_gpu_link_facts facts;
 };
 
-/* What all processes do next. runs: 0: they end. */
+/* The next task of all processes. runs: 0: they end. */
 typedef struct order {
     pp_traffic traffic;
     uint32_t runs;
@@ -276,7 +277,8 @@ static pp_status post(pp_gpu_link *link, const pp_traffic *t, pp_err *err)
     return status;
 }
 
-/* The host of the second rank reads the sizes that came, on which the next ops would depend. */
+/* The host of the second rank reads the sizes that arrived, since the next ops would depend on
+ * them. */
 static pp_status read_shape(pp_gpu_link *link, uint32_t h, const pp_traffic *t, pp_err *err)
 {
     pp_nccl_rank *r = &link->world->rank[h];

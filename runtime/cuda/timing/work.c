@@ -146,8 +146,8 @@ static void write_tiles(const pp_gpu_work *work, pp_gpu_tile *tile)
     }
 }
 
-/* Writes the rows of each token. first: where the rows of a token begin; row: the rows of token 0,
- * of token 1, ... */
+/* Writes the rows of each token. first: the index in `row` at which the rows of a token begin; row:
+ * the rows of token 0, then of token 1, ... */
 static void write_rows(const pp_gpu_work *work, int32_t *first, int32_t *row)
 {
     const int64_t distinct = count_distinct(work);
