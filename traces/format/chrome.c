@@ -56,8 +56,8 @@ static void add_quoted(pp_text *text, const char *words)
 }
 
 /* Appends a time in microseconds. Perfetto reads it as a double, multiplies it by 1000 and
- * truncates the product (json_trace_utils.cc). Where that loses a nanosecond, a tenth of a
- * nanosecond is added, because slices that overlap by one nanosecond would be dropped. */
+ * truncates the product (json_trace_utils.cc). If that loses a nanosecond, a tenth of a nanosecond
+ * is added, because slices that overlap by one nanosecond would be dropped. */
 static void add_time(pp_text *text, const char *key, pp_ns ns)
 {
     double us = (double)ns / 1000;
@@ -436,7 +436,7 @@ static pp_status trace(const pp_export *data, pp_text *text, pp_err *err)
 
 const pp_format pp_format_chrome = {
     .name = "chrome",
-    .summary = "Chrome trace JSON for ui.perfetto.dev: lanes, arrows, memory",
+    .summary = "Chrome trace JSON for ui.perfetto.dev, with lanes, transfers and memory",
     .holds = PP_HOLDS_ORDER | PP_HOLDS_TIMES | PP_HOLDS_TRANSFERS | PP_HOLDS_IDLE | PP_HOLDS_MEMORY,
     .trace = trace,
 };

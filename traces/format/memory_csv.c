@@ -27,7 +27,7 @@ static pp_status trace(const pp_export *data, pp_text *text, pp_err *err)
 
 const pp_format pp_format_memory_csv = {
     .name = "memory-csv",
-    .summary = "memory of every rank over time, a column per component",
+    .summary = "memory of every rank over time, one column per component",
     .holds = PP_HOLDS_MEMORY,
     .trace = trace,
 };

@@ -26,7 +26,7 @@ static pp_status trace(const pp_export *data, pp_text *text, pp_err *err)
 
 const pp_format pp_format_memory_json = {
     .name = "memory-json",
-    .summary = "the same as JSON",
+    .summary = "memory of every rank over time, as JSON",
     .holds = PP_HOLDS_MEMORY,
     .trace = trace,
 };

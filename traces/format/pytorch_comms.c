@@ -1,6 +1,6 @@
 /* Writes PyTorch's compute_comms rows: compute, sends, receives and marks of FSDP, in the order in
  * which each rank's runtime issues them. They are those of the framework torch, or torch-defer-recv
- * where the plan has it; a program that was read from such rows is written as it is. */
+ * if the plan has it; a program that was read from such rows is written as it is. */
 #include "sim/framework/registry.h"
 #include "sim/program/comm.h"
 #include "sim/program/program_new.h"
@@ -61,8 +61,8 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
 
 const pp_format pp_format_pytorch_comms = {
     .name = "pytorch-comms",
-    .summary =
-        "PyTorch compute_comms rows, as its runtime lowers the schedule; simulate, check read them",
+    .summary = "PyTorch compute_comms rows, as its runtime lowers the schedule; simulate and check "
+               "read them",
     .holds = PP_HOLDS_ORDER | PP_HOLDS_COMM,
     .emit = emit,
 };

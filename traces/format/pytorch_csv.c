@@ -1,6 +1,6 @@
 /* Writes PyTorch's compute_only schedule rows, one line per rank and one cell per op, as
  * _PipelineScheduleRuntime._load_csv of torch.distributed.pipelining reads them. A JSON file next
- * to the rows has the settings that they do not say, and warnings. */
+ * to the rows has the settings that they cannot hold, and warnings. */
 #include "sim/base/alloc.h"
 #include "sim/base/field.h"
 #include "sim/base/json.h"
@@ -15,9 +15,9 @@ static void warn_of_losses(pp_json_build *build, pp_json *list, const pp_err *er
     char text[400];
     snprintf(text, sizeof text,
              "the last stage computes forwards in another order than that of the microbatches: "
-             "PyTorch 2.13 keeps losses in that order, looks them up by microbatch, and computes "
-             "wrong gradients without a word; number the microbatches, in all rows and in the "
-             "data, in the order of the last stage's forwards, as %s does",
+             "PyTorch 2.13 keeps losses in that order, looks them up by microbatch, and silently "
+             "computes wrong gradients; number the microbatches, in all rows and in the data, in "
+             "the order of the last stage's forwards, as %s does",
              pp_err_name(err, PP_FIELD_ASK_PLAN));
     pp_json_add_text(build, list, text);
 }
@@ -39,14 +39,14 @@ static void add_warnings(const pp_pytorch_facts *facts, const char *name, pp_jso
                          "AutoModel places stages in a V only when pp_schedule is "
                          "ZBVZeroBubble");
     if (name && !v_shape && facts->per_rank > 2)
-        pp_json_add_text(build, list,
-                         "torchtitan makes 2 stages per rank unless "
-                         "pipeline_parallel_layers_per_stage says otherwise: set it "
-                         "so that every rank gets v");
+        pp_json_add_text(
+            build, list,
+            "torchtitan makes 2 stages per rank unless pipeline_parallel_layers_per_stage is set; "
+            "set it so that every rank gets v");
     if (facts->split)
         pp_json_add_text(build, list,
-                         "I and W split the backward: not under torch.compile of the "
-                         "stage modules");
+                         "I and W split the backward, which does not work under torch.compile of "
+                         "the stage modules");
     if (facts->overlapped)
         pp_json_add_text(build, list,
                          "OVERLAP_F_B needs a recent PyTorch, and runs its halves one "
@@ -58,9 +58,8 @@ static void add_warnings(const pp_pytorch_facts *facts, const char *name, pp_jso
         warn_of_losses(build, list, err);
     if (facts->lengths_differ)
         pp_json_add_text(build, list,
-                         "PyTorch needs one shape for all microbatches of a step, and "
-                         "the microbatches of this plan differ: pad them to the "
-                         "longest");
+                         "PyTorch needs one shape for all microbatches of a step, and the "
+                         "microbatches of this plan differ; pad them to the longest");
 }
 
 /* Writes the JSON file, of format "ppsim.pytorch-csv". */
@@ -112,7 +111,8 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
 
 const pp_format pp_format_pytorch_csv = {
     .name = "pytorch-csv",
-    .summary = "PyTorch compute_only rows (torchtitan, AutoModel), with FILE.json beside",
+    .summary =
+        "PyTorch compute_only rows for torchtitan and AutoModel; FILE.json says what to set there",
     .holds = PP_HOLDS_ORDER,
     .emit = emit,
     .recognise = pp_pytorch_rows_recognise,

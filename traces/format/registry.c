@@ -80,8 +80,8 @@ pp_status pp_format_read(const char *text, size_t bytes, const char *file, pp_or
     }
     snprintf(where, sizeof where, "%.200s:1:1", file);
     return pp_err_set(err, PP_INPUT, where,
-                      "%s; give a plan (%s) or a schedule in one of the "
-                      "formats that are read: %s, pytorch-comms",
+                      "%s; give a plan (%s) or a schedule in one of the formats that ppsim reads: "
+                      "%s, pytorch-comms",
                       bytes ? "is neither a plan nor a schedule" : "is empty",
                       pp_err_name(err, PP_FIELD_PLAN_FILE), known);
 }

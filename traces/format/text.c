@@ -41,7 +41,7 @@ typedef struct grid {
     int cell;        /* columns of a cell; 1 when times are scaled */
     bool spaced;     /* every token and a space fit into a cell */
     int columns;     /* of all cells */
-    bool with_stage; /* tokens name the stage, as ranks have several */
+    bool with_stage; /* tokens name the stage, since ranks have several */
 } grid;
 
 static pp_ns greatest_divisor(pp_ns a, pp_ns b)
@@ -64,7 +64,7 @@ static int digits(uint64_t value)
     return n;
 }
 
-/* Prints "F7", or "3F7" where ranks have several stages. Returns the length. */
+/* Prints "F7", or "3F7" if ranks have several stages. Returns the length. */
 static int print_token(const grid *g, pp_op op, char *buffer, size_t size)
 {
     char stage[16] = "";
@@ -75,7 +75,7 @@ static int print_token(const grid *g, pp_op op, char *buffer, size_t size)
 }
 
 /* Prints the token of an op, or "F7&B3" for an overlapped pair that ran as one op: its second half
- * is empty and stands at the end of the first. Returns the length. */
+ * is empty and lies at the end of the first one. Returns the length. */
 static int print_label(const grid *g, size_t i, char *buffer, size_t size)
 {
     const pp_timeline *timeline = g->timeline;
@@ -194,7 +194,7 @@ static void draw_legend(const grid *g, pp_text *text)
         if (seen[kind])
             pp_text_add(text, "%c %s; ", pp_op_letter((pp_op_kind)kind), words[kind]);
     }
-    pp_text_add(text, ". idle\n%smicrobatch behind the letter; ",
+    pp_text_add(text, ". idle\n%smicrobatch after the letter; ",
                 g->with_stage ? "stage before, " : "");
     pp_format_duration(cell, sizeof cell, g->tick_ns ? g->tick_ns : g->makespan_ns / g->columns);
     pp_text_add(text, "one %s is %s%s\n", g->tick_ns ? "cell" : "column",
@@ -230,7 +230,8 @@ static pp_status trace(const pp_export *data, pp_text *text, pp_err *err)
 
 const pp_format pp_format_text = {
     .name = "text",
-    .summary = "for terminals: a schedule as token rows, a timeline as a grid of ranks by time",
+    .summary =
+        "for terminals: the schedule as rows of op tokens, the timeline as a grid of ranks by time",
     .holds = PP_HOLDS_ORDER,
     .emit = emit,
     .trace = trace,

@@ -12,9 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEFT = 75, RIGHT = 25, TOP = 80, BOTTOM = 55, LOWER_MAX = 150, GAP = 30 }; /* pixels */
+enum { LEFT = 72, RIGHT = 30, BOTTOM = 48, LOWER_MAX = 150, GAP = 22 }; /* pixels */
 
-#define MARKS_MAX 2000 /* more marks than this are drawn small, lest they hide each other */
+#define TIC_PX 20      /* distance of two labels of the delays */
+#define MARKS_MAX 2000 /* more marks than this are drawn small, so that none is hidden */
 
 static const pp_plot_row rows[PP_PICTURE_TRACKS] = {
     { .prefix = "predicted ", .low = -0.45, .high = -0.02 },
@@ -55,10 +56,11 @@ static void free_list(const pp_box ***list)
     free(*list);
 }
 
-/* Appends the delay of each op. Fails if both timelines do not have the same ops on the same ranks:
- * they are then not of one plan. */
-static pp_status add_delays(const pp_picture *picture, const pp_plot_view *view, pp_text *data,
-                            pp_err *err)
+/* Appends the delay of each op, and widens `range`, the least and the largest one in ns. Fails if
+ * both timelines do not have the same ops on the same ranks: they then belong to different
+ * plans. */
+static pp_status add_delays(const pp_picture *picture, const pp_plot_view *view, pp_ns range[2],
+                            pp_text *data, pp_err *err)
 {
     const pp_track *track = picture->track;
     size_t count = track[0].box_count;
@@ -85,24 +87,32 @@ static pp_status add_delays(const pp_picture *picture, const pp_plot_view *view,
             any = true;
             pp_plot_number(data, box->end_ns, view->unit);
             pp_text_add(data, " ");
-            pp_plot_number(data, executed[i]->end_ns - box->end_ns, view->unit);
+            pp_ns later_ns = executed[i]->end_ns - box->end_ns;
+            range[0] = later_ns < range[0] ? later_ns : range[0];
+            range[1] = later_ns > range[1] ? later_ns : range[1];
+            pp_plot_number(data, later_ns, view->unit);
             pp_text_add(data, "\n");
         }
     }
     return PP_OK;
 }
 
-/* Appends the lower plot. Each kind of op has a mark of its own, so that they
- * differ without colour. */
-static void add_lower(const pp_track *track, const pp_plot_view *view, int lower_px,
-                      pp_text *script)
+/* The marks of the lower plot. Each kind of op has its own mark, so that kinds differ without
+ * colour. */
+static const char *const marks[PP_OP_KIND_COUNT] = {
+    [PP_OP_F] = "pt 6 lc rgb '#2f62bd'",
+    [PP_OP_I] = "pt 8 lc rgb '#2f9f9a'",
+    [PP_OP_W] = "pt 2 lc rgb '#3f7f38'",
+    [PP_OP_B] = "pt 4 lc rgb '#1f7f7b'",
+};
+
+/* Appends the lower plot. edges: of the plot, in pixels from the upper left corner. */
+static void add_lower(const pp_track *track, const pp_plot_view *view, const double edges[4],
+                      const pp_ns range[2], pp_text *script)
 {
-    static const int marks[PP_OP_KIND_COUNT] = {
-        [PP_OP_F] = 6, [PP_OP_I] = 8, [PP_OP_W] = 2, [PP_OP_B] = 5
-    };
-    static const char *const shades[PP_OP_KIND_COUNT] = {
-        [PP_OP_F] = "#93b7de", [PP_OP_I] = "#2c5a94", [PP_OP_W] = "#808080", [PP_OP_B] = "#303030"
-    };
+    const double low = (double)range[0] / (double)view->unit.divisor;
+    const double high = (double)range[1] / (double)view->unit.divisor;
+    const double room = high > low ? 0.06 * (high - low) : 1; /* an axis must not be empty */
     bool present[PP_OP_KIND_COUNT] = { false };
     size_t shown = 0;
     for (size_t i = 0; i < track->box_count; i++) {
@@ -111,20 +121,19 @@ static void add_lower(const pp_track *track, const pp_plot_view *view, int lower
         present[box->op.kind] |= shows;
         shown += shows;
     }
-    pp_text_add(script,
-                "unset title\nset tmargin at screen %.5f\nset bmargin at screen %.5f\n"
-                "set yrange [*:*]\nset ytics scale 1 autofreq\nset xlabel 'time (%s)'\n"
-                "set ylabel 'later by (%s)'\nset xtics format '%%g'\nset key inside top left "
-                "horizontal\nplot ",
-                (double)(BOTTOM + lower_px) / view->height, (double)BOTTOM / view->height,
-                view->unit.name, view->unit.name);
+    pp_plot_margins(view->size, edges, script);
+    pp_text_add(
+        script,
+        "set yrange [%.6g:%.6g]\nset ytics nomirror scale 0.5 %g\nset xtics format '%%g'\nplot ",
+        low - room, high + room,
+        pp_plot_step(high - low + 2 * room, (edges[3] - edges[1]) / TIC_PX));
     for (int kind = 0; kind < PP_OP_KIND_COUNT; kind++) {
         char name[] = { pp_op_letter((pp_op_kind)kind), '\0' };
         if (!present[kind])
             continue;
         pp_plot_next(script, "later ", name);
-        pp_text_add(script, "using 1:2 with points pt %d ps %s lc rgb '%s' title '%s'", marks[kind],
-                    shown > MARKS_MAX ? "0.2" : "0.6", shades[kind], name);
+        pp_text_add(script, "using 1:2 with points %s ps %s notitle", marks[kind],
+                    shown > MARKS_MAX ? "0.2" : "0.6");
     }
     pp_text_add(script, ", \\\n    0 with lines lw 0.6 lc rgb '#606060' notitle\n");
 }
@@ -137,58 +146,67 @@ static pp_ns end_of(const pp_track *track)
     return end_ns;
 }
 
-static void add_title(const pp_track *track, const pp_plot_view *view, pp_text *script)
+static void name_picture(const pp_track *track, pp_plot_head *head)
 {
     char predicted[32];
     char executed[32];
-    char words[640];
     pp_ns first_ns = end_of(&track[0]);
     pp_ns second_ns = end_of(&track[1]);
     pp_format_duration(predicted, sizeof predicted, first_ns);
     pp_format_duration(executed, sizeof executed, second_ns);
-    snprintf(words, sizeof words, "%s%spredicted %s (above), executed %s (below): %+.2f %%",
+    snprintf(head->title, sizeof head->title, "%s%spredicted %s, executed %s: %+.2f %%",
              track[1].name, *track[1].name ? ": " : "", predicted, executed,
              first_ns ? 100 * ((double)second_ns / (double)first_ns - 1) : 0.0);
-    pp_text_add(script, "set title ");
-    pp_plot_quoted(script, words);
-    pp_plot_fit_font(view->png, view->width - LEFT, strlen(words), script);
-    pp_text_add(script, "\n");
+    snprintf(head->note, sizeof head->note, "%s",
+             "Each rank has two rows: predicted above, executed below. The lower plot shows how "
+             "much later than predicted each op ended.");
 }
 
 static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data, pp_err *err)
 {
+    char words[32];
+    pp_ns range[2] = { 0, 0 };
+    pp_plot_head head = { .entries = 0 };
     pp_plot_view view;
-    pp_status status = pp_plot_view_of(picture, &view, err);
+    pp_status status = pp_plot_view_of(picture, LEFT, RIGHT, &view, err);
     if (status)
         return status;
-    uint32_t ranks = view.last_rank - view.first_rank + 1;
+    uint32_t ranks = pp_plot_ranks(&view);
     bool low = picture->height && picture->height < 4 * LOWER_MAX;
-    int lower_px = low ? picture->height / 4 : LOWER_MAX;
-    const pp_plot_sides sides = { LEFT, RIGHT, TOP, BOTTOM + lower_px + GAP };
-    pp_plot_frame(picture, &view, ranks <= 8 ? 56 : ranks <= 24 ? 36 : 22, sides, script);
-    pp_text_add(script, "set multiplot\n");
-    add_title(picture->track, &view, script);
-    pp_text_add(script, "set ylabel 'rank'\nset xtics format ''\n");
-    pp_plot_axes(&view, script);
-    pp_text_add(script, "plot ");
+    int lower_px = low ? picture->height / 5 : LOWER_MAX;
+    name_picture(picture->track, &head);
+    pp_plot_boxes_key(&picture->track[0], &view, &head);
+    pp_plot_place(picture, &view, &head,
+                  ranks <= 8    ? 56
+                  : ranks <= 24 ? 36
+                                : 22,
+                  BOTTOM + lower_px + GAP);
+    pp_plot_frame(&view, &head, script);
+    const double lower[4] = { view.edges[0], view.edges[3] + GAP, view.edges[2],
+                              view.size.height - BOTTOM };
+    snprintf(words, sizeof words, "time (%s)", view.unit.name);
+    pp_plot_axis_names(view.size, view.edges, words, "rank", script);
+    snprintf(words, sizeof words, "later by (%s)", view.unit.name);
+    pp_plot_axis_names(view.size, lower, "", words, script);
+    pp_text_add(script, "set multiplot\nset xtics format ''\nplot ");
     bool wide =
         pp_plot_is_wide(&picture->track[0], &view) && pp_plot_is_wide(&picture->track[1], &view);
     for (int i = 0; i < PP_PICTURE_TRACKS && !status; i++) {
         pp_plot_row row = rows[i];
         row.bare = !wide; /* so that both timelines look alike */
-        status = pp_plot_boxes(&picture->track[i], &view, row, i == 0, script, data, err);
+        status = pp_plot_boxes(&picture->track[i], &view, row, script, data, err);
     }
-    pp_text_add(script, "\n");
-    if (status || (status = add_delays(picture, &view, data, err)))
+    pp_text_add(script, "\nunset label\nunset object\nunset arrow\n");
+    if (status || (status = add_delays(picture, &view, range, data, err)))
         return status;
-    add_lower(&picture->track[0], &view, lower_px, script);
+    add_lower(&picture->track[0], &view, lower, range, script);
     pp_text_add(script, "unset multiplot\n");
     return PP_OK;
 }
 
 const pp_plot pp_plot_executed = {
     .name = "executed",
-    .summary = "predicted over executed, and how much later each op ended",
+    .summary = "predicted timeline above the executed one, and how much later each op ended",
     .needs = "two timelines of one plan, the predicted one first",
     .fits = fits,
     .draw = draw,

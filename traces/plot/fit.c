@@ -2,15 +2,28 @@
  * times above and errors below. */
 #include "traces/plot/draw/gnuplot.h"
 #include "traces/plot/draw/units.h"
+#include "traces/plot/draw/view.h"
 #include "traces/plot/plot.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { CELL_WIDTH = 420, CELL_HEIGHT = 300, TOP = 35 };               /* pixels */
-enum { LEFT = 75, RIGHT = 25, CELL_TOP = 30, BOTTOM = 52, GAP = 18 }; /* of a cell */
+enum { CELL_WIDTH = 420, CELL_HEIGHT = 300 };                                      /* pixels */
+enum { LEFT = 72, RIGHT = 25, CELL_TOP = 26, BOTTOM = 46, GAP = 18, NARROW = 12 }; /* of a cell */
 enum { COLUMNS = 3, ERROR_SHARE = 3, ERROR_TICS = 4 }; /* errors have a third of a cell */
+enum { LEAST_WIDTH = 260, LEAST_HEIGHT = 220, FONT = 12, TIC_PX = 24 };
+
+#define MEASURED "pt 6 ps 0.8 lc rgb '#2f62bd'"
+#define FITTED_POINT "pt 2 ps 0.6 lc rgb '#c9421a'"
+#define FITTED_LINE "lw 1.2 lc rgb '#c9421a'"
+
+/* The layout of all cells. */
+typedef struct sheet {
+    pp_plot_size size;
+    int columns, width, height, top; /* size of a cell, height of the head */
+    bool compact;                    /* there is no room for labels of axes */
+} sheet;
 
 static bool fits(const pp_picture *picture)
 {
@@ -28,74 +41,130 @@ static void add_data(const pp_picture *picture, size_t number, const char *name,
     }
 }
 
-/* Places one panel of a cell. top and bottom are in pixels from the upper edge of the cell. */
-static void place(const int cell[2], const int size[2], int top, int bottom, int columns,
-                  pp_text *script)
+/* Finds the smallest and the largest time of a curve, or place on its axis. */
+static void find_range(const pp_picture *picture, size_t number, bool place, double *low,
+                       double *high)
 {
-    int width = size[0] / columns;
-    pp_plot_margins((double)(cell[0] * width + LEFT) / size[0],
-                    (double)((cell[0] + 1) * width - RIGHT) / size[0], 1 - (double)top / size[1],
-                    1 - (double)bottom / size[1], script);
+    *low = HUGE_VAL;
+    *high = 0;
+    for (size_t i = 0; i < picture->fitted_count; i++) {
+        const pp_fitted *point = &picture->fitted[i];
+        const double values[2] = { place ? point->at : point->measured_s,
+                                   place ? point->at : point->fitted_s };
+        for (int k = 0; k < 2 && point->curve == number; k++) {
+            *low = values[k] > 0 && values[k] < *low ? values[k] : *low;
+            *high = values[k] > *high ? values[k] : *high;
+        }
+    }
+    *low = *low < *high ? *low : *high;
+    if (!(*high > 0))
+        *low = *high = 1; /* an axis needs a range even if there is nothing to show */
 }
 
-static void add_cell(const pp_picture *picture, size_t number, const int size[2], int columns,
-                     int height, pp_text *script, pp_text *data)
+/* Appends the times of a curve. The fit is drawn as a line if the axis alone determines it. */
+static void add_times(const pp_picture *picture, const sheet *s, size_t number, const char *name,
+                      const double edges[4], pp_text *script)
 {
-    char name[32];
-    const pp_curve *curve = &picture->curve[number];
-    const int cell[2] = { (int)number % columns, (int)number / columns };
-    int top = TOP + cell[1] * height + CELL_TOP;
-    int bottom = TOP + (cell[1] + 1) * height - BOTTOM;
-    int middle = bottom - (bottom - top) / ERROR_SHARE;
+    double low;
+    double high;
+    bool is_time = strcmp(picture->curve[number].axis, PP_CURVE_TIME) == 0;
+    pp_plot_margins(s->size, edges, script);
+    pp_text_add(script, "set logscale xy\nset format x ''\nset format y '%s'\n",
+                s->compact ? "" : "%.0s%cs");
+    find_range(picture, number, false, &low, &high);
+    pp_plot_log_axis('y', low, high, (edges[3] - edges[1]) / TIC_PX, script);
+    find_range(picture, number, true, &low, &high);
+    pp_plot_log_axis('x', low, high, (edges[2] - edges[0]) / PP_PLOT_TIME_PX, script);
+    pp_text_add(script, "plot ");
+    pp_plot_next(script, "curve ", name);
+    pp_text_add(script, "using 1:2 with points " MEASURED " notitle");
+    pp_plot_next(script, "curve ", name);
+    pp_text_add(script, "using 1:3 %snotitle\nunset label\nunset object\nunset arrow\n",
+                is_time ? "with points " FITTED_POINT " "
+                        : "smooth unique with lines " FITTED_LINE " ");
+}
+
+static void add_errors(const sheet *s, const pp_curve *curve, const char *name,
+                       const double edges[4], pp_text *script)
+{
     bool is_time = strcmp(curve->axis, PP_CURVE_TIME) == 0;
-    snprintf(name, sizeof name, "%zu:", number);
-    add_data(picture, number, name, data);
-    place(cell, size, top, middle - GAP / 2, columns, script);
-    pp_text_add(script, "set title ");
-    pp_plot_quoted(script, curve->name);
-    pp_plot_fit_font(picture->png, size[0] / columns - 10, strlen(curve->name), script);
-    pp_text_add(script, "\nset logscale xy\nset yrange [*:*]\nset format x ''\nset format y "
-                        "'%%.0s%%cs'\nset ytics autofreq\nunset xlabel\nset ylabel 'time'\nplot ");
-    pp_plot_next(script, "curve ", name);
-    pp_text_add(script, "using 1:2 with points pt 6 ps 0.8 lc rgb '#4a78ad' title 'measured'");
-    pp_plot_next(script, "curve ", name);
-    pp_text_add(script, "using 1:3 with points pt 2 ps 0.6 lc rgb 'black' title 'fitted'\n");
-    place(cell, size, middle + GAP / 2, bottom, columns, script);
-    pp_text_add(script,
-                "unset key\nunset title\nunset logscale y\nset format y '%%g'\n"
-                "set format x '%%.0s%%c%s'\nset ylabel 'error (%%)'\nset xlabel ",
-                is_time ? "s" : "");
-    pp_plot_quoted(script, curve->axis);
     double step = pp_plot_step(2.2 * curve->most_error, ERROR_TICS);
     double end = step * ceil(1.1 * curve->most_error / step);
-    pp_text_add(script, "\nset yrange [%.4g:%.4g]\nset ytics %.4g\nplot ", -end, end, step);
+    pp_plot_margins(s->size, edges, script);
+    pp_text_add(script, "unset logscale y\nset yrange [%.4g:%.4g]\n", -end, end);
+    if (!s->compact)
+        pp_text_add(script, "set format y '%%g'\nset format x '%%.0s%%c%s'\n", is_time ? "s" : "");
+    pp_text_add(script, "set ytics %.4g\n", step);
+    pp_text_add(script, "plot ");
     pp_plot_next(script, "curve ", name);
-    pp_text_add(script, "using 1:4 with points pt 2 ps 0.6 lc rgb 'black' notitle, \\\n"
+    pp_text_add(script, "using 1:4 with points " FITTED_POINT " notitle, \\\n"
                         "    0 with lines lw 0.6 lc rgb '#606060' notitle\n");
+}
+
+static void add_cell(const pp_picture *picture, const sheet *s, size_t number, pp_text *script,
+                     pp_text *data)
+{
+    char name[32];
+    char title[sizeof picture->curve[0].name];
+    const pp_curve *curve = &picture->curve[number];
+    const int left = (int)number % s->columns * s->width;
+    const int top = s->top + (int)number / s->columns * s->height;
+    const int side[2] = { s->compact ? NARROW : LEFT, s->compact ? NARROW : RIGHT };
+    const int below = s->compact ? NARROW : BOTTOM;
+    const int gap = s->compact ? 4 : GAP;
+    const double bottom = top + s->height - below;
+    const double middle = bottom - (bottom - top - CELL_TOP) / ERROR_SHARE;
+    const double times[4] = { left + side[0], top + CELL_TOP, left + s->width - side[1],
+                              middle - gap / 2.0 };
+    const double errors[4] = { times[0], middle + gap / 2.0, times[2], bottom };
+    int font = pp_plot_fitting_font(curve->name, FONT, s->width - 2 * NARROW);
+    snprintf(name, sizeof name, "%zu:", number);
+    add_data(picture, number, name, data);
+    pp_plot_shorten(curve->name, font, s->width - 2 * NARROW, title, sizeof title);
+    pp_plot_text_at(s->size, left + NARROW, top + CELL_TOP / 2.0, PP_PLOT_LEFT, font, "", title,
+                    script);
+    if (!s->compact) {
+        pp_plot_text_at(s->size, left + 12, (times[1] + times[3]) / 2, PP_PLOT_CENTRE, FONT - 1,
+                        "rotate by 90", "time", script);
+        pp_plot_text_at(s->size, left + 12, (errors[1] + errors[3]) / 2, PP_PLOT_CENTRE, FONT - 1,
+                        "rotate by 90", "error (%)", script);
+        pp_plot_text_at(s->size, (times[0] + times[2]) / 2, bottom + BOTTOM - 13, PP_PLOT_CENTRE,
+                        FONT - 1, "", curve->axis, script);
+    }
+    add_times(picture, s, number, name, times, script);
+    add_errors(s, curve, name, errors, script);
 }
 
 static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data, pp_err *err)
 {
+    pp_plot_head head = { .title = "Measured times and their fits" };
+    sheet s = { .size.png = picture->png };
     (void)err;
     int curves = (int)picture->curve_count;
-    int columns = curves < COLUMNS ? curves : COLUMNS;
-    int rows = (curves + columns - 1) / columns;
-    const int size[2] = { picture->width ? picture->width : CELL_WIDTH * columns,
-                          picture->height ? picture->height : TOP + CELL_HEIGHT * rows };
-    pp_plot_terminal(picture->png, size[0], size[1], script);
-    pp_text_add(script,
-                "set multiplot\nset key at screen 0.5,%.5f center top horizontal maxrows 1\n"
-                "set grid y lt 1 lw 0.3 lc rgb '#cccccc'\n",
-                1 - 6.0 / size[1]);
+    s.columns = curves < COLUMNS ? curves : COLUMNS;
+    int rows = (curves + s.columns - 1) / s.columns;
+    pp_plot_head_add(&head, NULL, NULL, MEASURED, "measured");
+    pp_plot_head_add(&head, NULL, FITTED_LINE, FITTED_POINT, "fitted");
+    s.size.width = picture->width ? picture->width : CELL_WIDTH * s.columns;
+    pp_plot_head_lay_out(&head, s.size.width, pp_plot_head_room(picture->height));
+    s.top = head.px;
+    s.size.height = picture->height ? picture->height : s.top + CELL_HEIGHT * rows;
+    s.width = s.size.width / s.columns;
+    s.height = (s.size.height - s.top) / rows;
+    s.compact = s.width < LEAST_WIDTH || s.height < LEAST_HEIGHT;
+    pp_plot_terminal(picture->png, s.size.width, s.size.height, script);
+    pp_plot_head_draw(&head, s.size, script);
+    pp_text_add(script, "set multiplot\nunset key\nset grid y lt 1 lw 0.3 lc rgb '#cccccc'\n%s",
+                s.compact ? "unset xtics\nunset ytics\n" : "");
     for (size_t i = 0; i < picture->curve_count; i++)
-        add_cell(picture, i, size, columns, (size[1] - TOP) / rows, script, data);
+        add_cell(picture, &s, i, script, data);
     pp_text_add(script, "unset multiplot\n");
     return PP_OK;
 }
 
 const pp_plot pp_plot_fit = {
     .name = "fit",
-    .summary = "cost functions against what was measured, with their errors",
+    .summary = "fitted cost functions against the measurements, with their errors",
     .needs = "a profile",
     .fits = fits,
     .draw = draw,

@@ -2,21 +2,22 @@
  * reason of cells that have none, and the best cell of all. */
 #include "sim/base/field.h"
 #include "traces/plot/draw/gnuplot.h"
+#include "traces/plot/draw/units.h"
+#include "traces/plot/draw/view.h"
 #include "traces/plot/plot.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { CELL_WIDTH = 84, CELL_HEIGHT = 40, LEAST_WIDTH = 560, MOST_WIDTH = 1600 }; /* pixels */
+enum { BOTTOM = 46, LEFT = 30, RIGHT = 20, KEY_WIDTH = 90, LINE_PX = 16 };
 enum {
-    TOP = 60,
-    BOTTOM = 62,
-    KEY_WIDTH = 215,
-    RIGHT = 110,
-    LETTER_PX = 8,
-    LINE_PX = 16,
-    VALUE_PX = 36
-};
+    FONT = 12,
+    NOTE_FONT = 10,
+    FONT_LEAST = 8,
+    BAR_LEAST = 450,
+    BAR_PX = 14
+}; /* of the colour bar */
 enum { CELLS_MAX = 40000 };
 
 static const char *const words[PP_CELL_COUNT] = {
@@ -38,9 +39,10 @@ static const char *const looks[PP_CELL_COUNT] = {
 typedef struct sheet {
     const pp_picture *picture;
     uint32_t columns, rows;
-    int width, height, left;
-    int top, key_rows;
+    pp_plot_size size;
+    double edges[4]; /* of the plot, in pixels from the upper left corner */
     double cell_px, row_px;
+    pp_plot_head head;
     double least, most;  /* the range of the values */
     const pp_cell *best; /* NULL: no cell has a value */
 } sheet;
@@ -65,42 +67,49 @@ static void find_range(sheet *s)
     }
 }
 
-/* Finds the states that occur, which get a line in the key, and the best cell. */
-static void find_key(sheet *s)
+/* Makes the title and the key: the states that occur, and the best cell. */
+static void make_head(sheet *s)
 {
+    const pp_heat *heat = &s->picture->heat;
     bool seen[PP_CELL_COUNT] = { false };
-    int entries = s->best != NULL;
-    int columns = s->width / KEY_WIDTH;
+    snprintf(s->head.title, sizeof s->head.title, "%s", heat->metric);
+    snprintf(s->head.note, sizeof s->head.note, "%s", heat->about);
     for (size_t i = 0; i < s->picture->cell_count; i++)
         seen[s->picture->cell[i].state] = true;
-    for (int state = PP_CELL_OK + 1; state < PP_CELL_COUNT; state++)
-        entries += seen[state];
-    columns = columns < 1 ? 1 : columns;
-    s->key_rows = entries > columns ? (entries + columns - 1) / columns : 1;
-    s->top = TOP + LINE_PX * s->key_rows;
+    for (int state = PP_CELL_OK + 1; state < PP_CELL_COUNT; state++) {
+        if (seen[state])
+            pp_plot_head_add(&s->head, looks[state], NULL, NULL, words[state]);
+    }
+    if (s->best)
+        pp_plot_head_add(&s->head, "fs empty border lc rgb '#a00000' lw 3", NULL, NULL, "best");
 }
 
 static void lay_out(sheet *s)
 {
     const pp_picture *p = s->picture;
-    size_t letters = 0;
+    double letters_px = 0;
     for (size_t i = 0; i < p->tick_count; i++) {
-        size_t length = strlen(p->tick[i].label);
+        double own_px = pp_plot_text_px(p->tick[i].label, strlen(p->tick[i].label), FONT);
         if (p->tick[i].y)
             s->rows++;
         else
             s->columns++;
-        letters = p->tick[i].y && length > letters ? length : letters;
+        letters_px = p->tick[i].y && own_px > letters_px ? own_px : letters_px;
     }
-    s->left = 45 + LETTER_PX * (int)letters;
-    int request = s->left + RIGHT + CELL_WIDTH * (int)s->columns;
+    int left = LEFT + (int)letters_px;
+    int request = left + KEY_WIDTH + CELL_WIDTH * (int)s->columns;
     request = request < LEAST_WIDTH ? LEAST_WIDTH : request > MOST_WIDTH ? MOST_WIDTH : request;
-    s->width = p->width ? p->width : request;
-    s->left = s->left > s->width / 3 ? s->width / 3 : s->left;
-    find_key(s);
-    s->height = p->height ? p->height : s->top + BOTTOM + CELL_HEIGHT * (int)s->rows;
-    s->cell_px = (double)(s->width - s->left - RIGHT) / s->columns;
-    s->row_px = (double)(s->height - s->top - BOTTOM) / s->rows;
+    s->size = (pp_plot_size){ .width = p->width ? p->width : request, .png = p->png };
+    left = left > s->size.width / 3 ? s->size.width / 3 : left;
+    make_head(s);
+    pp_plot_head_lay_out(&s->head, s->size.width, pp_plot_head_room(p->height));
+    s->size.height = p->height ? p->height : s->head.px + BOTTOM + CELL_HEIGHT * (int)s->rows;
+    s->edges[0] = left;
+    s->edges[1] = s->head.px;
+    s->edges[2] = s->size.width - (s->size.width < BAR_LEAST ? RIGHT : KEY_WIDTH);
+    s->edges[3] = s->size.height - BOTTOM;
+    s->cell_px = (s->edges[2] - s->edges[0]) / s->columns;
+    s->row_px = (s->edges[3] - s->edges[1]) / s->rows;
 }
 
 /* Appends the labels of an axis: all of them, or every second, fourth and so on if they would
@@ -108,29 +117,27 @@ static void lay_out(sheet *s)
 static void add_ticks(const sheet *s, bool y, pp_text *script)
 {
     const pp_picture *p = s->picture;
-    size_t letters = 1;
+    const double room_px = y ? s->row_px : s->cell_px;
+    double widest_px = LINE_PX;
     uint32_t number = 0;
     uint32_t step = 1;
-    for (size_t i = 0; i < p->tick_count; i++) {
-        size_t length = strlen(p->tick[i].label);
-        letters = p->tick[i].y == y && length > letters ? length : letters;
+    for (size_t i = 0; i < p->tick_count && !y; i++) {
+        double own_px = pp_plot_text_px(p->tick[i].label, strlen(p->tick[i].label), FONT) + 8;
+        widest_px = !p->tick[i].y && own_px > widest_px ? own_px : widest_px;
     }
-    double room_px = y ? s->row_px : s->cell_px;
-    double requested_px = y ? LINE_PX : (double)letters * LETTER_PX + 6;
-    while (room_px * step < requested_px && step < (y ? s->rows : s->columns))
+    while (room_px * step < widest_px && step < (y ? s->rows : s->columns))
         step *= 2;
-    pp_text_add(script, "set %ctics scale 0 (", y ? 'y' : 'x');
     for (size_t i = 0; i < p->tick_count; i++) {
-        if (p->tick[i].y != y)
+        char label[sizeof p->tick[i].label];
+        if (p->tick[i].y != y || number++ % step)
             continue;
-        if (number % step == 0) {
-            pp_text_add(script, "%s", number ? ", " : "");
-            pp_plot_quoted(script, p->tick[i].label);
-            pp_text_add(script, " %u", (unsigned)number);
-        }
-        number++;
+        double most_px = y ? s->edges[0] - LEFT + 4 : room_px * step - 4;
+        double at = (number - 0.5) * room_px;
+        pp_plot_shorten(p->tick[i].label, FONT, most_px, label, sizeof label);
+        pp_plot_text_at(s->size, y ? s->edges[0] - 6 : s->edges[0] + at,
+                        y ? s->edges[3] - at : s->edges[3] + 11, y ? PP_PLOT_RIGHT : PP_PLOT_CENTRE,
+                        FONT, "", label, script);
     }
-    pp_text_add(script, ")\n");
 }
 
 /* Prints a value with four significant digits. */
@@ -172,19 +179,34 @@ static void add_cells(const sheet *s, int state, pp_text *script, pp_text *data)
     pp_text_add(script, "using 1:2:3:4:5:6%s with boxxyerror %s ", state == PP_CELL_OK ? ":7" : "",
                 state == PP_CELL_OK ? "fs solid 1.0 border lc rgb 'white' fc palette"
                                     : looks[state]);
-    if (state == PP_CELL_OK)
-        pp_text_add(script, "notitle");
-    else
-        pp_text_add(script, "title '%s'", words[state]);
+    pp_text_add(script, "notitle");
 }
 
-/* Appends the labels of the light cells, in black, or those of the dark ones, in white. */
-static void add_labels(const sheet *s, bool light, pp_text *script, pp_text *data)
+/* Returns the largest font with which all values fit into their cells; 0: there is none. */
+static int value_font(const sheet *s)
+{
+    const pp_picture *p = s->picture;
+    int font = FONT;
+    for (size_t i = 0; i < p->cell_count; i++) {
+        char value[32];
+        if (p->cell[i].state != PP_CELL_OK)
+            continue;
+        print_value(p->cell[i].value, value, sizeof value);
+        while (
+            font >= FONT_LEAST &&
+            (pp_plot_text_px(value, strlen(value), font) > s->cell_px - 4 || font + 2 > s->row_px))
+            font--;
+    }
+    return font >= FONT_LEAST ? font : 0;
+}
+
+/* Appends the values of the light cells, in black, or those of the dark ones, in white, and below
+ * them the settings of the best point if these fit. */
+static void add_labels(const sheet *s, bool light, int font, pp_text *script, pp_text *data)
 {
     const pp_picture *p = s->picture;
     bool any = false;
-    bool noted = false;
-    bool notes = s->row_px >= 2 * LINE_PX;
+    bool high = s->row_px >= 2.4 * LINE_PX;
     const char *name = light ? "white" : "black";
     for (size_t i = 0; i < p->cell_count; i++) {
         const pp_cell *cell = &p->cell[i];
@@ -196,20 +218,21 @@ static void add_labels(const sheet *s, bool light, pp_text *script, pp_text *dat
             pp_plot_begin(data, "text ", name);
         any = true;
         print_value(cell->value, value, sizeof value);
-        bool own = notes && *cell->note && (double)strlen(cell->note) * LETTER_PX <= s->cell_px;
-        noted |= own;
-        pp_text_add(data, "%u %u \"%s%s", (unsigned)cell->x, (unsigned)cell->y, value,
-                    own ? "\\n" : "");
-        if (own)
+        bool note = high && *cell->note &&
+                    pp_plot_text_px(cell->note, strlen(cell->note), NOTE_FONT) <= s->cell_px - 4;
+        double up = note ? 0.5 * LINE_PX / s->row_px : 0;
+        pp_text_add(data, "%u %.3f \"%s\" \"", (unsigned)cell->x, cell->y + up, value);
+        if (note)
             pp_plot_add_words(data, cell->note);
-        pp_text_add(data, "\"\n");
+        pp_text_add(data, "\" %.3f\n", cell->y - up);
     }
     if (!any)
         return;
-    pp_plot_next(script, "text ", name);
-    pp_text_add(script, "using 1:2:3 with labels offset 0,%s font ',%d' tc rgb '%s' notitle",
-                noted ? "0.4" : "0", pp_plot_font(p->png, s->cell_px < 7 * LETTER_PX ? 9 : 12),
-                name);
+    for (int note = 0; note < (high ? 2 : 1); note++) {
+        pp_plot_next(script, "text ", name);
+        pp_text_add(script, "using 1:%s with labels font ',%d' tc rgb '%s' notitle",
+                    note ? "5:4" : "2:3", pp_plot_font(p->png, note ? NOTE_FONT : font), name);
+    }
 }
 
 static void add_best(const sheet *s, pp_text *script, pp_text *data)
@@ -221,49 +244,35 @@ static void add_best(const sheet *s, pp_text *script, pp_text *data)
     pp_text_add(data, "\n");
     pp_plot_next(script, "", "best");
     pp_text_add(script, "using 1:2:3:4:5:6 with boxxyerror lc rgb '#a00000' lw 4 fs "
-                        "empty title 'best'");
-}
-
-static void add_head(const sheet *s, pp_text *script)
-{
-    const pp_heat *heat = &s->picture->heat;
-    char about[sizeof heat->about];
-    size_t room = (size_t)(s->width / 7);
-    size_t length = strlen(heat->about);
-    snprintf(about, sizeof about, "%.*s%s", (int)(length > room ? room - 3 : length), heat->about,
-             length > room ? "..." : "");
-    pp_text_add(script, "set label 1 ");
-    pp_plot_quoted(script, heat->metric);
-    pp_text_add(script, " at screen 0.5,%.5f center\nset label 2 ", 1 - 14.0 / s->height);
-    pp_plot_quoted(script, about);
-    pp_text_add(script, " at screen 0.5,%.5f center font ',%d'\n", 1 - 34.0 / s->height,
-                pp_plot_font(s->picture->png, 12));
-    pp_text_add(script, "set key at screen 0.5,%.5f center top vertical maxrows %d samplen 2\n",
-                1 - 46.0 / s->height, s->key_rows);
+                        "empty notitle");
 }
 
 static void add_frame(const sheet *s, pp_text *script)
 {
     const pp_heat *heat = &s->picture->heat;
-    pp_plot_terminal(s->picture->png, s->width, s->height, script);
-    add_head(s, script);
-    pp_plot_margins((double)s->left / s->width, 1 - (double)RIGHT / s->width,
-                    1 - (double)s->top / s->height, (double)BOTTOM / s->height, script);
-    pp_text_add(script, "set xrange [-0.5:%u.5]\nset yrange [-0.5:%u.5]\nset border 0\n",
+    pp_plot_terminal(s->size.png, s->size.width, s->size.height, script);
+    pp_plot_head_draw(&s->head, s->size, script);
+    pp_plot_margins(s->size, s->edges, script);
+    pp_text_add(script,
+                "set xrange [-0.5:%u.5]\nset yrange [-0.5:%u.5]\nset border 0\nunset key\n"
+                "unset xtics\nunset ytics\n",
                 (unsigned)s->columns - 1, (unsigned)s->rows - 1);
     pp_text_add(script, "set palette defined (0 '%s', 1 '%s')\n",
                 heat->larger ? "#eaf1f9" : "#1f4e8c", heat->larger ? "#1f4e8c" : "#eaf1f9");
     if (s->best && s->most > s->least)
         pp_text_add(script, "set cbrange [%.6g:%.6g]\n", s->least, s->most);
+    if (s->best && s->most > s->least && s->size.width >= BAR_LEAST)
+        pp_text_add(script,
+                    "set cbtics %g\nset colorbox user origin screen %.5f,%.5f size screen "
+                    "%.5f,%.5f\n",
+                    pp_plot_step(s->most - s->least, (s->edges[3] - s->edges[1]) / LINE_PX / 2),
+                    (s->edges[2] + BAR_PX) / s->size.width, 1 - s->edges[3] / s->size.height,
+                    (double)BAR_PX / s->size.width, (s->edges[3] - s->edges[1]) / s->size.height);
     else
         pp_text_add(script, "unset colorbox\n");
     add_ticks(s, false, script);
     add_ticks(s, true, script);
-    pp_text_add(script, "set xlabel ");
-    pp_plot_quoted(script, heat->x);
-    pp_text_add(script, "\nset ylabel ");
-    pp_plot_quoted(script, heat->y);
-    pp_text_add(script, "\n");
+    pp_plot_axis_names(s->size, s->edges, heat->x, heat->y, script);
 }
 
 static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data, pp_err *err)
@@ -271,17 +280,19 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     sheet s = { .picture = picture };
     if (picture->cell_count > CELLS_MAX)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_AXES),
-                          "%zu cells are too many for a picture, %d at most; choose other axes",
-                          picture->cell_count, CELLS_MAX);
+                          "a picture shows at most %d cells, and these axes have %zu; choose axes "
+                          "with fewer values",
+                          CELLS_MAX, picture->cell_count);
     find_range(&s);
     lay_out(&s);
     add_frame(&s, script);
     pp_text_add(script, "plot ");
     for (int state = 0; state < PP_CELL_COUNT; state++)
         add_cells(&s, state, script, data);
-    if (s.cell_px >= VALUE_PX && s.row_px >= LINE_PX) {
-        add_labels(&s, false, script, data);
-        add_labels(&s, true, script, data);
+    int font = value_font(&s);
+    if (font) {
+        add_labels(&s, false, font, script, data);
+        add_labels(&s, true, font, script, data);
     }
     add_best(&s, script, data);
     pp_text_add(script, "\n");
@@ -290,7 +301,8 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
 
 const pp_plot pp_plot_heat = {
     .name = "heat",
-    .summary = "a sweep over two axes: the best of every cell, and why others have none",
+    .summary =
+        "two axes of a sweep as a heat map: the best point of every cell, or why it has none",
     .needs = "the result file of a sweep",
     .fits = fits,
     .draw = draw,

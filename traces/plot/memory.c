@@ -1,44 +1,54 @@
 /* Draws the memory of every rank over time, in a panel each: the components stacked on each other,
  * the limit, and the peak with the op that runs at it. */
+#include "sim/base/alloc.h"
 #include "traces/plot/draw/gnuplot.h"
 #include "traces/plot/draw/units.h"
 #include "traces/plot/draw/view.h"
 #include "traces/plot/plot.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+enum { BOTTOM = 44, LEFT = 32, RIGHT = 10 }; /* of the picture, in pixels */
 enum {
-    TOP = 43,
-    KEY_WIDTH = 135,
-    KEY_LINE = 16,
-    BOTTOM = 50,
-    LEFT = 30,
-    RIGHT = 10
-}; /* of the picture, in pixels */
-enum {
-    PANEL_LEFT = 45,
+    PANEL_LEFT = 42,
     PANEL_RIGHT = 10,
-    PANEL_TOP = 22,
+    PANEL_TOP = 24,
     COMPACT_TOP = 17,
-    PANEL = 110
+    PANEL = 110,
+    TITLE_FONT = 12
 }; /* of a panel, in pixels */
-enum { COLUMNS_MAX = 8, PANEL_LEAST = 70, TIC_PX = 22, TIC_WIDTH = 60 };
+enum {
+    COLUMNS_MAX = 8,
+    PANEL_LEAST = 70,
+    TIC_PX = 22,
+    TIC_WIDTH = 60,
+    COLUMN_PX = 1,
+    PEAK_LEAST = 40
+};
 
-/* Fill styles of the components: neighbours in a stack differ in shade or hatching. */
+#define CHANGE_PX 0.3 /* smaller changes of memory are not seen */
+#define PEAK_POINT "pt 11 ps 0.9 lc rgb 'black'"
+#define LIMIT_LINE "dt 2 lw 1.5 lc rgb 'black'"
+#define OVER_FILL "fc rgb '#d62728' fs solid 1.0 noborder"
+
+/* Fill styles of the components: neighbours in a stack differ in shade. */
 static const char *const looks[PP_MEMORY_COUNT] = {
-    [PP_MEMORY_PARAMETERS] = "fc rgb '#3f5f85' fs solid 1.0",
-    [PP_MEMORY_GRADIENTS] = "fc rgb '#b5cbe3' fs solid 1.0",
-    [PP_MEMORY_OPTIMIZER] = "fc rgb '#7596bd' fs solid 1.0",
-    [PP_MEMORY_ACTIVATIONS] = "fc rgb '#f6d9a0' fs solid 1.0",
-    [PP_MEMORY_WEIGHT_STASH] = "fc rgb '#a8781f' fs solid 1.0",
-    [PP_MEMORY_RECOMPUTE] = "fc rgb '#404040' fs pattern 4",
-    [PP_MEMORY_RECV_BUFFERS] = "fc rgb '#a5d3a5' fs solid 1.0",
-    [PP_MEMORY_SEND_BUFFERS] = "fc rgb '#3d7a3d' fs solid 1.0",
-    [PP_MEMORY_LOGITS] = "fc rgb '#404040' fs pattern 2",
-    [PP_MEMORY_TEMPORARIES] = "fc rgb '#dddddd' fs solid 1.0",
-    [PP_MEMORY_OUTPUTS] = "fc rgb '#404040' fs pattern 5",
-    [PP_MEMORY_COMM_LIBRARY] = "fc rgb '#606060' fs solid 1.0",
+    [PP_MEMORY_PARAMETERS] = "fc rgb '#2f4f80' fs solid 1.0 noborder",
+    [PP_MEMORY_GRADIENTS] = "fc rgb '#b5cbe3' fs solid 1.0 noborder",
+    [PP_MEMORY_OPTIMIZER] = "fc rgb '#6f94c4' fs solid 1.0 noborder",
+    [PP_MEMORY_ACTIVATIONS] = "fc rgb '#f6d08a' fs solid 1.0 noborder",
+    [PP_MEMORY_WEIGHT_STASH] = "fc rgb '#b07c1c' fs solid 1.0 noborder",
+    [PP_MEMORY_RECOMPUTE] = "fc rgb '#7a4f9a' fs solid 1.0 noborder",
+    [PP_MEMORY_RECV_BUFFERS] = "fc rgb '#a5d3a5' fs solid 1.0 noborder",
+    [PP_MEMORY_SEND_BUFFERS] = "fc rgb '#3d7a3d' fs solid 1.0 noborder",
+    [PP_MEMORY_LOGITS] = "fc rgb '#c9a3dc' fs solid 1.0 noborder",
+    [PP_MEMORY_TEMPORARIES] = "fc rgb '#d8d8d8' fs solid 1.0 noborder",
+    [PP_MEMORY_OUTPUTS] = "fc rgb '#2fa09a' fs solid 1.0 noborder",
+    [PP_MEMORY_COMM_LIBRARY] = "fc rgb '#808080' fs solid 1.0 noborder",
 };
 
 /* The layout and the ranges, which all panels use. */
@@ -50,9 +60,27 @@ typedef struct sheet {
     int64_t limit_bytes;           /* 0: none */
     bool present[PP_MEMORY_COUNT]; /* components that are more than 0 at some time */
     int columns, rows, panel_px;   /* height of a panel */
-    int key_rows, top;             /* lines of the key; height above the panels, in pixels */
+    bool over;                     /* some rank exceeds the limit */
     bool compact;                  /* there is no room for labels of axes */
+    pp_plot_head head;
 } sheet;
+
+/* What a panel points out; NULL if there is nothing to point out. */
+typedef struct marks {
+    const pp_memory_sample_row *peak, *over; /* the largest sample; the first over the limit */
+} marks;
+
+/* The samples of a rank that are drawn. */
+typedef struct curve {
+    pp_memory_sample_row start; /* the state at the start of the picture */
+    const pp_memory_sample_row **kept;
+    size_t count;
+} curve;
+
+static void free_curve(curve *c)
+{
+    free(c->kept);
+}
 
 static bool fits(const pp_picture *picture)
 {
@@ -72,13 +100,15 @@ static pp_status look(const pp_picture *picture, sheet *s, pp_err *err)
     s->track = &picture->track[0];
     s->limit_bytes = picture->memory_limit_bytes;
     s->most_bytes = s->limit_bytes > 1 ? s->limit_bytes : 1; /* an axis needs a length */
-    pp_status status = pp_plot_view_of(picture, &s->view, err);
+    pp_status status =
+        pp_plot_view_of(picture, LEFT + PANEL_LEFT, RIGHT + PANEL_RIGHT, &s->view, err);
     for (size_t i = 0; i < s->track->sample_count && !status; i++) {
         const pp_memory_sample_row *sample = &s->track->sample[i];
         if (sample->rank < s->view.first_rank || sample->rank > s->view.last_rank)
             continue;
         int64_t total = total_of(sample);
         s->most_bytes = total > s->most_bytes ? total : s->most_bytes;
+        s->over |= s->limit_bytes > 0 && total > s->limit_bytes;
         for (int c = 0; c < PP_MEMORY_COUNT; c++)
             s->present[c] |= sample->bytes[c] > 0;
     }
@@ -86,98 +116,180 @@ static pp_status look(const pp_picture *picture, sheet *s, pp_err *err)
     return status;
 }
 
-/* Finds what has a line in the key: the components that occur, the peak and the limit. */
-static void find_key(sheet *s)
+/* Makes the title and the key, in the order in which the components are stacked. */
+static void make_head(sheet *s)
 {
-    int entries = 1 + (s->limit_bytes > 0);
-    int columns = s->view.width / KEY_WIDTH;
-    for (int c = 0; c < PP_MEMORY_COUNT; c++)
-        entries += s->present[c];
-    s->key_rows = (entries + columns - 1) / columns;
-    s->key_rows = s->key_rows < 2 ? 2 : s->key_rows;
-    s->top = TOP + KEY_LINE * s->key_rows;
+    pp_plot_head *head = &s->head;
+    const pp_track *track = s->track;
+    char range[160] = "";
+    char bytes[32];
+    char limit[48];
+    snprintf(head->title, sizeof head->title, "%s%smemory per rank (%s)",
+             *track->about ? track->about : track->name, *track->about || *track->name ? ": " : "",
+             s->unit.name);
+    if (s->compact)
+        snprintf(
+            range, sizeof range,
+            " Every panel shows 0 to %.4g %s over %.4g to %.4g %s, with the rank and its peak.",
+            (double)s->most_bytes / (double)s->unit.divisor, s->unit.name,
+            (double)s->view.from_ns / (double)s->view.unit.divisor,
+            (double)s->view.to_ns / (double)s->view.unit.divisor, s->view.unit.name);
+    snprintf(head->note, sizeof head->note,
+             "%s%sThe components are stacked from below in the order of the key.%s",
+             *track->about ? track->name : "", *track->about && *track->name ? ". " : "", range);
+    head->entries = 0;
+    for (int c = 0; c < PP_MEMORY_COUNT; c++) {
+        if (s->present[c])
+            pp_plot_head_add(head, looks[c], NULL, NULL, pp_memory_key((pp_memory_component)c));
+    }
+    pp_plot_head_add(head, NULL, NULL, PEAK_POINT, "peak");
+    snprintf(limit, sizeof limit, "limit %s", pp_format_bytes(bytes, sizeof bytes, s->limit_bytes));
+    if (s->limit_bytes)
+        pp_plot_head_add(head, NULL, LIMIT_LINE, NULL, limit);
+    if (s->over)
+        pp_plot_head_add(head, OVER_FILL, NULL, NULL, "over the limit");
 }
 
-/* Arranges the panels in columns: more of them for more ranks, and as many as leave every panel
- * high enough if a height was requested. */
-static void lay_out(const pp_picture *picture, sheet *s)
+/* Finds the size of the panels below a head of the present height. */
+static void size_panels(const pp_picture *picture, sheet *s)
 {
-    int ranks = (int)(s->view.last_rank - s->view.first_rank + 1);
+    int ranks = (int)pp_plot_ranks(&s->view);
+    int around = s->head.px + (s->compact ? RIGHT : BOTTOM);
     s->columns = ranks <= 4 ? 1 : ranks <= 16 ? 2 : 4;
     s->rows = (ranks + s->columns - 1) / s->columns;
-    s->view.width = picture->width ? picture->width : 1200;
-    find_key(s);
-    s->view.height = picture->height ? picture->height : s->top + BOTTOM + PANEL * s->rows;
+    s->view.size.height = picture->height ? picture->height : around + PANEL * s->rows;
     while (picture->height && s->columns < COLUMNS_MAX &&
-           (s->view.height - s->top - BOTTOM) / s->rows < PANEL_LEAST) {
+           (s->view.size.height - around) / s->rows < PANEL_LEAST) {
         s->columns *= 2;
         s->rows = (ranks + s->columns - 1) / s->columns;
     }
-    s->panel_px = (s->view.height - s->top - BOTTOM) / s->rows;
+    s->panel_px = (s->view.size.height - around) / s->rows;
     s->view.plot_px =
-        (s->view.width - LEFT - RIGHT) / (double)s->columns - PANEL_LEFT - PANEL_RIGHT;
+        (s->view.size.width - LEFT - RIGHT) / (double)s->columns - PANEL_LEFT - PANEL_RIGHT;
     s->compact = s->view.plot_px < 3 * TIC_WIDTH || s->panel_px < PANEL_TOP + 2 * TIC_PX;
 }
 
-static void add_row(const sheet *s, const pp_memory_sample_row *sample, pp_ns at_ns, pp_text *data)
+/* Arranges the panels in columns: more of them for more ranks, and as many as leave every panel
+ * high enough if a height was requested. The head of compact panels has more text, and is
+ * higher. */
+static void lay_out(const pp_picture *picture, sheet *s)
 {
-    int64_t sum = 0;
-    pp_plot_number(data, at_ns, s->view.unit);
-    for (int c = 0; c < PP_MEMORY_COUNT; c++) {
-        sum += sample->bytes[c];
-        if (!s->present[c])
-            continue;
-        pp_text_add(data, " ");
-        pp_plot_number(data, sum, s->unit);
+    for (int i = 0; i < 2; i++) {
+        bool compact = s->compact;
+        make_head(s);
+        pp_plot_head_lay_out(&s->head, s->view.size.width, pp_plot_head_room(picture->height));
+        size_panels(picture, s);
+        s->compact |= compact;
     }
-    pp_text_add(data, "\n");
 }
 
-/* Appends what a rank holds before its first op. */
-static void add_start(const sheet *s, const pp_memory_sample_row *first, pp_text *data)
+/* Returns what a rank holds before its first op. */
+static pp_memory_sample_row start_of(const pp_memory_sample_row *first)
 {
     static const pp_memory_component kept[] = { PP_MEMORY_PARAMETERS, PP_MEMORY_GRADIENTS,
                                                 PP_MEMORY_OPTIMIZER, PP_MEMORY_COMM_LIBRARY };
     pp_memory_sample_row start = { .rank = first->rank };
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
         start.bytes[kept[i]] = first->bytes[kept[i]];
-    add_row(s, &start, s->view.from_ns, data);
+    return start;
 }
 
-/* Appends the samples of a rank between the start and the end of the picture; returns the peak. */
-static const pp_memory_sample_row *add_samples(const sheet *s, uint32_t rank, pp_text *data)
+/* Finds the peak of a rank and its first sample over the limit. */
+static marks find_marks(const sheet *s, uint32_t rank)
 {
-    char name[32];
-    const pp_memory_sample_row *peak = NULL;
-    const pp_memory_sample_row *last = NULL;
-    snprintf(name, sizeof name, "%" PRIu32 ":", rank);
-    pp_plot_begin(data, "rank ", name);
+    marks found = { NULL, NULL };
     for (size_t i = 0; i < s->track->sample_count; i++) {
         const pp_memory_sample_row *sample = &s->track->sample[i];
         if (sample->rank != rank)
             continue;
-        if (!peak || total_of(sample) > total_of(peak))
-            peak = sample;
-        if (sample->at_ns > s->view.to_ns)
-            continue;
-        if (sample->at_ns > s->view.from_ns) {
-            if (last && last->at_ns <= s->view.from_ns)
-                add_row(s, last, s->view.from_ns, data);
-            else if (!last)
-                add_start(s, sample, data);
-            add_row(s, sample, sample->at_ns, data);
-        }
-        last = sample;
+        if (!found.peak || total_of(sample) > total_of(found.peak))
+            found.peak = sample;
+        if (!found.over && s->limit_bytes && total_of(sample) > s->limit_bytes)
+            found.over = sample;
     }
-    if (last && last->at_ns <= s->view.from_ns)
-        add_row(s, last, s->view.from_ns, data);
-    if (last)
-        add_row(s, last, s->view.to_ns, data);
-    return peak;
+    return found;
 }
 
-/* Prints the op that runs at the peak, or else the next one, or else the last one; "" if the ops
- * are not known. */
+/* Keeps the samples from number `first` on that share a column of COLUMN_PX: the largest one, and
+ * the last one too unless the next column has a sample. Returns the number of the sample after
+ * them. */
+static size_t keep_column(const sheet *s, size_t first, curve *c)
+{
+    const pp_memory_sample_row *sample = s->track->sample;
+    const double columns = s->view.plot_px / COLUMN_PX;
+    const double per_ns = columns / (double)(s->view.to_ns - s->view.from_ns);
+    const double end = floor((double)(sample[first].at_ns - s->view.from_ns) * per_ns) + 1;
+    size_t most = first;
+    size_t i = first;
+    for (; i < s->track->sample_count && sample[i].rank == sample[first].rank &&
+           sample[i].at_ns <= s->view.to_ns &&
+           (double)(sample[i].at_ns - s->view.from_ns) * per_ns < end;
+         i++)
+        most = total_of(&sample[i]) > total_of(&sample[most]) ? i : most;
+    bool next = i < s->track->sample_count && sample[i].rank == sample[first].rank &&
+                (double)(sample[i].at_ns - s->view.from_ns) * per_ns < end + 1;
+    c->kept[c->count++] = &sample[most];
+    if (most < i - 1 && !next)
+        c->kept[c->count++] = &sample[i - 1];
+    return i;
+}
+
+/* Finds the samples of a rank that are drawn between the start and the end of the picture. Returns
+ * false if the rank has none at all. */
+static bool keep_samples(const sheet *s, uint32_t rank, curve *c)
+{
+    const pp_memory_sample_row *sample = s->track->sample;
+    const size_t count = s->track->sample_count;
+    size_t i = 0;
+    c->count = 0;
+    while (i < count && sample[i].rank != rank)
+        i++;
+    if (i == count)
+        return false;
+    c->start = start_of(&sample[i]);
+    for (; i < count && sample[i].rank == rank && sample[i].at_ns <= s->view.from_ns; i++)
+        c->start = sample[i];
+    while (i < count && sample[i].rank == rank && sample[i].at_ns <= s->view.to_ns)
+        i = keep_column(s, i, c);
+    return true;
+}
+
+static void add_point(const sheet *s, pp_ns at_ns, int64_t bytes, pp_text *data)
+{
+    pp_plot_number(data, at_ns, s->view.unit);
+    pp_text_add(data, " ");
+    pp_plot_number(data, bytes, s->unit);
+    pp_text_add(data, "\n");
+}
+
+/* Returns the sum of the components up to `last`. */
+static int64_t sum_of(const pp_memory_sample_row *sample, int last)
+{
+    int64_t sum = 0;
+    for (int c = 0; c <= last; c++)
+        sum += sample->bytes[c];
+    return sum;
+}
+
+/* Appends the upper edge of a component. Changes of less than CHANGE_PX are left out. */
+static void add_edge(const sheet *s, const curve *c, int component, pp_text *data)
+{
+    const double least = CHANGE_PX * (double)s->most_bytes / s->panel_px;
+    int64_t bytes = sum_of(&c->start, component);
+    add_point(s, s->view.from_ns, bytes, data);
+    for (size_t i = 0; i < c->count; i++) {
+        int64_t next = sum_of(c->kept[i], component);
+        if (fabs((double)(next - bytes)) < least)
+            continue;
+        add_point(s, c->kept[i]->at_ns, bytes, data);
+        add_point(s, c->kept[i]->at_ns, next, data);
+        bytes = next;
+    }
+    add_point(s, s->view.to_ns, bytes, data);
+}
+
+/* Prints the op that runs at the peak; if there is none, the next one, or the last one; "" if the
+ * ops are not known. */
 static void name_op(const pp_track *track, const pp_memory_sample_row *peak, char *name,
                     size_t size)
 {
@@ -193,117 +305,117 @@ static void name_op(const pp_track *track, const pp_memory_sample_row *peak, cha
         pp_op_print(found->op, name, size);
 }
 
-static void place_panel(const sheet *s, int place, pp_text *script)
+/* Finds the edges of a panel in pixels from the upper left corner of the picture. */
+static void find_edges(const sheet *s, int place, double edges[4])
 {
-    int width = (s->view.width - LEFT - RIGHT) / s->columns;
+    int width = (s->view.size.width - LEFT - RIGHT) / s->columns;
     int left = LEFT + place % s->columns * width;
-    int top = s->top + place / s->columns * s->panel_px;
-    pp_plot_margins((double)(left + (s->compact ? PANEL_RIGHT : PANEL_LEFT)) / s->view.width,
-                    (double)(left + width - PANEL_RIGHT) / s->view.width,
-                    1 - (double)(top + (s->compact ? COMPACT_TOP : PANEL_TOP)) / s->view.height,
-                    1 - (double)(top + s->panel_px) / s->view.height, script);
+    int top = s->head.px + place / s->columns * s->panel_px;
+    edges[0] = left + (s->compact ? PANEL_RIGHT : PANEL_LEFT);
+    edges[1] = top + (s->compact ? COMPACT_TOP : PANEL_TOP);
+    edges[2] = left + width - PANEL_RIGHT;
+    edges[3] = top + s->panel_px;
 }
 
-static void name_panel(const sheet *s, uint32_t rank, const pp_memory_sample_row *peak, int place,
+/* Appends the title of a panel: the rank and its peak, and the time at which it exceeds the
+ * limit. */
+static void name_panel(const sheet *s, uint32_t rank, marks found, const double edges[4],
                        pp_text *script)
 {
-    char bytes[32];
-    char op[32] = "";
-    uint32_t ranks = s->view.last_rank - s->view.first_rank + 1;
-    bool lowest = !s->compact && (uint32_t)(place + s->columns) >= ranks;
-    if (peak)
-        name_op(s->track, peak, op, sizeof op);
+    char bytes[32] = "not known";
+    char time[32];
+    char op[2][32] = { "", "" };
+    char over[96] = "";
+    char words[256];
+    if (found.peak) {
+        pp_format_bytes(bytes, sizeof bytes, total_of(found.peak));
+        name_op(s->track, found.peak, op[0], sizeof op[0]);
+    }
+    if (found.over) {
+        name_op(s->track, found.over, op[1], sizeof op[1]);
+        snprintf(over, sizeof over, "; over the limit from %s on%s%s",
+                 pp_format_duration(time, sizeof time, found.over->at_ns), *op[1] ? ", in " : "",
+                 op[1]);
+    }
     if (s->compact)
-        pp_text_add(script, "set title '%" PRIu32 ": %.3g'", rank,
-                    peak ? (double)total_of(peak) / (double)s->unit.divisor : 0.0);
+        snprintf(words, sizeof words, "%" PRIu32 ": %.3g", rank,
+                 found.peak ? (double)total_of(found.peak) / (double)s->unit.divisor : 0.0);
     else
-        pp_text_add(script, "set title 'rank %" PRIu32 ": %s%s%s'", rank,
-                    peak ? pp_format_bytes(bytes, sizeof bytes, total_of(peak)) : "nothing",
-                    *op ? " at " : "", op);
-    pp_text_add(script, " offset 0,-0.9 font ',%d'\n", pp_plot_font(s->view.png, 12));
-    if (!s->compact)
-        pp_text_add(script, "set xtics format '%s'\nset xlabel '%s%s%s'\n", lowest ? "%g" : "",
-                    lowest ? "time (" : "", lowest ? s->view.unit.name : "", lowest ? ")" : "");
+        snprintf(words, sizeof words, "rank %" PRIu32 ": peak %s%s%s%s", rank, bytes,
+                 *op[0] ? " in " : "", op[0], over);
+    int font = pp_plot_fitting_font(words, TITLE_FONT, edges[2] - edges[0]);
+    if (pp_plot_text_px(words, strlen(words), font) <= edges[2] - edges[0])
+        pp_plot_text_at(s->view.size, edges[0], edges[1] - TITLE_FONT * 0.7, PP_PLOT_LEFT, font,
+                        found.over ? "tc rgb '#b01010'" : "", words, script);
 }
 
-static void add_panel(const sheet *s, uint32_t rank, int place, pp_text *script, pp_text *data)
+/* Appends the parts of the plot that point out the peak and what exceeds the limit. edge: the name
+ * of the data set of the sum. */
+static void add_marks(const sheet *s, marks found, const char *name, const char *edge,
+                      pp_text *script, pp_text *data)
 {
-    char name[32];
-    int column = 1;
-    const pp_memory_sample_row *peak = add_samples(s, rank, data);
-    snprintf(name, sizeof name, "%" PRIu32 ":", rank);
-    place_panel(s, place, script);
-    name_panel(s, rank, peak, place, script);
-    pp_text_add(script, "plot ");
-    for (int c = 0; c < PP_MEMORY_COUNT; c++)
-        column += s->present[c];
-    for (int c = PP_MEMORY_COUNT - 1; c >= 0; c--) {
-        if (!s->present[c])
-            continue;
-        pp_plot_next(script, "rank ", name);
-        pp_text_add(script, "using 1:%d with fillsteps %s noborder notitle", column--, looks[c]);
+    const pp_memory_sample_row *peak = found.peak;
+    if (found.over) {
+        pp_plot_next(script, "rank ", edge);
+        pp_text_add(script, "using 1:($2 > ");
+        pp_plot_number(script, s->limit_bytes, s->unit);
+        pp_text_add(script, " ? $2 : ");
+        pp_plot_number(script, s->limit_bytes, s->unit);
+        pp_text_add(script, ") with filledcurves y1=");
+        pp_plot_number(script, s->limit_bytes, s->unit);
+        pp_text_add(script, " " OVER_FILL " notitle");
     }
-    if (peak && peak->at_ns >= s->view.from_ns && peak->at_ns <= s->view.to_ns) {
+    if (peak && s->view.plot_px >= PEAK_LEAST && peak->at_ns >= s->view.from_ns &&
+        peak->at_ns <= s->view.to_ns) {
         pp_plot_begin(data, "peak ", name);
-        pp_plot_number(data, peak->at_ns, s->view.unit);
-        pp_text_add(data, " ");
-        pp_plot_number(data, total_of(peak), s->unit);
-        pp_text_add(data, "\n");
+        add_point(s, peak->at_ns, total_of(peak), data);
         pp_plot_next(script, "peak ", name);
-        pp_text_add(script, "using 1:2 with points pt 11 ps 1 lc rgb 'black' notitle");
+        pp_text_add(script, "using 1:2 with points " PEAK_POINT " notitle");
     }
     if (s->limit_bytes) {
         pp_text_add(script, ", \\\n    ");
         pp_plot_number(script, s->limit_bytes, s->unit);
-        pp_text_add(script, " with lines dt 2 lw 2 lc rgb 'black' notitle");
+        pp_text_add(script, " with lines " LIMIT_LINE " notitle");
     }
-    pp_text_add(script, "\n");
 }
 
-/* Appends the key as a plot of its own, since gnuplot limits a key to the height of its plot. */
-static void add_key(const sheet *s, pp_text *script)
+static void add_panel(const sheet *s, uint32_t rank, int place, curve *c, pp_text *script,
+                      pp_text *data)
 {
-    pp_text_add(script,
-                "set key at screen 0.5,%.5f center top vertical maxrows %d samplen 2\n"
-                "set lmargin at screen 0\nset rmargin at screen 1\nset tmargin at screen 1\n"
-                "set bmargin at screen 0\nunset border\nunset xtics\nunset ytics\n"
-                "plot [0:1] [0:1] -1 notitle",
-                1 - 26.0 / s->view.height, s->key_rows);
-    for (int c = PP_MEMORY_COUNT - 1; c >= 0; c--) {
-        if (s->present[c])
-            pp_text_add(script, ", \\\n    keyentry with boxes %s noborder title '%s'", looks[c],
-                        pp_memory_key((pp_memory_component)c));
+    char name[32];
+    char edge[64] = "";
+    char top[64] = "";
+    double edges[4];
+    marks found = find_marks(s, rank);
+    bool lowest = (uint32_t)(place + s->columns) >= pp_plot_ranks(&s->view);
+    snprintf(name, sizeof name, "%" PRIu32 ":", rank);
+    find_edges(s, place, edges);
+    pp_plot_margins(s->view.size, edges, script);
+    name_panel(s, rank, found, edges, script);
+    if (!s->compact)
+        pp_text_add(script, "set xtics format '%s'\n", lowest ? "%g" : "");
+    bool any = keep_samples(s, rank, c);
+    pp_text_add(script, "plot ");
+    for (int k = PP_MEMORY_COUNT - 1; k >= 0; k--) {
+        if (!s->present[k] || !any)
+            continue;
+        snprintf(edge, sizeof edge, "%s %s", name, pp_memory_key((pp_memory_component)k));
+        if (!*top)
+            memcpy(top, edge, sizeof top);
+        pp_plot_begin(data, "rank ", edge);
+        add_edge(s, c, k, data);
+        pp_plot_next(script, "rank ", edge);
+        pp_text_add(script, "using 1:2 with filledcurves y1=0 %s notitle", looks[k]);
     }
-    pp_text_add(script, ", \\\n    keyentry with points pt 11 ps 1 lc rgb 'black' title 'peak'");
-    if (s->limit_bytes)
-        pp_text_add(script, ", \\\n    keyentry with lines dt 2 lw 2 lc rgb 'black' title 'limit'");
-    pp_text_add(script, "\nunset key\nset border\n");
-}
-
-/* Appends the title, which says what the axes of compact panels do not. */
-static void add_title(const sheet *s, pp_text *script)
-{
-    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
-    pp_text_add(&words, "%s%smemory per rank (%s)", s->track->name, *s->track->name ? ": " : "",
-                s->unit.name);
-    if (s->compact) {
-        pp_text_add(&words, "; every panel 0 to %.4g %s by ",
-                    (double)s->most_bytes / (double)s->unit.divisor, s->unit.name);
-        pp_text_add(&words, "%.4g to %.4g %s; rank: its peak",
-                    (double)s->view.from_ns / (double)s->view.unit.divisor,
-                    (double)s->view.to_ns / (double)s->view.unit.divisor, s->view.unit.name);
-    }
-    pp_text_add(script, "set multiplot title ");
-    pp_plot_quoted(script, words.data ? words.data : "");
-    pp_plot_fit_font(s->view.png, s->view.width - RIGHT, words.bytes, script);
-    pp_text_add(script, "\n");
-    script->failed |= words.failed;
+    if (!*top) /* nothing is known, and a panel is drawn all the same */
+        pp_text_add(script, "-1 notitle");
+    add_marks(s, found, name, top, script, data);
+    pp_text_add(script, "\nunset label\nunset object\nunset arrow\n");
 }
 
 static void add_axes(const sheet *s, pp_text *script)
 {
     double most = (double)s->most_bytes / (double)s->unit.divisor;
-    double length = (double)(s->view.to_ns - s->view.from_ns) / (double)s->view.unit.divisor;
     pp_text_add(script, "set xrange [");
     pp_plot_number(script, s->view.from_ns, s->view.unit);
     pp_text_add(script, ":");
@@ -314,25 +426,33 @@ static void add_axes(const sheet *s, pp_text *script)
     if (s->compact)
         pp_text_add(script, "unset xtics\nunset ytics\n");
     else
-        pp_text_add(script, "set ytics nomirror %g\nset xtics nomirror %g\n",
-                    pp_plot_step(most, (double)(s->panel_px - PANEL_TOP) / TIC_PX),
-                    pp_plot_step(length, s->view.plot_px / TIC_WIDTH));
+        pp_text_add(script, "set ytics nomirror %g\n",
+                    pp_plot_step(most, (double)(s->panel_px - PANEL_TOP) / TIC_PX));
+    if (!s->compact)
+        pp_plot_time_tics(&s->view, script);
 }
 
 static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data, pp_err *err)
 {
+    char time[32];
     sheet s = { .track = NULL };
+    curve c PP_CLEANUP(free_curve) = { .count = 0 };
     pp_status status = look(picture, &s, err);
     if (status)
         return status;
+    c.kept = pp_alloc_array(s.track->sample_count, sizeof *c.kept);
+    if (!c.kept)
+        return pp_err_nomem(err);
     lay_out(picture, &s);
-    s.view.png = picture->png;
-    pp_plot_terminal(picture->png, s.view.width, s.view.height, script);
-    add_title(&s, script);
-    add_key(&s, script);
+    const double edges[4] = { LEFT, s.head.px, s.view.size.width - RIGHT, 0 };
+    snprintf(time, sizeof time, "time (%s)", s.view.unit.name);
+    pp_plot_terminal(picture->png, s.view.size.width, s.view.size.height, script);
+    pp_plot_head_draw(&s.head, s.view.size, script);
+    pp_plot_axis_names(s.view.size, edges, s.compact ? "" : time, "", script);
+    pp_text_add(script, "unset key\nset border 3 lc rgb '#606060'\nset multiplot\n");
     add_axes(&s, script);
     for (uint32_t rank = s.view.first_rank; rank <= s.view.last_rank; rank++)
-        add_panel(&s, rank, (int)(rank - s.view.first_rank), script, data);
+        add_panel(&s, rank, (int)(rank - s.view.first_rank), &c, script, data);
     pp_text_add(script, "unset multiplot\n");
     return PP_OK;
 }

@@ -3,22 +3,22 @@
 #include "sim/base/field.h"
 #include "traces/plot/draw/gnuplot.h"
 #include "traces/plot/draw/units.h"
+#include "traces/plot/draw/view.h"
 #include "traces/plot/plot.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { WIDTH = 1000, HEIGHT = 600, LEFT = 75, RIGHT = 30, TOP = 25, BOTTOM = 55 }; /* pixels */
-enum { KEY_WIDTH = 260 };
-enum { LETTER_PX = 7, LINE_PX = 15, SCHEDULES_MAX = 32, LABELS_MAX = 400 };
+enum { WIDTH = 1000, HEIGHT = 600, LEFT = 72, RIGHT = 30, BOTTOM = 48 }; /* pixels */
+enum { FONT = 11, LINE_PX = 15, TIC_PX = 26, SCHEDULES_MAX = 32, LABELS_MAX = 400 };
 
-/* The layout and the ranges, which all parts of the picture use. The key stands in the upper right
- * corner, which a falling curve leaves free, or next to the plot if there are several curves. */
+/* The layout and the ranges, which all parts of the picture use. */
 typedef struct sheet {
     const pp_picture *picture;
-    int width, height, right;
-    bool per_gpu; /* costs are GPU seconds, as numbers of GPUs differ */
+    pp_plot_size size;
+    double edges[4]; /* of the plot, in pixels from the upper left corner */
+    bool per_gpu;    /* costs are GPU seconds, as numbers of GPUs differ */
     pp_plot_unit time, bytes;
     double low[2], high[2];              /* ranges of memory and cost, in these units */
     const char *schedule[SCHEDULES_MAX]; /* all schedules of the points */
@@ -86,12 +86,44 @@ static void find_schedules(sheet *s)
     }
 }
 
+static const char *line_of(size_t front, bool bound, char line[48])
+{
+    snprintf(line, 48, "lw %s dt %s lc rgb '%s'", bound ? "1" : "2", bound ? "2" : "1",
+             pp_plot_colour(front));
+    return line;
+}
+
+/* Prints the mark of a schedule. */
+static const char *point_of(size_t schedule, char point[48])
+{
+    static const int kinds[] = { 7, 5, 9, 11, 13, 6, 4, 8, 10, 12, 1, 2, 3 };
+    size_t count = sizeof kinds / sizeof kinds[0];
+    snprintf(point, 48, "pt %d ps 1 lc rgb '#202020'", kinds[schedule % count]);
+    return point;
+}
+
+static void add_key(const sheet *s, pp_plot_head *head)
+{
+    const pp_picture *p = s->picture;
+    char style[48];
+    snprintf(head->title, sizeof head->title, "%s", "The fastest step at every memory limit");
+    snprintf(head->note, sizeof head->note, "%s",
+             "Left of a dotted line no setup fits that was tried.");
+    for (size_t i = 0; i < p->front_count; i++)
+        pp_plot_head_add(head, NULL, line_of(i, false, style), NULL, p->front[i].name);
+    pp_plot_head_add(head, NULL, "lw 1 dt 2 lc rgb '#202020'", NULL,
+                     "bound: no order of ops in any setup tried is faster");
+    for (size_t k = 0; k < s->schedules; k++)
+        pp_plot_head_add(head, NULL, NULL, point_of(k, style), s->schedule[k]);
+}
+
 /* Appends a front from the smallest limit to the largest; it is level from the peak of a setup to
  * the largest limit for which that setup is the fastest. */
 static void add_stairs(const sheet *s, size_t front, bool bound, pp_text *script, pp_text *data)
 {
     const pp_picture *p = s->picture;
     char name[32];
+    char line[48];
     snprintf(name, sizeof name, "%zu:", front);
     pp_plot_begin(data, bound ? "bound " : "front ", name);
     for (size_t i = p->trade_count; i-- > 0;) {
@@ -102,19 +134,16 @@ static void add_stairs(const sheet *s, size_t front, bool bound, pp_text *script
                         memory_of(s, trade->limit_bytes), cost);
     }
     pp_plot_next(script, bound ? "bound " : "front ", name);
-    pp_text_add(script, "using 1:2 with lines lw %s dt %s lc rgb '%s' title ", bound ? "1" : "2",
-                bound ? "2" : "1", pp_plot_colour(front));
-    pp_plot_quoted(script, !bound       ? p->front[front].name
-                           : front == 0 ? "no order of any candidate is faster"
-                                        : "");
+    pp_text_add(script, "using 1:2 with lines %s notitle", line_of(front, bound, line));
 }
 
-/* Appends the points; every schedule has a mark of its own. */
+/* Appends the points; every schedule has its own mark. */
 static void add_marks(const sheet *s, pp_text *script, pp_text *data)
 {
     const pp_picture *p = s->picture;
     for (size_t k = 0; k < s->schedules; k++) {
-        char name[32]; /* a number, since names of schedules may be none of gnuplot's */
+        char style[48];
+        char name[32]; /* a number, since a schedule's name may not be a valid name in gnuplot */
         snprintf(name, sizeof name, "%zu:", k);
         pp_plot_begin(data, "schedule ", name);
         for (size_t i = 0; i < p->trade_count; i++) {
@@ -124,21 +153,20 @@ static void add_marks(const sheet *s, pp_text *script, pp_text *data)
                             cost_of(s, trade, trade->cost_s));
         }
         pp_plot_next(script, "schedule ", name);
-        pp_text_add(script, "using 1:2 with points pt %zu ps 1.2 lw 1.5 lc rgb 'black' title ",
-                    k % 15 + 1);
-        pp_plot_quoted(script, s->schedule[k]);
+        pp_text_add(script, "using 1:2 with points %s notitle", point_of(k, style));
     }
 }
 
-/* The left edge and the height, in pixels, of a label, which stands above and right of its mark. */
+/* The left edge and the middle of the height of a label, in pixels. A label is above and right of
+ * its mark. */
 typedef struct spot {
     double x, y;
     double width;
 } spot;
 
-static bool is_free(const spot *taken, size_t count, const spot *request, double end_px)
+static bool is_free(const spot *taken, size_t count, const spot *request, const double edges[4])
 {
-    if (request->x + request->width > end_px)
+    if (request->x + request->width > edges[2] || request->y < edges[1])
         return false;
     for (size_t i = 0; i < count; i++) {
         if (request->x < taken[i].x + taken[i].width && taken[i].x < request->x + request->width &&
@@ -149,32 +177,25 @@ static bool is_free(const spot *taken, size_t count, const spot *request, double
 }
 
 /* Appends the settings of points, unless they would touch those of other points. */
-static void add_labels(const sheet *s, pp_text *script, pp_text *data)
+static void add_labels(const sheet *s, pp_text *script)
 {
     const pp_picture *p = s->picture;
-    const int plot_px[2] = { s->width - LEFT - s->right, s->height - TOP - BOTTOM };
+    const double wide = s->edges[2] - s->edges[0];
+    const double high = s->edges[3] - s->edges[1];
     spot taken[LABELS_MAX];
     size_t count = 0;
     for (size_t i = 0; i < p->trade_count && count < LABELS_MAX; i++) {
         const pp_trade *trade = &p->trade[i];
-        double at[2] = { memory_of(s, trade->peak_bytes), cost_of(s, trade, trade->cost_s) };
-        const spot request = { (at[0] - s->low[0]) / (s->high[0] - s->low[0]) * plot_px[0] + 8,
-                               (at[1] - s->low[1]) / (s->high[1] - s->low[1]) * plot_px[1],
-                               (double)(LETTER_PX * strlen(trade->settings)) };
-        if (!is_free(taken, count, &request, plot_px[0]))
+        double x = (memory_of(s, trade->peak_bytes) - s->low[0]) / (s->high[0] - s->low[0]);
+        double y = (cost_of(s, trade, trade->cost_s) - s->low[1]) / (s->high[1] - s->low[1]);
+        const spot request = { s->edges[0] + x * wide + 7, s->edges[3] - y * high - 8,
+                               pp_plot_text_px(trade->settings, strlen(trade->settings), FONT) };
+        if (!is_free(taken, count, &request, s->edges))
             continue;
-        if (count == 0)
-            pp_plot_begin(data, "", "labels");
         taken[count++] = request;
-        pp_text_add(data, "%.6g %.6g \"", at[0], at[1]);
-        pp_plot_add_words(data, trade->settings);
-        pp_text_add(data, "\"\n");
+        pp_plot_text_at(s->size, request.x, request.y, PP_PLOT_LEFT, FONT, "", trade->settings,
+                        script);
     }
-    if (count == 0)
-        return;
-    pp_plot_next(script, "", "labels");
-    pp_text_add(script, "using 1:2:3 with labels left offset 0.8,0.6 font ',%d' notitle",
-                pp_plot_font(p->png, 11));
 }
 
 /* Appends a line at the smallest peak of each curve, below which no setup was found. */
@@ -194,39 +215,49 @@ static void add_ends(const sheet *s, pp_text *script)
 
 static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data, pp_err *err)
 {
+    char words[2][64];
+    pp_plot_head head = { .entries = 0 };
     sheet s = { .picture = picture,
-                .width = picture->width ? picture->width : WIDTH,
-                .height = picture->height ? picture->height : HEIGHT,
-                .right = picture->front_count > 1 ? KEY_WIDTH : RIGHT };
+                .size = { picture->width ? picture->width : WIDTH,
+                          picture->height ? picture->height : HEIGHT, picture->png } };
     (void)err;
     find_schedules(&s);
     find_ranges(&s);
-    pp_plot_terminal(picture->png, s.width, s.height, script);
-    pp_plot_margins((double)LEFT / s.width, 1 - (double)s.right / s.width,
-                    1 - (double)TOP / s.height, (double)BOTTOM / s.height, script);
-    pp_text_add(script, "set xrange [%.6g:%.6g]\nset yrange [%.6g:%.6g]\n", s.low[0], s.high[0],
-                s.low[1], s.high[1]);
+    add_key(&s, &head);
+    pp_plot_head_lay_out(&head, s.size.width, pp_plot_head_room(s.size.height));
+    s.edges[0] = LEFT;
+    s.edges[1] = head.px;
+    s.edges[2] = s.size.width - RIGHT;
+    s.edges[3] = s.size.height - BOTTOM;
+    pp_plot_terminal(picture->png, s.size.width, s.size.height, script);
+    pp_plot_head_draw(&head, s.size, script);
+    pp_plot_margins(s.size, s.edges, script);
+    snprintf(words[0], sizeof words[0], "memory limit per GPU (%s)", s.bytes.name);
+    snprintf(words[1], sizeof words[1], "%s (%s%s)",
+             s.per_gpu ? "fastest step x GPUs" : "fastest step", s.per_gpu ? "GPU " : "",
+             s.time.name);
+    pp_plot_axis_names(s.size, s.edges, words[0], words[1], script);
     pp_text_add(script,
-                "set xlabel 'memory limit per GPU (%s); nothing found left of the dots'\n"
-                "set ylabel '%s (%s%s)'\nset xtics nomirror\nset ytics nomirror\nset border 3\n"
-                "set key at screen %.5f,%.5f right top vertical samplen 2\n",
-                s.bytes.name, s.per_gpu ? "fastest step x GPUs" : "fastest step",
-                s.per_gpu ? "GPU " : "", s.time.name, 1 - 10.0 / s.width, 1 - 12.0 / s.height);
+                "set xrange [%.6g:%.6g]\nset yrange [%.6g:%.6g]\nunset key\n"
+                "set xtics nomirror %g\nset ytics nomirror %g\nset border 3 lc rgb '#606060'\n",
+                s.low[0], s.high[0], s.low[1], s.high[1],
+                pp_plot_step(s.high[0] - s.low[0], (s.edges[2] - s.edges[0]) / PP_PLOT_TIME_PX),
+                pp_plot_step(s.high[1] - s.low[1], (s.edges[3] - s.edges[1]) / TIC_PX));
     add_ends(&s, script);
+    add_labels(&s, script);
     pp_text_add(script, "plot ");
     for (size_t i = 0; i < picture->front_count; i++) {
         add_stairs(&s, i, false, script, data);
         add_stairs(&s, i, true, script, data);
     }
     add_marks(&s, script, data);
-    add_labels(&s, script, data);
     pp_text_add(script, "\n");
     return PP_OK;
 }
 
 const pp_plot pp_plot_pareto = {
     .name = "pareto",
-    .summary = "the fastest step at every memory limit, with the bound",
+    .summary = "fastest step at every memory limit, with its lower bound",
     .input = PP_FIELD_PARETO_FILE,
     .fits = fits,
     .draw = draw,

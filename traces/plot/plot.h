@@ -12,7 +12,7 @@ typedef struct pp_plot {
     const char *name;
     const char *summary; /* one line, for lists */
     const char *needs;   /* the input that `fits` asks for: "one timeline"; NULL: see `input` */
-    pp_field input;      /* that input, where it has a name of its own */
+    pp_field input;      /* that input, if it has its own name */
     /* Returns whether the picture holds what this kind shows. */
     bool (*fits)(const pp_picture *picture);
     /* Appends to `script` and `data`. picture: `fits` returned true. Fails: USAGE (too much for one

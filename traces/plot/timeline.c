@@ -1,6 +1,7 @@
 /* Draws a timeline, ranks by time: ops, idle time by cause, transfers, and the critical path. */
 #include "traces/plot/draw/boxes.h"
 #include "traces/plot/draw/gnuplot.h"
+#include "traces/plot/draw/look.h"
 #include "traces/plot/draw/shares.h"
 #include "traces/plot/draw/units.h"
 #include "traces/plot/draw/view.h"
@@ -9,11 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#define TRANSFER_LINE "lw 0.8 lc rgb '#808080'"
 #define HIGH 0.4           /* half the height of a box, as a share of the distance of two ranks */
+#define BAND 0.12          /* the same of a band that names the cause of idle time */
+#define BAND_PX 0.3        /* narrower bands are left out */
 #define TRANSFER_ROW_PX 12 /* in lower rows, lines of transfers would be dots */
 #define TRANSFER_PX 4      /* width per transfer between two rows, below which lines merge */
 
-enum { LEFT = 60, RIGHT = 25, TOP = 80, BOTTOM = 50 }; /* pixels */
+enum { LEFT = 58, RIGHT = 30, BOTTOM = 48 }; /* pixels */
 
 static bool fits(const pp_picture *picture)
 {
@@ -26,39 +30,55 @@ static int row_height(uint32_t ranks)
     return ranks <= 8 ? 36 : ranks <= 24 ? 26 : ranks <= 128 ? 15 : 8;
 }
 
-/* Fill styles of the causes: patterns of gnuplot that both terminals draw alike. */
-static const char *const idle_looks[PP_IDLE_COUNT] = {
-    [PP_IDLE_DATA] = "solid 1.0 noborder fc rgb '#cccccc'",
-    [PP_IDLE_BUFFER] = "pattern 1 border lc rgb '#707070' fc rgb '#707070'",
-    [PP_IDLE_LINK] = "pattern 4 border lc rgb '#707070' fc rgb '#000000'",
-    [PP_IDLE_HOST] = "pattern 2 border lc rgb '#707070' fc rgb '#707070'",
-    [PP_IDLE_SYNC] = "solid 1.0 noborder fc rgb '#000000'",
-};
-
-static void add_idle(const pp_track *track, const pp_plot_view *view, pp_text *script,
-                     pp_text *data)
+/* Appends the background of a rank: all time without an op looks alike. */
+static void add_idle(const pp_plot_view *view, pp_text *script, pp_text *data)
 {
+    pp_plot_begin(data, "", "idle");
+    for (uint32_t rank = view->first_rank; rank <= view->last_rank; rank++) {
+        pp_plot_number(data, view->from_ns, view->unit);
+        pp_text_add(data, " ");
+        pp_plot_number(data, view->to_ns, view->unit);
+        pp_text_add(data, " %.2f %.2f\n", rank - HIGH, rank + HIGH);
+    }
+    pp_plot_next(script, "", "idle");
+    pp_text_add(script, "using 1:3:1:2:3:4 with boxxyerror " PP_PLOT_IDLE_FILL " notitle");
+}
+
+static bool has_cause(const pp_track *track, const pp_plot_view *view, pp_idle_cause cause)
+{
+    const double least_ns = BAND_PX * (double)(view->to_ns - view->from_ns) / view->plot_px;
+    for (size_t i = 0; i < track->gap_count; i++) {
+        const pp_gap *gap = &track->gap[i];
+        if (gap->cause == cause && (double)(gap->end_ns - gap->start_ns) >= least_ns &&
+            pp_plot_shows(view, gap->rank, gap->start_ns, gap->end_ns))
+            return true;
+    }
+    return false;
+}
+
+/* Appends a band for idle time of every cause except waiting for data, the most common one. */
+static void add_causes(const pp_track *track, const pp_plot_view *view, pp_text *script,
+                       pp_text *data)
+{
+    const double least_ns = BAND_PX * (double)(view->to_ns - view->from_ns) / view->plot_px;
     for (int cause = 0; cause < PP_IDLE_COUNT; cause++) {
         const char *key = pp_idle_key((pp_idle_cause)cause);
-        bool any = false;
+        const char *fill = pp_plot_idle_fill((pp_idle_cause)cause);
+        if (!fill || !has_cause(track, view, (pp_idle_cause)cause))
+            continue;
+        pp_plot_begin(data, "because ", key);
         for (size_t i = 0; i < track->gap_count; i++) {
             const pp_gap *gap = &track->gap[i];
-            if ((int)gap->cause != cause ||
+            if ((int)gap->cause != cause || (double)(gap->end_ns - gap->start_ns) < least_ns ||
                 !pp_plot_shows(view, gap->rank, gap->start_ns, gap->end_ns))
                 continue;
-            if (!any)
-                pp_plot_begin(data, "idle ", key);
-            any = true;
             pp_plot_number(data, gap->start_ns, view->unit);
             pp_text_add(data, " ");
             pp_plot_number(data, gap->end_ns, view->unit);
-            pp_text_add(data, " %.2f %.2f\n", gap->rank - 0.1, gap->rank + 0.1);
+            pp_text_add(data, " %.2f %.2f\n", gap->rank - BAND, gap->rank + BAND);
         }
-        if (!any)
-            continue;
-        pp_plot_next(script, "idle ", key);
-        pp_text_add(script, "using 1:3:1:2:3:4 with boxxyerror fs %s lw 0.3 title 'idle: %s'",
-                    idle_looks[cause], key);
+        pp_plot_next(script, "because ", key);
+        pp_text_add(script, "using 1:3:1:2:3:4 with boxxyerror %s notitle", fill);
     }
 }
 
@@ -85,33 +105,27 @@ static bool has_room(const pp_track *track, const pp_plot_view *view)
     size_t shown = 0;
     for (size_t i = 0; i < track->transfer_count; i++)
         shown += shows_transfer(view, &track->transfer[i]);
-    return view->row_px >= TRANSFER_ROW_PX &&
+    return shown && view->row_px >= TRANSFER_ROW_PX &&
            (double)shown * TRANSFER_PX <= view->plot_px * (view->last_rank - view->first_rank + 1);
 }
 
 static void add_transfers(const pp_track *track, const pp_plot_view *view, pp_text *script,
                           pp_text *data)
 {
-    bool any = false;
+    pp_plot_begin(data, "", "transfers");
     for (size_t i = 0; i < track->transfer_count; i++) {
         const pp_recorded_transfer *transfer = &track->transfer[i];
-        if (!shows_transfer(view, transfer))
-            continue;
-        if (!any)
-            pp_plot_begin(data, "", "transfers");
-        any = true;
-        add_line(view, transfer->from, transfer->start_ns, transfer->to, transfer->end_ns, data);
+        if (shows_transfer(view, transfer))
+            add_line(view, transfer->from, transfer->start_ns, transfer->to, transfer->end_ns,
+                     data);
     }
-    if (!any)
-        return;
     pp_plot_next(script, "", "transfers");
-    pp_text_add(script, "using 1:2:($3-$1):($4-$2) with vectors nohead lw 1 lc rgb '#606060' title "
-                        "'transfer'");
+    pp_text_add(script, "using 1:2:($3-$1):($4-$2) with vectors nohead " TRANSFER_LINE " notitle");
 }
 
 /* Returns the end of the run of ops of the path, from the k-th on, that touch each other on one
- * rank. They have one outline, as single ones would hide narrow ops. The path begins with the last
- * op. */
+ * rank. They share one outline, since separate outlines would hide narrow ops. The path begins with
+ * the last op. */
 static size_t end_of_run(const pp_track *track, const pp_plot_view *view, size_t k)
 {
     double px_per_ns = view->plot_px / (double)(view->to_ns - view->from_ns);
@@ -140,28 +154,33 @@ static void add_path(const pp_track *track, const pp_plot_view *view, pp_text *s
         pp_plot_number(data, end_ns, view->unit);
         pp_text_add(data, " %.2f %.2f\n", first->rank - HIGH, first->rank + HIGH);
     }
-    pp_plot_begin(data, "path ", "transfers");
+    bool any = false;
     for (size_t k = 1; k < track->path_count; k++) {
         const pp_box *from = &track->box[track->path[k]];
         const pp_box *to = &track->box[track->path[k - 1]];
         if (from->rank != to->rank && pp_plot_shows(view, from->rank, from->end_ns, to->start_ns) &&
-            pp_plot_shows(view, to->rank, from->end_ns, to->start_ns))
+            pp_plot_shows(view, to->rank, from->end_ns, to->start_ns)) {
+            if (!any)
+                pp_plot_begin(data, "path ", "transfers");
+            any = true;
             add_line(view, from->rank, from->end_ns, to->rank, to->start_ns, data);
+        }
     }
     pp_plot_next(script, "path ", "ops");
-    pp_text_add(script, "using 1:3:1:2:3:4 with boxxyerror lc rgb '#a00000' lw 2.5 fs empty "
-                        "title 'critical path'");
+    pp_text_add(script, "using 1:3:1:2:3:4 with boxxyerror " PP_PLOT_PATH_LINE " fs empty notitle");
+    if (!any)
+        return;
     pp_plot_next(script, "path ", "transfers");
-    pp_text_add(script, "using 1:2:($3-$1):($4-$2) with vectors nohead lw 2.5 lc rgb '#a00000' "
-                        "notitle");
+    pp_text_add(script,
+                "using 1:2:($3-$1):($4-$2) with vectors nohead " PP_PLOT_PATH_LINE " notitle");
 }
 
-/* Appends the title: schedule and framework, if they are known, the makespan, and the share of time
- * without ops. */
-static void add_title(const pp_track *track, const pp_plot_view *view, pp_text *script)
+/* Makes the title: what is trained if that is known, then the schedule and its framework, the
+ * makespan, and the share of time without ops. */
+static void name_picture(const pp_track *track, const pp_plot_view *view, pp_plot_head *head)
 {
     char end[32];
-    char words[640];
+    char words[320];
     double busy_ns = 0;
     pp_ns end_ns = 0;
     for (size_t i = 0; i < track->box_count; i++) {
@@ -172,32 +191,57 @@ static void add_title(const pp_track *track, const pp_plot_view *view, pp_text *
     snprintf(words, sizeof words, "%s%smakespan %s, bubble %.1f %%", track->name,
              *track->name ? ": " : "", pp_format_duration(end, sizeof end, end_ns),
              area_ns > 0 ? 100 * (1 - busy_ns / area_ns) : 0.0);
-    pp_text_add(script, "set title ");
-    pp_plot_quoted(script, words);
-    pp_plot_fit_font(view->png, view->width - LEFT, strlen(words), script);
+    snprintf(head->title, sizeof head->title, "%s", *track->about ? track->about : words);
+    snprintf(head->note, sizeof head->note, "%s%s%s", *track->about ? words : "",
+             *track->about ? ". " : "",
+             pp_plot_is_dense(track, view)
+                 ? "The ops are too narrow to be drawn one by one, so each column shows as shares "
+                   "of its height how a rank spent that time. A shorter part shows single ops."
+             : track->chunks > 1 ? "A rank's later stages have lighter shades."
+                                 : "");
+}
+
+static void add_key(const pp_track *track, const pp_plot_view *view, pp_plot_head *head)
+{
+    pp_plot_boxes_key(track, view, head);
+    pp_plot_head_add(head, PP_PLOT_IDLE_FILL, NULL, NULL, pp_plot_idle_words(PP_IDLE_DATA));
+    for (int cause = 0; cause < PP_IDLE_COUNT; cause++) {
+        const char *fill = pp_plot_idle_fill((pp_idle_cause)cause);
+        if (fill && has_cause(track, view, (pp_idle_cause)cause))
+            pp_plot_head_add(head, fill, NULL, NULL, pp_plot_idle_words((pp_idle_cause)cause));
+    }
+    pp_plot_head_add(head, NULL, PP_PLOT_PATH_LINE, NULL, "critical path");
 }
 
 static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data, pp_err *err)
 {
     static const pp_plot_row whole = { .prefix = "", .low = -HIGH, .high = HIGH };
     const pp_track *track = &picture->track[0];
+    char time[32];
+    pp_plot_head head = { .entries = 0 };
     pp_plot_view view;
-    pp_status status = pp_plot_view_of(picture, &view, err);
+    pp_status status = pp_plot_view_of(picture, LEFT, RIGHT, &view, err);
     if (status)
         return status;
-    pp_plot_frame(picture, &view, row_height(view.last_rank - view.first_rank + 1),
-                  (pp_plot_sides){ LEFT, RIGHT, TOP, BOTTOM }, script);
     bool dense = pp_plot_is_dense(track, &view);
-    add_title(track, &view, script);
-    pp_text_add(script, "\nset xlabel 'time (%s)%s'\nset ylabel 'rank'\n", view.unit.name,
-                dense ? "; ops are too narrow to draw: their shares of the time" : "");
-    pp_plot_axes(&view, script);
+    name_picture(track, &view, &head);
+    add_key(track, &view, &head);
+    pp_plot_place(picture, &view, &head, row_height(pp_plot_ranks(&view)), BOTTOM);
+    bool transfers = has_room(track, &view);
+    if (transfers) {
+        pp_plot_head_add(&head, NULL, TRANSFER_LINE, NULL, "transfer");
+        pp_plot_place(picture, &view, &head, row_height(pp_plot_ranks(&view)), BOTTOM);
+    }
+    pp_plot_frame(&view, &head, script);
+    snprintf(time, sizeof time, "time (%s)", view.unit.name);
+    pp_plot_axis_names(view.size, view.edges, time, "rank", script);
     pp_text_add(script, "plot ");
+    add_idle(&view, script, data);
     if (!dense)
-        add_idle(track, &view, script, data);
-    if (has_room(track, &view))
+        add_causes(track, &view, script, data);
+    if (transfers)
         add_transfers(track, &view, script, data);
-    status = pp_plot_boxes(track, &view, whole, true, script, data, err);
+    status = pp_plot_boxes(track, &view, whole, script, data, err);
     if (!status)
         add_path(track, &view, script, data);
     pp_text_add(script, "\n");
@@ -206,7 +250,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
 
 const pp_plot pp_plot_timeline = {
     .name = "timeline",
-    .summary = "ranks by time: ops, idle time by cause, transfers, the critical path",
+    .summary = "ranks over time: ops, idle time by cause, transfers and the critical path",
     .needs = "one timeline: a plan, a schedule with its costs, or a chrome trace",
     .fits = fits,
     .draw = draw,

@@ -57,8 +57,9 @@ static pp_status read_op(const pp_json_at *event, pp_track *track, pp_err *err)
         (status = pp_json_get(event, "name", &at, err)))
         return status;
     if (!pp_op_parse(name, strlen(name), &box->op))
-        return pp_json_fail(&at, err, "'%.32s' is no op such as 3F7; give a trace that %s wrote",
-                            name, pp_err_name(err, PP_FIELD_TRACE_WRITERS));
+        return pp_json_fail(&at, err,
+                            "'%.32s' is not an op such as 3F7; give a trace that %s wrote", name,
+                            pp_err_name(err, PP_FIELD_TRACE_WRITERS));
     return PP_OK;
 }
 
@@ -76,7 +77,7 @@ static pp_status read_gap(const pp_json_at *event, pp_track *track, pp_err *err)
         if (has_text(event, "name", pp_idle_key(gap->cause)))
             return PP_OK;
     }
-    return pp_json_fail(&at, err, "is no cause of idle time: data, buffer, link, host or sync");
+    return pp_json_fail(&at, err, "is not a cause of idle time: data, buffer, link, host or sync");
 }
 
 /* Reads a transfer such as "3SEND_F7"; the letter says whether it carries an output or a gradient.
@@ -140,7 +141,7 @@ static pp_status read_event(const pp_json_at *event, pp_track *track, pp_err *er
     return has_text(event, "cat", "send") ? read_transfer(event, track, err) : PP_OK;
 }
 
-/* Reads the name, such as "zbv, executor ideal", from what the trace says. */
+/* Reads the name, such as "zbv, executor ideal", from the data of the trace. */
 static pp_status read_name(const pp_json_at *root, pp_track *track, pp_err *err)
 {
     pp_json_at data;
@@ -175,11 +176,11 @@ pp_status pp_chrome_read(const pp_json_at *root, pp_track *track_out, pp_err *er
             status = read_event(&event, &track, err);
     }
     if (!status && !track.box_count)
-        status = pp_json_fail(&events, err, "has no compute ops; give a trace that %s wrote",
+        status = pp_json_fail(&events, err, "contains no compute ops; give a trace that %s wrote",
                               pp_err_name(err, PP_FIELD_CHROME_WRITER));
     if (status || (status = pp_track_finish(&track, err)))
         return status;
     *track_out = track;
-    track = (pp_track){ 0 }; /* the caller's now */
+    track = (pp_track){ 0 }; /* the caller owns it now */
     return PP_OK;
 }

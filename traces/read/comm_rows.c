@@ -1,7 +1,7 @@
 /* Reads PyTorch's compute_comms rows: a line per rank, cells such as 3F7, 3SEND_F7 or 3UNSHARD. The
  * compute cells make an order, from which the dependencies follow; the other cells become the steps
- * of communication between its ops, exactly in the order of the file. Linear in the file, but for
- * pairing sends with receives, which sorts them. */
+ * of communication between its ops, exactly in the order of the file. Linear in the file, except
+ * for pairing sends with receives, which sorts them. */
 #include "traces/read/comm_rows.h"
 
 #include "sim/base/alloc.h"
@@ -60,7 +60,7 @@ static bool word(const char **text, const char *end, const char *name)
     return true;
 }
 
-/* Parses a cell that is no op, such as "3SEND_F7" or "3UNSHARD". */
+/* Parses a cell that is not an op, such as "3SEND_F7" or "3UNSHARD". */
 static bool parse_comm(const char *text, size_t bytes, cell *out)
 {
     static const char *const marks[] = { "UNSHARD", "RESHARD", "REDUCE_GRAD" };
@@ -150,21 +150,22 @@ static pp_status read_rows(const char *text, size_t bytes, const char *file, row
                 char where[256];
                 snprintf(where, sizeof where, "%.200s:%" PRIu32 ":%td", file, r->ranks + 1,
                          a - line + 1);
-                return pp_err_set(err, PP_INPUT, where,
-                                  "'%.*s' is no token; write for example 3F7, 3SEND_F7, 4RECV_F7",
-                                  (int)(b - a > 40 ? 40 : b - a), a);
+                return pp_err_set(
+                    err, PP_INPUT, where,
+                    "'%.*s' is not a token; write for example 3F7, 3SEND_F7, 4RECV_F7",
+                    (int)(b - a > 40 ? 40 : b - a), a);
             }
             c = next + 1;
         }
         line = stop + 1;
     }
     if (r->ops == 0 || r->ranks > PP_RANKS_MAX)
-        return pp_err_set(err, PP_INPUT, file, "holds no compute op; give a schedule file");
+        return pp_err_set(err, PP_INPUT, file, "contains no compute op; give a schedule file");
     return PP_OK;
 }
 
-/* Makes the order of the compute ops. In an excerpt, stages that are on no line get one more rank
- * of their own. */
+/* Makes the order of the compute ops. In an excerpt, stages that are on no line share one
+ * additional rank. */
 static pp_status make_order(const rows *r, const char *file, bool partial, pp_order **order_out,
                             pp_err *err)
 {
@@ -187,8 +188,8 @@ static pp_status make_order(const rows *r, const char *file, bool partial, pp_or
             order->stage_rank[c->stage] = c->rank;
         if (order->stage_rank[c->stage] != c->rank)
             return pp_err_set(err, PP_INFEASIBLE, file,
-                              "stage %u stands on rank %" PRIu32 " and on rank %" PRIu32
-                              "; a stage runs on one rank",
+                              "stage %u is on rank %" PRIu32 " and on rank %" PRIu32
+                              ", but a stage runs on one rank",
                               c->stage, order->stage_rank[c->stage], c->rank);
         if (c->kind != CELL_RUN)
             continue;
@@ -208,7 +209,7 @@ static pp_status make_order(const rows *r, const char *file, bool partial, pp_or
         return pp_err_set(err, status == PP_INPUT ? PP_INFEASIBLE : status, inner.where, "%s",
                           inner.text);
     *order_out = order;
-    order = NULL; /* the caller's now */
+    order = NULL; /* the caller owns it now */
     return PP_OK;
 }
 
@@ -274,7 +275,7 @@ pp_status pp_comm_rows_read(const char *text, size_t bytes, const char *file,
         (!partial && (status = check_receives(program, file, err))))
         return status;
     *program_out = program;
-    program = NULL; /* the caller's now */
+    program = NULL; /* the caller owns it now */
     if (order_out) {
         *order_out = order;
         order = NULL;

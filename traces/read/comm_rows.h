@@ -1,5 +1,5 @@
 /* Reads PyTorch schedule rows with communication (compute_comms), or excerpts of them, into a
- * program that runs as the rows say. */
+ * program that runs exactly these rows. */
 #ifndef PPSIM_TRACES_READ_COMM_ROWS_H
 #define PPSIM_TRACES_READ_COMM_ROWS_H
 
@@ -7,8 +7,8 @@
 #include "sim/program/program.h"
 
 typedef enum pp_rows_grouping {
-    PP_ROWS_SINGLE,  /* every send and receive is a group of its own */
-    PP_ROWS_BATCHED, /* those between two computes of a rank are one group */
+    PP_ROWS_SINGLE,  /* every send and receive is its own group */
+    PP_ROWS_BATCHED, /* transfers between two consecutive compute ops of a rank form one group */
 } pp_rows_grouping;
 
 /* Returns whether any cell of the text is a send, a receive or a mark of FSDP. */

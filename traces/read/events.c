@@ -64,7 +64,7 @@ static bool find_item(pp_json_stream *s)
     return found;
 }
 
-/* Reads an item of the list; its text is empty when it is no object. */
+/* Reads an item of the list; its text is empty when it is not an object. */
 static bool read_event(pp_json_stream *s, pp_event *event)
 {
     const pp_span none = { "", 0 };
@@ -87,7 +87,7 @@ static bool read_event(pp_json_stream *s, pp_event *event)
     return !s->fault;
 }
 
-/* Returns whether what was read of a file since `from` is too long to be kept. */
+/* Returns whether the part of a file that was read since `from` is too long to be kept. */
 static bool is_long(const pp_json_stream *s, const char *from)
 {
     return s->buffer && (size_t)(s->at - from) > PP_EVENT_BYTES_MAX;
@@ -120,7 +120,7 @@ static bool read_unit(pp_span text, char *c_out)
 }
 
 /* Undoes the escapes of ASCII characters: "0\u0046 0" is "0F 0". A text that has other escapes, or
- * is longer than an op's name can be, stays as it is. `plain` [TEXT_MAX] outlives the text. */
+ * is longer than any op's name, is unchanged. `plain` [TEXT_MAX] outlives the text. */
 static void undo_escapes(pp_span *text, char *plain)
 {
     static const char escaped[] = "\"\\/bfnrt";
@@ -279,7 +279,7 @@ pp_status pp_events_read(const char *path, const pp_events_visitor *visitor, pp_
     if (s.ended)
         return fail(&s, s.at, path, begun ? "is cut off" : "is empty", err);
     if (!begun && !s.status)
-        return fail(&s, s.at, path, "is no Trace Event file", err);
+        return fail(&s, s.at, path, "is not a Trace Event file", err);
     return pp_json_stream_check(&s, path, err);
 }
 

@@ -15,7 +15,7 @@
 
 /* One event, and its usual members. In phase, category and name, escapes of ASCII characters are
  * undone; a text with other escapes, or of 256 bytes or more, is as it stands in the file. Spans
- * are empty, and numbers NaN, where the event lacks the member or has a value of another type. */
+ * are empty, and numbers NaN, if the event lacks the member or has a value of another type. */
 typedef struct pp_event {
     pp_span text;                  /* all of it, as it stands in the file */
     size_t line;                   /* of the first byte, from 1 */
@@ -45,8 +45,8 @@ typedef struct pp_events_visitor {
  * Fails: IO, INPUT (damaged compressed file), NOMEM. */
 PP_MUST_CHECK pp_status pp_events_recognise(const char *path, bool *is_out, pp_err *err);
 
-/* Reads a file, which may be compressed with gzip. Members above PP_EVENT_BYTES_MAX are left out.
- * A key, a text in a member, and blank space have at most PP_JSON_PIECE_MAX bytes (32 MiB).
+/* Reads a file, which may be compressed with gzip. Members above PP_EVENT_BYTES_MAX are left out. A
+ * key, a text in a member, and a run of blank space have at most PP_JSON_PIECE_MAX bytes (32 MiB).
  * Fails: IO, INPUT (bad syntax, cut off, an event or text that is too long, no list of events),
  * NOMEM; as `visitor`. */
 PP_MUST_CHECK pp_status pp_events_read(const char *path, const pp_events_visitor *visitor,
@@ -55,8 +55,8 @@ PP_MUST_CHECK pp_status pp_events_read(const char *path, const pp_events_visitor
 PP_MUST_CHECK pp_status pp_events_parse(const char *text, size_t bytes, const char *file,
                                         const pp_events_visitor *visitor, pp_err *err);
 
-/* Microseconds, at most PP_EVENT_US_MAX either way, as the nearest nanosecond. Whole microseconds
- * are exact, also as a time since 1970. */
+/* Converts microseconds, at most PP_EVENT_US_MAX either way, to the nearest nanosecond. Whole
+ * microseconds are exact, also as a time since 1970. */
 pp_ns pp_event_ns(double us);
 
 #endif

@@ -1,4 +1,4 @@
-/* Copies a part of a Trace Event file: the events of some ranks and steps, each as it stands. */
+/* Copies a part of a Trace Event file: the events of some ranks and steps, each unchanged. */
 #ifndef PPSIM_TRACES_READ_EVENTS_CUT_H
 #define PPSIM_TRACES_READ_EVENTS_CUT_H
 

@@ -18,7 +18,7 @@ static const char *column_name(int column)
     return column == COLUMNS - 1 ? "total" : pp_memory_key((pp_memory_component)(column - 2));
 }
 
-/* place: where the row stands, for errors; "" if *err has it already. */
+/* Adds a row as a sample. place: the place of the row, for errors; "" if *err names it already. */
 static pp_status add_sample(const int64_t row[COLUMNS], const char *place, pp_track *track,
                             pp_err *err)
 {
@@ -26,8 +26,8 @@ static pp_status add_sample(const int64_t row[COLUMNS], const char *place, pp_tr
     for (int c = 0; c < PP_MEMORY_COUNT; c++)
         total += row[2 + c];
     if (row[0] >= PP_RANKS_MAX || total != row[COLUMNS - 1])
-        return pp_err_set(err, PP_INPUT, place, "the row is none that ppsim writes: %s",
-                          total != row[COLUMNS - 1] ? "its components do not sum to its total"
+        return pp_err_set(err, PP_INPUT, place, "the row is not one that ppsim writes: %s",
+                          total != row[COLUMNS - 1] ? "its components do not add up to its total"
                                                     : "there is no such rank");
     const pp_memory_sample_row *last =
         track->sample_count ? &track->sample[track->sample_count - 1] : NULL;
@@ -50,7 +50,7 @@ static pp_status finish(pp_track *track, const char *file, pp_track *track_out, 
     if (status)
         return status;
     *track_out = *track;
-    *track = (pp_track){ 0 }; /* the caller's now */
+    *track = (pp_track){ 0 }; /* the caller owns it now */
     return PP_OK;
 }
 
@@ -70,7 +70,8 @@ static pp_status check_header(const char *line, size_t bytes, const char *file, 
     if (status || (header.bytes == bytes && memcmp(header.data, line, bytes) == 0))
         return status;
     snprintf(where, sizeof where, "%.200s:1:1", file);
-    return pp_err_set(err, PP_INPUT, where, "has other columns than %s writes; write it again",
+    return pp_err_set(err, PP_INPUT, where,
+                      "has columns other than those that %s writes; write the file again",
                       pp_err_name(err, PP_FIELD_MEMORY_CSV_WRITER));
 }
 
@@ -86,12 +87,13 @@ static pp_status read_line(const char *line, const char *end, const char *file, 
         row[c] = digit ? strtoll(at, &after, 10) : -1;
         snprintf(where, sizeof where, "%.200s:%d:%d", file, number, (int)(at - line) + 1);
         if (row[c] < 0 || row[c] > PP_BYTES_MAX)
-            return pp_err_set(err, PP_INPUT, where, "is no whole number of %s from 0 to %" PRId64,
-                              column_name(c), PP_BYTES_MAX);
+            return pp_err_set(err, PP_INPUT, where,
+                              "is not a whole number of %s from 0 to %" PRId64, column_name(c),
+                              PP_BYTES_MAX);
         bool last = c == COLUMNS - 1;
         if (last ? after != end : (after >= end || *after != ','))
-            return pp_err_set(err, PP_INPUT, where, "a row has %d whole numbers and commas between",
-                              COLUMNS);
+            return pp_err_set(err, PP_INPUT, where,
+                              "a row has %d whole numbers, separated by commas", COLUMNS);
         at = after + 1;
     }
     snprintf(where, sizeof where, "%.200s:%d:1", file, number);
@@ -131,7 +133,8 @@ static pp_status check_columns(const pp_json_at *root, pp_err *err)
         same = strcmp(name, column_name(c)) == 0;
     }
     return same ? PP_OK
-                : pp_json_fail(&columns, err, "are others than %s writes; write it again",
+                : pp_json_fail(&columns, err,
+                               "differ from those that %s writes; write the file again",
                                pp_err_name(err, PP_FIELD_MEMORY_JSON_WRITER));
 }
 
@@ -143,7 +146,7 @@ static pp_status read_row(const pp_json_at *row, const char *file, pp_track *tra
     if (status)
         return status;
     if (count != COLUMNS)
-        return pp_json_fail(row, err, "a row has %d numbers, this one %zu", COLUMNS, count);
+        return pp_json_fail(row, err, "a row has %d numbers, and this one has %zu", COLUMNS, count);
     for (size_t c = 0; c < COLUMNS; c++) {
         pp_json_at cell;
         if ((status = pp_json_item(row, c, &cell, err)) ||

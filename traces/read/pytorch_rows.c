@@ -73,7 +73,7 @@ static const char *number_fault(const char *digits, uint32_t limit, const char *
     return value >= limit ? beyond : NULL;
 }
 
-/* Returns why a cell that begins with a digit is no op, and what to do about it. */
+/* Returns why a cell that begins with a digit is not an op, and what to do about it. */
 static const char *op_fault(const char *cell)
 {
     static const char stage_beyond[] = " has a stage beyond the limit of 65534; use fewer stages";
@@ -84,20 +84,21 @@ static const char *op_fault(const char *cell)
     if (fault)
         return fault;
     if (strncmp(c, "BW", 2) == 0)
-        return " is a token of older PyTorch versions; write today's letters: B for the whole "
-               "backward (then BW), I for the backward for input (then B)";
+        return " is a token of older PyTorch versions; write the current letters: B for the whole "
+               "backward (formerly BW), I for the input gradient (formerly B)";
     if (*c && strchr("fiwb", *c))
         return " is in lower case; write F, I, W or B";
     if (!*c || !strchr("FIWB", *c))
-        return " is no op; write stage, kind and microbatch, such as 3F7, with kind F, I, W or B";
+        return " is not an op; write stage, kind and microbatch, such as 3F7, with kind F, I, W or "
+               "B";
     c++;
     if (!*c)
-        return " has no microbatch; write it behind the letter, as in 3F7";
+        return " has no microbatch; write it after the letter, as in 3F7";
     if (!isdigit((unsigned char)*c))
-        return " is no op; write stage, kind and microbatch, such as 3F7";
+        return " is not an op; write stage, kind and microbatch, such as 3F7";
     fault = number_fault(c, PP_MICROBATCHES_MAX, microbatch_beyond);
     return fault ? fault
-                 : " has text behind the microbatch, which PyTorch would silently drop; remove it";
+                 : " has text after the microbatch, which PyTorch would silently ignore; remove it";
 }
 
 /* Returns what is wrong with a cell that pp_cell_parse refuses, and what to do about it. */
@@ -105,21 +106,21 @@ static const char *cell_fault(const char *cell)
 {
     if (is_communication(cell))
         return " is a communication op, and compute_comms files are not read yet; give the "
-               "compute_only file of the schedule, which holds F, I, W and B alone";
+               "compute_only file of the schedule, which contains only F, I, W and B";
     if (cell[0] == '(' || contains(cell, "OVERLAP"))
-        return " is no overlapped pair; write two ops without spaces, such as "
+        return " is not an overlapped pair; write two ops without spaces, such as "
                "(1F2;0B3)OVERLAP_F_B";
     if (cell[0] == '"' || cell[0] == '\'')
         return " is quoted; remove the quotes";
     if (contains(cell, "\r"))
-        return " holds a carriage return; end lines with LF or CRLF";
+        return " contains a carriage return; end lines with LF or CRLF";
     if (cell[0] == '\xef')
         return " begins with a byte-order mark; save the file without it";
     if (isdigit((unsigned char)cell[0]))
         return op_fault(cell);
     if (cell[0] && strchr("FIWB", cell[0]) && isdigit((unsigned char)cell[1]))
         return " has no stage; write it before the letter, as in 3F7";
-    return " is no op; write stage, kind and microbatch, such as 3F7, and no header line";
+    return " is not an op; write stage, kind and microbatch, such as 3F7, and no header line";
 }
 
 static pp_status fail_cell(const char *file, const char *text, size_t bytes, place at, pp_err *err)
@@ -198,7 +199,7 @@ static pp_status claim_stage(survey *s, uint32_t stage, place at, pp_err *err)
         return PP_OK;
     }
     snprintf(reason, sizeof reason,
-             "stage %" PRIu32 " stands in line %" PRIu32 " and in line %" PRIu32
+             "stage %" PRIu32 " is in line %" PRIu32 " and in line %" PRIu32
              "; a stage runs on one rank, so keep it on one line",
              stage, s->owner[stage], line);
     return fail(s->file, at, err, reason, "");
@@ -265,7 +266,7 @@ static pp_status check_survey(const survey *s, pp_err *err)
         if (s->owner[stage])
             continue;
         snprintf(reason, sizeof reason,
-                 "stage %" PRIu32 " stands here, but stage %" PRIu32
+                 "stage %" PRIu32 " is here, but stage %" PRIu32
                  " is on no line; number the stages from 0 without gaps",
                  s->stage.value, stage);
         return fail(s->file, s->stage.at, err, reason, "");
@@ -273,8 +274,9 @@ static pp_status check_survey(const survey *s, pp_err *err)
     if (pairs <= 4 * (uint64_t)s->ops + 4096)
         return PP_OK;
     snprintf(reason, sizeof reason,
-             "microbatch %" PRIu32 " stands here, but the file's %zu ops are too few for F and B "
-             "of every microbatch up to it; number the microbatches from 0 without gaps",
+             "microbatch %" PRIu32
+             " is here, but the file's %zu ops are too few for F and B of every microbatch up to "
+             "it; number the microbatches from 0 without gaps",
              s->microbatch.value, s->ops);
     return fail(s->file, s->microbatch.at, err, reason, "");
 }
@@ -338,7 +340,7 @@ bool pp_pytorch_rows_recognise(const char *text, size_t bytes)
 {
     size_t i = 0;
     if (bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
-        i = 3; /* a byte-order mark, which pp_pytorch_rows_read refuses with a message of its own */
+        i = 3; /* a byte-order mark, which pp_pytorch_rows_read refuses with a separate message */
     while (i < bytes && (isspace((unsigned char)text[i]) || text[i] == ',' || text[i] == '"'))
         i++;
     return i < bytes && (isdigit((unsigned char)text[i]) || text[i] == '(');
@@ -356,7 +358,8 @@ pp_status pp_pytorch_rows_read(const char *text, size_t bytes, const char *file,
     if (status)
         return status;
     if (s.ops == 0)
-        return fail(file, (place){ 1, 1 }, err, "is empty; every line holds the ops of a rank", "");
+        return fail(file, (place){ 1, 1 }, err, "is empty; every line must hold the ops of a rank",
+                    "");
     if ((status = check_survey(&s, err)))
         return status;
     uint32_t ranks = 0;
@@ -372,6 +375,6 @@ pp_status pp_pytorch_rows_read(const char *text, size_t bytes, const char *file,
     if ((status = check_order(order, text, bytes, file, err)))
         return status;
     *order_out = order;
-    order = NULL; /* the caller's now */
+    order = NULL; /* the caller owns it now */
     return PP_OK;
 }

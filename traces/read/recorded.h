@@ -1,4 +1,5 @@
-/* What the file of a timeline says besides the times of its ops: transfers, waits, memory. */
+/* What the file of a timeline holds in addition to the times of its ops: transfers, waits,
+ * memory. */
 #ifndef PPSIM_TRACES_READ_RECORDED_H
 #define PPSIM_TRACES_READ_RECORDED_H
 
@@ -22,8 +23,8 @@ typedef struct pp_memory_sample_row {
     int64_t bytes[PP_MEMORY_COUNT]; /* by pp_memory_component */
 } pp_memory_sample_row;
 
-/* Stands in for the costs of a simulation, from which this is computed otherwise. All lists are in
- * the order of the file. */
+/* Replaces the costs of a simulation, from which these lists are otherwise computed. All lists are
+ * in the order of the file. */
 typedef struct pp_recorded {
     pp_recorded_transfer *transfer;
     size_t transfer_count, transfer_capacity;

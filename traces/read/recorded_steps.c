@@ -1,8 +1,8 @@
-/* Divides the ops of a recording into steps. A profiler does not say where a step begins, but every
- * step runs every op once: sorted by op and time, the n-th slice of an op belongs to step n. Where
- * only some steps are wanted, slices of other steps are dropped, and counted, whenever their number
- * has doubled since the last time; so memory is that of the wanted steps, and time O(n log n) in
- * all slices. */
+/* Divides the ops of a recording into steps. A profiler does not record where a step begins, but
+ * every step runs every op once: sorted by op and time, the n-th slice of an op belongs to step n.
+ * If only some steps are wanted, slices of other steps are dropped, and counted, whenever their
+ * number has doubled since the last time; so memory is that of the wanted steps, and time O(n log
+ * n) in all slices. */
 #include "traces/read/recorded_steps.h"
 
 #include "sim/base/alloc.h"
@@ -63,8 +63,9 @@ void pp_op_slices_number(pp_op_slices *slices)
     }
 }
 
-/* A slice of a later step stays one whatever else is read. The number of an earlier slice changes
- * if one that is earlier still is read afterwards, which pp_op_slices_number finds (disordered). */
+/* A slice of a later step remains one, whatever else is read. The number of an earlier slice
+ * changes if one that is earlier still is read afterwards, which pp_op_slices_number finds
+ * (disordered). */
 void pp_op_slices_forget(pp_op_slices *slices)
 {
     size_t kept = 0;
@@ -132,8 +133,8 @@ static pp_status check(const pp_op_slices *slices, pp_err *err)
             continue;
         snprintf(where, sizeof where, "rank %" PRIu32, s->rank);
         return pp_err_set(err, PP_INPUT, where,
-                          "%s was recorded in %zu steps, other ops in %zu: which belong together "
-                          "is not known; record the same whole steps on every rank",
+                          "%s was recorded in %zu steps and other ops in %zu, so ppsim cannot tell "
+                          "which belong together; record the same whole steps on every rank",
                           pp_op_print(s->op, token, sizeof token), times, most);
     }
     return PP_OK;

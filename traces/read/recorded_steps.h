@@ -22,7 +22,7 @@ typedef struct pp_op_slices {
     size_t steps; /* found so far, not counting those beyond last_step */
     bool some;    /* only first_step to last_step are kept; set by the owner */
     size_t first_step, last_step;
-    size_t look_again; /* slices are dropped when there are as many as this */
+    size_t look_again; /* slices are dropped when their number reaches this */
     bool more;         /* there were steps beyond last_step */
     bool disordered; /* a slice came after a later one of its op, when early ones were dropped: the
                         numbers of the steps are wrong */

@@ -1,7 +1,7 @@
-/* Makes an order and a timeline from the events of Trace Event files. An event is an op by its
- * name; ops are divided into steps by how often a name has occurred (recorded_steps.h), and the
- * order of one step must pass the checks of a schedule file. O(n log n) in the ops, O(n) in the
- * other events, which are not kept. */
+/* Makes an order and a timeline from the events of Trace Event files. Ops are recognised by the
+ * names of events; they are divided into steps by how often a name has occurred (recorded_steps.h),
+ * and the order of one step must pass the checks of a schedule file. O(n log n) in the ops, O(n) in
+ * the other events, which are not kept. */
 #include "traces/read/recording.h"
 
 #include "sim/base/alloc.h"
@@ -75,7 +75,7 @@ static pp_status add_slice(reader *r, const pp_json_at *at, pp_op op, bool by_pr
     return pp_op_slices_add(&r->ops, &found, err);
 }
 
-/* Reads the rank, the time and the details of an event of ppsim's own that is no op. */
+/* Reads the rank, the time and the details of an event of ppsim's own that is not an op. */
 static pp_status place_event(const pp_json_at *at, uint32_t *rank_out, pp_ns *at_out,
                              pp_json_at *args_out, pp_err *err)
 {
@@ -250,7 +250,7 @@ static pp_status take_member(void *context, const pp_event_member *member, pp_er
 }
 
 /* Makes the order by printing the ops as rows of a schedule file and reading these, so that a
- * recording is checked as such a file is. */
+ * recording gets the same checks as a schedule file. */
 static pp_status make_order(reader *r, pp_err *err)
 {
     pp_text rows PP_CLEANUP(pp_text_free) = { 0 };
@@ -271,7 +271,7 @@ static pp_status make_order(reader *r, pp_err *err)
 }
 
 /* Moves transfers, waits and memory to the clock of the timeline. They are dropped when the files
- * hold several steps, as they do not say to which step they belong. */
+ * hold several steps, since their events do not name the step to which they belong. */
 static void keep_recorded(pp_recording *out, pp_ns start_ns)
 {
     pp_recorded *recorded = &out->recorded;
@@ -311,7 +311,7 @@ static pp_status make_timeline(reader *r, pp_err *err)
         out->timeline->end_ns[i] = r->ops.item[i].end_ns - start_ns;
         if (out->timeline->end_ns[i] > PP_NS_MAX)
             return pp_err_set(err, PP_INPUT, r->path,
-                              "the recordings span more than 104 days: their clocks count from "
+                              "the recordings span more than 104 days, so their clocks count from "
                               "different times");
     }
     for (size_t i = 0; i < r->ops.count; i++) {
@@ -326,7 +326,7 @@ static pp_status make_timeline(reader *r, pp_err *err)
 }
 
 /* Sets the rank and the clock of the ops of a profiler's file. The rank is the one that the file
- * states, or else the place of the file among the files. */
+ * states, or otherwise the position of the file among the files. */
 static pp_status place_file(reader *r, size_t index, pp_err *err)
 {
     if (!r->profiler)
@@ -336,7 +336,7 @@ static pp_status place_file(reader *r, size_t index, pp_err *err)
     for (size_t i = 0; i < r->first; i++) {
         if (r->ops.item[i].rank == rank)
             return pp_err_set(err, PP_INPUT, r->path,
-                              "is of rank %" PRIu32 ", as another file is; give one per rank",
+                              "is of rank %" PRIu32 ", like another file; give one file per rank",
                               rank);
     }
     for (size_t i = r->first; i < r->ops.count; i++) {
@@ -358,13 +358,13 @@ static pp_status read_file(reader *r, const char *path, pp_err *err)
     pp_status status = pp_events_read(path, &visitor, err);
     if (!status && r->ops.count == r->first)
         return pp_err_set(err, PP_INPUT, path,
-                          "holds no op: neither a slice of 'compute' that ppsim wrote, nor a range "
-                          "'PP:3F7' or 'ppsim:3F7' of a profiler");
+                          "contains no op: neither a slice of 'compute' that ppsim wrote, nor a "
+                          "range 'PP:3F7' or 'ppsim:3F7' of a profiler");
     return status;
 }
 
-/* Adds the ops of steps low to high. If an op stands after a later one of its name, the steps were
- * counted wrongly, and the file is read again with all earlier steps. */
+/* Adds the ops of steps low to high. If an op comes after a later one of the same name, the steps
+ * were counted wrongly, and the file is read again with all earlier steps. */
 static pp_status read_steps(reader *r, const char *path, size_t low, size_t high, pp_err *err)
 {
     r->ops.some = true;
@@ -391,7 +391,7 @@ pp_status pp_recording_read(const char *const *paths, size_t count, size_t step,
             return status;
         if (count > 1 && !r.profiler)
             return pp_err_set(err, PP_INPUT, paths[i],
-                              "holds all ranks; give several files only where each is a rank's");
+                              "contains all ranks; give several files only if each is of one rank");
         status = place_file(&r, i, err);
     }
     if (status)

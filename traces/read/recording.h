@@ -33,9 +33,9 @@ typedef struct pp_window {
 } pp_window;
 
 /* Finds when each rank ran steps low to high, both included. windows_out: sorted by rank; the
- * caller frees it. everywhere_out: the file is a profiler's, and its one window is for all
- * processes. Memory: the ops of these steps; where an op stands after a later one of its name, the
- * ops of all steps up to `high`. Fails: as pp_recording_read. */
+ * caller frees it. everywhere_out: true if a profiler file's single window applies to all
+ * processes. Memory use: the ops of these steps, or of all steps up to `high` if ops of one name
+ * are out of order. Fails: as pp_recording_read. */
 PP_MUST_CHECK pp_status pp_recording_windows(const char *path, size_t low, size_t high,
                                              pp_window **windows_out, size_t *count_out,
                                              bool *everywhere_out, pp_err *err);

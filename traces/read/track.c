@@ -7,6 +7,7 @@
 #include "sim/base/list.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void pp_track_free(pp_track *track)
 {
@@ -169,7 +170,7 @@ bool pp_track_ends_pair(const pp_track *track, size_t i)
 }
 
 /* Returns the box for which the start of box i waited: the one before it on its rank, unless an
- * input arrived later. SIZE_MAX: it waited for none. */
+ * input arrived later. SIZE_MAX if it waited for none. */
 static size_t predecessor(const pp_track *track, const lookup *boxes, const lookup *transfers,
                           size_t i)
 {
@@ -208,6 +209,41 @@ static pp_status find_path(pp_track *track, pp_err *err)
     return PP_OK;
 }
 
+/* Numbers the stages of a rank, whose boxes begin at *at, and moves *at past them. stage: room for
+ * as many stages as there are boxes. */
+static void number_chunks(pp_track *track, size_t *at, uint16_t *stage)
+{
+    const size_t first = *at;
+    size_t count = 0; /* of stages, which are sorted */
+    for (; *at < track->box_count && track->box[*at].rank == track->box[first].rank; (*at)++) {
+        uint16_t own = track->box[*at].op.stage;
+        size_t place = count;
+        while (place > 0 && stage[place - 1] >= own)
+            place--;
+        if (place < count && stage[place] == own)
+            continue;
+        memmove(&stage[place + 1], &stage[place], (count - place) * sizeof *stage);
+        stage[place] = own;
+        count++;
+    }
+    for (size_t i = first; i < *at; i++) {
+        while (stage[track->box[i].chunk] != track->box[i].op.stage)
+            track->box[i].chunk++;
+    }
+    track->chunks = count > track->chunks ? (uint32_t)count : track->chunks;
+}
+
+static pp_status find_chunks(pp_track *track, pp_err *err)
+{
+    uint16_t *stage = pp_alloc_array(track->box_count, sizeof *stage);
+    if (!stage)
+        return pp_err_nomem(err);
+    for (size_t at = 0; at < track->box_count;)
+        number_chunks(track, &at, stage);
+    free(stage);
+    return PP_OK;
+}
+
 pp_status pp_track_finish(pp_track *track, pp_err *err)
 {
     for (size_t i = 0; i < track->box_count; i++)
@@ -221,5 +257,6 @@ pp_status pp_track_finish(pp_track *track, pp_err *err)
         qsort(track->gap, track->gap_count, sizeof *track->gap, compare_gaps);
     if (track->transfer_count)
         qsort(track->transfer, track->transfer_count, sizeof *track->transfer, compare_transfers);
-    return find_path(track, err);
+    pp_status status = find_chunks(track, err);
+    return status ? status : find_path(track, err);
 }

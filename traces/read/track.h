@@ -10,6 +10,7 @@
 typedef struct pp_box {
     pp_ns start_ns, end_ns;
     uint32_t rank;
+    uint16_t chunk; /* which of the stages of its rank, from 0 for the first one */
     pp_op op;
 } pp_box;
 
@@ -22,9 +23,11 @@ typedef struct pp_gap {
 
 /* One timeline, predicted or measured. */
 typedef struct pp_track {
-    char name[160]; /* "1f1b, framework ideal" */
+    char name[160];  /* "1f1b, framework ideal" */
+    char about[200]; /* what is trained: "llama3-8b, 8 GPUs: pp 4, tp 2"; "" if not known */
     uint32_t ranks;
-    pp_box *box; /* by rank, then start */
+    uint32_t chunks; /* the largest number of stages on a rank */
+    pp_box *box;     /* by rank, then start */
     size_t box_count, box_capacity;
     pp_gap *gap; /* by rank, then start */
     size_t gap_count, gap_capacity;
@@ -44,8 +47,8 @@ pp_gap *pp_track_add_gap(pp_track *track, pp_err *err);
 pp_recorded_transfer *pp_track_add_transfer(pp_track *track, pp_err *err);
 pp_memory_sample_row *pp_track_add_sample(pp_track *track, pp_err *err);
 
-/* Sorts the lists, counts the ranks and finds the critical path. Call it once, after the last
- * addition. Fails: NOMEM. */
+/* Sorts the lists, counts ranks and chunks and finds the critical path. Call it once, after the
+ * last addition. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_track_finish(pp_track *track, pp_err *err);
 
 /* Returns whether box i of a finished timeline is the second half of an overlapped pair that ran as

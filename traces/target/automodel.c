@@ -76,23 +76,25 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
     if (status)
         return status;
     if (data->order->microbatches < data->order->ranks)
-        return pp_err_set(err, PP_INFEASIBLE, "automodel",
-                          "its recipes need as many microbatches as pipeline ranks, and %" PRIu32
-                          " are fewer than %" PRIu32 "; give a larger --global-batch-size",
-                          data->order->microbatches, data->order->ranks);
+        return pp_err_set(
+            err, PP_INFEASIBLE, "automodel",
+            "its recipes need at least as many microbatches as pipeline ranks, and %" PRIu32
+            " are fewer than %" PRIu32 "; give a larger --global-batch-size",
+            data->order->microbatches, data->order->ranks);
     print(data, &run, text);
     return pp_torch_finish(data, text, companion, err);
 }
 
 const pp_target pp_target_automodel = {
     .limits = { .name = "automodel",
-                .rules = "AutoModel runs rows from a file (pp_schedule_csv): any order with every "
-                         "stage on one rank, on a loop or a V of two; one size for all "
-                         "microbatches; one order for all replicas",
+                .rules = "AutoModel reads the schedule from a file (pp_schedule_csv): any order "
+                         "with each stage on one rank, placed on a loop or on a V of two stages "
+                         "per rank; all microbatches have one size, and all replicas run one order",
                 .frameworks = frameworks,
                 PP_TORCH_LIMITS },
     .format = { .name = "automodel",
-                .summary = "NeMo AutoModel's pipeline settings, YAML, with FILE.csv beside",
+                .summary =
+                    "pipeline settings for NeMo AutoModel (YAML), with the schedule in FILE.csv",
                 .holds = PP_HOLDS_ORDER,
                 .emit = emit },
 };

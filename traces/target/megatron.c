@@ -1,6 +1,6 @@
 /* Writes arguments for Megatron-LM's pretraining scripts. Megatron-LM makes its schedule itself, so
- * the order must be one of those that it makes (1F1B and interleaved, in schedules.py): the same
- * schedule is built here, and compared op by op. */
+ * the order must be one of those that it makes (1F1B and interleaved, in schedules.py). The same
+ * schedule is built here and compared with the order op by op. */
 #include "sim/framework/registry.h"
 #include "sim/schedule/registry.h"
 #include "traces/target/target.h"
@@ -48,12 +48,11 @@ static pp_status check_schedule(const pp_export *data, uint32_t chunks, uint32_t
         return status;
     if (pp_order_forward_only(order))
         return pp_err_set(err, PP_INFEASIBLE, "megatron",
-                          "these arguments say how to train; Megatron-LM evaluates with the same "
+                          "these arguments are for training; Megatron-LM evaluates with the same "
                           "ones, so write those of the whole schedule");
     if (chunks > 1 && order->ranks < 2)
         return pp_err_set(err, PP_INFEASIBLE, "megatron",
-                          "Megatron-LM interleaves on 2 ranks or "
-                          "more; choose '1f1b'");
+                          "Megatron-LM needs at least 2 ranks to interleave; choose '1f1b'");
     pp_placement placement = PP_PLACE_V;
     bool loop = pp_order_placement(order, &placement) && placement == PP_PLACE_LOOP;
     bool fused = true;
@@ -68,8 +67,8 @@ static pp_status check_schedule(const pp_export *data, uint32_t chunks, uint32_t
                           reason.text);
     if (!own || !pp_order_equal(order, own))
         return pp_err_set(err, PP_INFEASIBLE, "megatron",
-                          "Megatron-LM makes its schedule itself, with these stages '%s', and "
-                          "'%.64s' is another order",
+                          "Megatron-LM makes its own schedule, with these stages '%s', and '%.64s' "
+                          "is another order",
                           wanted, data->plan->schedule);
     return PP_OK;
 }
@@ -109,7 +108,8 @@ static pp_status check_mtp(const pp_export *data, uint32_t chunks, pp_err *err)
         if (++holders > 1 || s / ranks + 1 != chunks)
             return pp_err_set(err, PP_INFEASIBLE, "megatron",
                               "Megatron-LM puts all MTP modules into one stage, the last of its "
-                              "rank, and stage %" PRIu32 " is not; give --partition such a layout",
+                              "rank, and stage %" PRIu32
+                              " is not the last; give --partition such a layout",
                               s);
     }
     return PP_OK;
@@ -154,11 +154,12 @@ static pp_status add_block(const pp_plan *plan, uint32_t stages, pp_text *text, 
         const int64_t all = stage && stage->layers < layers ? stage->layers : layers;
         const pp_recomputed here = stage ? pp_plan_recomputed(plan, s) : (pp_recomputed){ 0 };
         if (!stage || here.selective || here.full != all)
-            return pp_err_set(err, PP_INFEASIBLE, "megatron",
-                              "Megatron-LM recomputes as many whole layers on every stage, and "
-                              "here stage %" PRIu32 " differs; plan with --target megatron, or "
-                              "--recompute none, selective or full",
-                              s);
+            return pp_err_set(
+                err, PP_INFEASIBLE, "megatron",
+                "Megatron-LM recomputes the same number of whole layers on every stage, and here "
+                "stage %" PRIu32
+                " differs; plan with --target megatron, or --recompute none, selective or full",
+                s);
     }
     if (layers) {
         pp_text_add(text, "--recompute-granularity full\n--recompute-method block\n");
@@ -167,7 +168,8 @@ static pp_status add_block(const pp_plan *plan, uint32_t stages, pp_text *text, 
     return PP_OK;
 }
 
-/* Fails with the nearest setting: the most layers that any stage recomputes of any microbatch. */
+/* Fails, and names the nearest setting: the most layers that any stage recomputes of any
+ * microbatch. */
 static pp_status refuse_microbatches(const pp_recompute_table *table, pp_err *err)
 {
     const size_t count = (size_t)table->replicas * table->microbatches * table->stages;
@@ -176,12 +178,12 @@ static pp_status refuse_microbatches(const pp_recompute_table *table, pp_err *er
         const int32_t here = table->of[i].full + table->of[i].selective;
         layers = here > layers ? here : layers;
     }
-    return pp_err_set(err, PP_INFEASIBLE, "megatron",
-                      "Megatron-LM recomputes the same layers of all microbatches, and here each "
-                      "has its own; the nearest is --recompute-granularity full "
-                      "--recompute-method block --recompute-num-layers %" PRId32
-                      ", which no microbatch exceeds; plan with --target megatron to have its step",
-                      layers);
+    return pp_err_set(
+        err, PP_INFEASIBLE, "megatron",
+        "Megatron-LM recomputes the same layers for all microbatches, and here they differ; the "
+        "nearest is --recompute-granularity full --recompute-method block --recompute-num-layers "
+        "%" PRId32 ", which no microbatch exceeds; plan with --target megatron to predict its step",
+        layers);
 }
 
 static pp_status add_recompute(const pp_plan *plan, uint32_t stages, pp_text *text, pp_err *err)
@@ -239,15 +241,16 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
 
 const pp_target pp_target_megatron = {
     .limits = { .name = "megatron",
-                .rules = "Megatron-LM makes its schedule itself: 1f1b or interleaved, backwards "
-                         "not split, stages on a loop; unequal microbatches send their sizes "
-                         "(variable_seq_lengths)",
+                .rules = "Megatron-LM makes its own schedule: 1f1b or interleaved, with whole "
+                         "backwards and stages on a loop; if microbatches differ in size, it sends "
+                         "the sizes (variable_seq_lengths)",
                 .frameworks = frameworks,
                 .only = schedules,
                 .recompute_alike = true,
                 .unequal = PP_SIZES_MESSAGE },
     .format = { .name = "megatron",
-                .summary = "Megatron-LM argument lines, layout included (1f1b, interleaved)",
+                .summary = "command-line arguments for Megatron-LM, with the layout string (1f1b, "
+                           "interleaved)",
                 .holds = PP_HOLDS_ORDER,
                 .emit = emit },
 };

@@ -6,7 +6,7 @@ static const pp_framework *const frameworks[] = { &pp_framework_ppsim, NULL };
 
 const pp_target pp_target_ppsim = {
     .limits = { .name = "ppsim",
-                .rules = "ppsim run executes every plan",
+                .rules = "the runtime of ppsim executes every plan",
                 .frameworks = frameworks,
                 .orders = true,
                 .unequal = PP_SIZES_PLAN },

@@ -1,7 +1,7 @@
-/* What a plan must be for torchtitan and AutoModel, which both let PyTorch's pipeline runtime
- * (torch.distributed.pipelining, 2.13) run schedule rows from a file: checks of the order and of
- * the sizes of its microbatches, the settings that follow from the plan, and the printing that both
- * configurations share. */
+/* Checks and settings of plans for torchtitan and AutoModel, which both let PyTorch's pipeline
+ * runtime (torch.distributed.pipelining, 2.13) run schedule rows from a file. These are checks of
+ * the order and of the sizes of its microbatches, the settings that follow from the plan, and the
+ * printing that both configurations share. */
 #include "traces/target/torch_run.h"
 
 #include "sim/framework/registry.h"
@@ -21,13 +21,13 @@ static pp_status check_path(const char *name, const pp_export *data, pp_err *err
 {
     if (!data->path || strcmp(data->path, "-") == 0)
         return pp_err_set(err, PP_USAGE, name,
-                          "the schedule lies beside the configuration, which names it: give a "
-                          "file, --emit %s=FILE",
+                          "the schedule is written next to the configuration, which names it; give "
+                          "a file, --emit %s=FILE",
                           name);
     if (pp_gzip_named(data->path))
-        return pp_err_set(err, PP_USAGE, name,
-                          "compressed configurations and schedules are not read there; give a name "
-                          "without .gz");
+        return pp_err_set(
+            err, PP_USAGE, name,
+            "it does not read compressed configurations and schedules; give a name without .gz");
     return PP_OK;
 }
 
@@ -38,22 +38,23 @@ static pp_status check_order(const char *name, const pp_export *data, pp_torch_r
 {
     const pp_pytorch_facts *facts = &run->facts;
     if (data->order->ranks < 2)
-        return refuse(name, "with 1 pipeline rank no schedule is read; use --pp 2 or more", err);
+        return refuse(name, "it reads no schedule with 1 pipeline rank; use --pp 2 or more", err);
     if (facts->forward_only)
         return refuse(name,
-                      "its configuration says how to train, and these are forwards only; write "
-                      "the whole schedule",
+                      "its configuration is for training, and these are only forwards; write the "
+                      "whole schedule",
                       err);
     if (!facts->per_rank || !run->schedule)
         return refuse(name,
-                      "stages are built on a loop, with equally many on every rank, or on a V of "
-                      "two per rank; choose a schedule that has them so",
+                      "it places stages on a loop, with equally many on every rank, or on a V of "
+                      "two per rank; choose such a schedule",
                       err);
     if (facts->losses_shuffled)
-        return refuse(name,
-                      "PyTorch 2.13 takes wrong losses where the last stage computes forwards in "
-                      "another order than that of the microbatches; number them in that order",
-                      err);
+        return refuse(
+            name,
+            "PyTorch 2.13 uses wrong losses if the last stage computes forwards in another order "
+            "than that of the microbatches; number the microbatches in that order",
+            err);
     if (facts->split && data->compiled)
         return refuse(name,
                       "torch.compile does not allow I and W, the split backward; leave out "
@@ -73,20 +74,20 @@ static pp_status check_data(const char *name, const pp_export *data, const pp_to
                       err);
     if (plan->order_count > 1)
         return refuse(name,
-                      "one file is read by all replicas, and those of this plan have orders of "
-                      "their own; plan with --target",
+                      "all replicas read one file, and the replicas of this plan have different "
+                      "orders; plan with --target",
                       err);
     for (uint32_t s = 0; plan->partition && s < data->order->stages; s++) {
         if (plan->partition[s].mtp)
             return refuse(name,
-                          "how a model names its multi-token prediction modules is not known; "
-                          "plan a model without them",
+                          "it cannot place multi-token prediction modules, because their names are "
+                          "unknown; plan a model without them",
                           err);
     }
     if (!plan->partition && run->facts.per_rank > 2)
         return refuse(name,
-                      "without a partition 2 stages per rank are built; write it from a plan of a "
-                      "model, which has one",
+                      "it builds 2 stages per rank without a partition; write it from a plan of a "
+                      "model, which has a partition",
                       err);
     return PP_OK;
 }
@@ -124,13 +125,13 @@ pp_status pp_torch_run_of(const char *name, const pp_export *data, pp_torch_run 
     pp_status status = check_path(name, data, err);
     if (!status && run.recompute == PP_RECOMPUTE_STAGES)
         return pp_err_set(err, PP_INFEASIBLE, name,
-                          "it recomputes on all stages alike, and here stage by stage; plan with "
+                          "it recomputes the same on all stages, and here stages differ; plan with "
                           "--target %s, or --recompute none, selective or full",
                           name);
     if (!status && run.recompute == PP_RECOMPUTE_MICROBATCHES)
         return pp_err_set(err, PP_INFEASIBLE, name,
-                          "it recomputes all microbatches alike, and here each has layers of its "
-                          "own; plan with --target %s, or --recompute none, selective or full",
+                          "it recomputes the same for all microbatches, and here they differ; plan "
+                          "with --target %s, or --recompute none, selective or full",
                           name);
     if (status || (status = pp_pytorch_facts_gather(data, &run.facts, err)))
         return status;

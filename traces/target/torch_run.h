@@ -1,5 +1,5 @@
-/* A plan as a training run of a framework that loads PyTorch's schedule rows (torchtitan, NeMo
- * AutoModel): the rules that they share, and what their configurations have in common. */
+/* Turns a plan into a training run of a framework that loads PyTorch's schedule rows (torchtitan,
+ * NeMo AutoModel): the rules that they share, and the common parts of their configurations. */
 #ifndef PPSIM_TRACES_TARGET_TORCH_RUN_H
 #define PPSIM_TRACES_TARGET_TORCH_RUN_H
 
@@ -9,7 +9,7 @@
 /* The settings of such a run. Batch sizes are numbers of sequences. */
 typedef struct pp_torch_run {
     pp_pytorch_facts facts;
-    const char *schedule;      /* the schedule whose name places the stages as the rows do */
+    const char *schedule;      /* the name of a schedule with the stage placement of the rows */
     pp_recompute recompute;    /* none, selective, full or unknown */
     bool known;                /* the plan has parallel degrees and batch sizes */
     int64_t micro_batch_size;  /* 1 when it is not known */
@@ -20,7 +20,7 @@ typedef struct pp_torch_run {
 
 /* The names that a framework's models have for their modules. */
 typedef struct pp_module_names {
-    const char *embedding, *layers, *head; /* layers: what stands before the layer's number */
+    const char *embedding, *layers, *head; /* layers: the text before the layer's number */
     const char *norm;                      /* in the stage of the head */
     const char *every;                     /* in every stage; NULL: none */
 } pp_module_names;

@@ -1,7 +1,7 @@
 /* Writes a configuration of torchtitan, and the schedule rows that it names
  * (pipeline_parallel_schedule_csv). FILE.py is for torchtitan 0.3 and later, whose configurations
- * are Python, and FILE.toml for 0.2. Options are those of 0.2.2 and 0.3.0, and those renamed after
- * 0.3.0 as commit b5bcd76c has them. */
+ * are Python, and FILE.toml for 0.2. Options are those of 0.2.2 and 0.3.0, and options that were
+ * renamed after 0.3.0 have the names of commit b5bcd76c. */
 #include "sim/framework/registry.h"
 #include "traces/target/target.h"
 #include "traces/target/torch_run.h"
@@ -42,7 +42,7 @@ static void begin_option(config *c, const char *section, const char *key)
 static void add_int(config *c, const char *section, const char *key, int64_t value)
 {
     if (value <= 0)
-        return; /* the plan does not have it */
+        return; /* the plan does not set it */
     begin_option(c, section, key);
     pp_text_add(c->text, "%" PRId64 "\n", value);
 }
@@ -100,7 +100,7 @@ static void add_parallelism(config *c)
     add_partition(c);
 }
 
-/* With "selective", torchtitan chooses by itself which ops are recomputed. */
+/* With "selective", torchtitan itself chooses which ops are recomputed. */
 static void add_recompute(config *c)
 {
     const pp_recompute recompute = c->run->recompute;
@@ -205,7 +205,7 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
                           data->path);
     if (!python && data->plan->parallel.tp > 1 && data->plan->sequence_parallel == 0)
         return pp_err_set(err, PP_INFEASIBLE, "torchtitan",
-                          "0.2 has sequence parallelism wherever tp > 1; plan with "
+                          "0.2 uses sequence parallelism whenever tp > 1; plan with "
                           "--sequence-parallel on, or write FILE.py for 0.3");
     config c = { .data = data, .run = &run, .text = text, .python = python == 1 };
     if (c.python)
@@ -217,15 +217,16 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
 
 const pp_target pp_target_torchtitan = {
     .limits = { .name = "torchtitan",
-                .rules = "torchtitan runs rows from a file (pipeline_parallel_schedule_csv): any "
-                         "order with every stage on one rank, on a loop or a V of two; one size "
-                         "for all microbatches; one order for all replicas",
+                .rules = "torchtitan reads the schedule from a file "
+                         "(pipeline_parallel_schedule_csv): any order with each stage on one rank, "
+                         "placed on a loop or on a V of two stages per rank; all microbatches have "
+                         "one size, and all replicas run one order",
                 .frameworks = frameworks,
                 PP_TORCH_LIMITS,
                 .drops_outputs = true }, /* trainer.py: step(return_outputs=False) */
     .format = { .name = "torchtitan",
-                .summary = "torchtitan's pipeline settings, FILE.py (0.3) or FILE.toml (0.2), with "
-                           "FILE.csv beside",
+                .summary = "pipeline settings for torchtitan, FILE.py (0.3) or FILE.toml (0.2), "
+                           "with the schedule in FILE.csv",
                 .holds = PP_HOLDS_ORDER,
                 .emit = emit },
 };

@@ -19,9 +19,9 @@ typedef struct pp_export {
     const char *path;               /* the file that is written; NULL or "-": stdout */
     uint32_t first_rank, ranks;     /* the ranks that a trace shows; ranks 0: all */
     int columns;                    /* the width of text formats, in characters; 0: 80 */
-    bool written; /* the program communicates as a file says, not as a framework lowers the order */
-    bool measured; /* the timeline was executed, not predicted */
-    bool compiled; /* the runtime compiles its stages (torch.compile) */
+    bool written;                   /* the communication comes from a file, not from a framework */
+    bool measured;                  /* the timeline was executed, not predicted */
+    bool compiled;                  /* the runtime compiles its stages (torch.compile) */
 } pp_export;
 
 static inline bool pp_export_shows(const pp_export *data, uint32_t rank)

@@ -13,7 +13,7 @@
     X(COMM, "communication as written")                                    \
     X(SETTINGS, "model, partition, microbatches and settings of the plan") \
     X(COSTS, "costs")                                                      \
-    X(REPLICAS, "the orders of other replicas than the one shown")         \
+    X(REPLICAS, "the orders of the other replicas")                        \
     X(TIMES, "start and end of every op")                                  \
     X(TRANSFERS, "transfers")                                              \
     X(IDLE, "waits and their causes")                                      \
@@ -41,10 +41,10 @@ typedef struct pp_format {
     const char *name;
     const char *summary; /* one line, for lists */
     unsigned holds;      /* the pp_holds bits of what it writes */
-    /* Appends the schedule to `text` (option --emit). NULL: this is no format of schedules.
+    /* Appends the schedule to `text` (option --emit). NULL: this is not a format of schedules.
      * Fails: INFEASIBLE when the format cannot hold it (with the reason), NOMEM. */
     pp_status (*emit)(const pp_export *data, pp_text *text, pp_companion *companion, pp_err *err);
-    /* Appends the timeline to `text` (option --trace). NULL: this is no format of timelines.
+    /* Appends the timeline to `text` (option --trace). NULL: this is not a format of timelines.
      * Fails: INFEASIBLE when something is missing (with the reason), NOMEM. */
     pp_status (*trace)(const pp_export *data, pp_text *text, pp_err *err);
     /* Returns whether `text` looks like this format. NULL: the format is only written. */

@@ -46,10 +46,10 @@ pp_status pp_memory_rows(const pp_export *data, const char *format, pp_memory_ro
 {
     rows r = { .row = row, .text = text };
     if (!pp_export_has_memory(data))
-        return pp_err_set(err, PP_INFEASIBLE, format,
-                          "memory is not known; give %s with units, a costs file with "
-                          "memory, or a plan of a model",
-                          pp_err_name(err, PP_FIELD_MEMORY_COSTS));
+        return pp_err_set(
+            err, PP_INFEASIBLE, format,
+            "memory is unknown; give %s with units, a costs file with memory, or a plan of a model",
+            pp_err_name(err, PP_FIELD_MEMORY_COSTS));
     for (r.rank = 0; r.rank < data->program->ranks; r.rank++) {
         if (!pp_export_shows(data, r.rank))
             continue;

@@ -11,7 +11,7 @@ bool pp_export_has_memory(const pp_export *data);
 PP_MUST_CHECK pp_status pp_export_memory(const pp_export *data, uint32_t rank,
                                          pp_memory_sample visit, void *context, pp_err *err);
 
-/* Appends a row: `bytes`, in total total_bytes, hold on `rank` from `time_ns` on. index: number of
+/* Appends a row: from `time_ns` on, `rank` holds `bytes`, in total total_bytes. index: number of
  * the row, from 0. */
 typedef void pp_memory_row(pp_text *text, size_t index, uint32_t rank, pp_ns time_ns,
                            const int64_t bytes[PP_MEMORY_COUNT], int64_t total_bytes);

@@ -49,18 +49,18 @@ pp_status pp_pytorch_facts_gather(const pp_export *data, pp_pytorch_facts *facts
     for (uint32_t r = 0; r < order->ranks; r++) {
         if (order->rank_begin[r] == order->rank_begin[r + 1])
             return pp_err_set(err, PP_INFEASIBLE, "pytorch-csv",
-                              "rank %" PRIu32 " has no ops, and "
-                              "PyTorch takes an empty line for a mistake; use fewer ranks",
+                              "rank %" PRIu32
+                              " has no ops, and PyTorch refuses an empty line; use fewer ranks",
                               r);
         for (size_t i = order->rank_begin[r]; i < order->rank_begin[r + 1]; i++) {
             pp_op op = order->ops[i];
             uint32_t home = pp_order_rank(order, op.stage, op.microbatch);
             if (home != r)
-                return pp_err_set(err, PP_INFEASIBLE, "pytorch-csv",
-                                  "stage %u runs on ranks %" PRIu32 " and %" PRIu32
-                                  "; PyTorch's rows put a stage on one rank "
-                                  "only, so choose a schedule that does",
-                                  op.stage, home < r ? home : r, home < r ? r : home);
+                return pp_err_set(
+                    err, PP_INFEASIBLE, "pytorch-csv",
+                    "stage %u runs on ranks %" PRIu32 " and %" PRIu32
+                    "; PyTorch's rows put each stage on one rank, so choose a schedule that does",
+                    op.stage, home < r ? home : r, home < r ? r : home);
             facts.split |= op.kind == PP_OP_I || op.kind == PP_OP_W;
             facts.overlapped |= op.paired;
             if (op.kind == PP_OP_F && op.stage + 1u == order->stages)

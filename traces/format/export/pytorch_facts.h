@@ -1,5 +1,5 @@
-/* Facts about an order that decide whether PyTorch's schedule rows can say it, and that the
- * configuration next to the rows has to state. */
+/* Facts about an order. They decide whether PyTorch's schedule rows can express it, and the
+ * configuration next to the rows has to state them. */
 #ifndef PPSIM_TRACES_FORMAT_EXPORT_PYTORCH_FACTS_H
 #define PPSIM_TRACES_FORMAT_EXPORT_PYTORCH_FACTS_H
 
@@ -7,17 +7,17 @@
 
 typedef struct pp_pytorch_facts {
     uint32_t per_rank; /* stages per rank; 0: not the same on all ranks */
-    bool placed;       /* stages are placed as `placement` says, a loop or a V */
+    bool placed;       /* stages are placed by `placement`, a loop or a V */
     pp_placement placement;
     bool split;           /* the backward is split into I and W */
     bool overlapped;      /* forwards and backwards are paired (OVERLAP_F_B) */
     bool lengths_differ;  /* microbatches have different numbers of tokens */
-    bool losses_shuffled; /* the last stage computes forwards in another order than by number */
+    bool losses_shuffled; /* the last stage computes forwards in an order other than by number */
     bool forward_only;
 } pp_pytorch_facts;
 
-/* Fails: INFEASIBLE when the rows cannot say this order (a stage runs on two ranks, a rank has no
- * ops), NOMEM. */
+/* Fails: INFEASIBLE when the rows cannot express this order (a stage runs on two ranks, a rank has
+ * no ops), NOMEM. */
 PP_MUST_CHECK pp_status pp_pytorch_facts_gather(const pp_export *data, pp_pytorch_facts *facts_out,
                                                 pp_err *err);
 

@@ -1,8 +1,9 @@
-/* Draws ops as boxes: shades and hatching that can be distinguished without colour, and labels
- * where they fit. A label is the longest of "3F7", "F7" and "7" for which its box has room. */
+/* Draws ops as boxes: a colour for each kind, a shade for each stage of a rank, and a label if it
+ * fits. A label is the longest of "3F7", "F7" and "7" for which its box has room. */
 #include "traces/plot/draw/boxes.h"
 
 #include "sim/base/minmax.h"
+#include "traces/plot/draw/look.h"
 #include "traces/plot/draw/shares.h"
 
 #include <inttypes.h>
@@ -14,18 +15,8 @@
 #define FONT_NARROW 9 /* smallest font that is chosen to fit labels into narrow boxes */
 #define DIGIT 0.65    /* width of a digit, as a share of the font's height */
 #define BORDER_PX 5   /* boxes up to this width have no border, which would hide them */
-#define BORDER "border lc rgb '#303030' lw 0.6"
-#define NARROW_W "fc rgb '#303030' fs solid 1.0" /* hatching needs more width */
-
-/* Fill styles of the kinds of ops, from light to dark; W is hatched. */
-static const struct {
-    const char *fill, *text, *words;
-} looks[PP_OP_KIND_COUNT] = {
-    [PP_OP_F] = { "fc rgb '#e6effa' fs solid 1.0", "black", "F forward" },
-    [PP_OP_I] = { "fc rgb '#93b7de' fs solid 1.0", "black", "I backward, input" },
-    [PP_OP_W] = { "fc rgb '#707070' fs pattern 5", "black", "W backward, weight" },
-    [PP_OP_B] = { "fc rgb '#4a78ad' fs solid 1.0", "white", "B backward" },
-};
+#define TOUCH_PX 0.5  /* a smaller gap is not seen */
+#define BORDER "border lc rgb 'white' lw 0.7"
 
 static bool shows(const pp_track *track, const pp_plot_view *view, size_t i)
 {
@@ -35,16 +26,33 @@ static bool shows(const pp_track *track, const pp_plot_view *view, size_t i)
            box->start_ns < view->to_ns && box->end_ns > view->from_ns;
 }
 
-static void add_data(const pp_track *track, const pp_plot_view *view, pp_plot_row row,
-                     pp_op_kind kind, pp_text *data)
+/* Returns whether box i is visible, of this kind, and of this shade. */
+static bool is_of(const pp_track *track, const pp_plot_view *view, size_t i, pp_op_kind kind,
+                  int shade)
 {
+    const pp_box *box = &track->box[i];
+    return box->op.kind == kind && pp_plot_shade(box->chunk, track->chunks) == shade &&
+           shows(track, view, i);
+}
+
+/* Appends the boxes of a kind and shade. Without borders, boxes of a rank that touch become one. */
+static void add_data(const pp_track *track, const pp_plot_view *view, pp_plot_row row,
+                     pp_op_kind kind, int shade, bool bordered, pp_text *data)
+{
+    const double least_ns = TOUCH_PX * (double)(view->to_ns - view->from_ns) / view->plot_px;
     for (size_t i = 0; i < track->box_count; i++) {
         const pp_box *box = &track->box[i];
-        if (box->op.kind != kind || !shows(track, view, i))
+        if (!is_of(track, view, i, kind, shade))
             continue;
+        pp_ns end_ns = box->end_ns;
+        for (; !bordered && i + 1 < track->box_count && box[0].rank == track->box[i + 1].rank &&
+               is_of(track, view, i + 1, kind, shade) &&
+               (double)(track->box[i + 1].start_ns - end_ns) < least_ns;
+             i++)
+            end_ns = pp_max(end_ns, track->box[i + 1].end_ns);
         pp_plot_number(data, pp_max(box->start_ns, view->from_ns), view->unit);
         pp_text_add(data, " ");
-        pp_plot_number(data, pp_min(box->end_ns, view->to_ns), view->unit);
+        pp_plot_number(data, pp_min(end_ns, view->to_ns), view->unit);
         pp_text_add(data, " %.2f %.2f\n", box->rank + row.low, box->rank + row.high);
     }
 }
@@ -106,16 +114,19 @@ static label_style style_of(const pp_track *track, const pp_plot_view *view, pp_
     return style;
 }
 
-/* Appends a data set `name` of labels; returns whether there is any label. */
-static bool add_labels(const pp_track *track, const pp_plot_view *view, pp_plot_row row,
-                       pp_op_kind kind, label_style style, const char *name, pp_text *data)
+/* Appends the labels that are white, or those that are black. */
+static void add_labels(const pp_track *track, const pp_plot_view *view, pp_plot_row row, bool white,
+                       label_style style, pp_text *script, pp_text *data)
 {
     bool any = false;
+    const char *name = white ? "white" : "black";
     double px_per_ns = view->plot_px / (double)(view->to_ns - view->from_ns);
     for (size_t i = 0; i < track->box_count; i++) {
         const pp_box *box = &track->box[i];
+        char fill[PP_PLOT_FILL_BYTES];
         char label[40]; /* "65535F16777215&B16777215" */
-        if (box->op.kind != kind || !shows(track, view, i))
+        int shade = pp_plot_shade(box->chunk, track->chunks);
+        if (!shows(track, view, i) || pp_plot_op_fill(box->op.kind, shade, fill) != white)
             continue;
         pp_ns from_ns = pp_max(box->start_ns, view->from_ns);
         pp_ns to_ns = pp_min(box->end_ns, view->to_ns);
@@ -128,7 +139,11 @@ static bool add_labels(const pp_track *track, const pp_plot_view *view, pp_plot_
         pp_plot_number(data, from_ns + (to_ns - from_ns) / 2, view->unit);
         pp_text_add(data, " %.3f %s\n", box->rank + (row.low + row.high) / 2, label);
     }
-    return any;
+    if (!any)
+        return;
+    pp_plot_next(script, row.prefix, name);
+    pp_text_add(script, "using 1:2:3 with labels font ',%d' tc rgb '%s' notitle",
+                pp_plot_font(view->size.png, style.font), name);
 }
 
 bool pp_plot_is_wide(const pp_track *track, const pp_plot_view *view)
@@ -144,38 +159,48 @@ bool pp_plot_is_wide(const pp_track *track, const pp_plot_view *view)
     return narrow * 2 < shown;
 }
 
-pp_status pp_plot_boxes(const pp_track *track, const pp_plot_view *view, pp_plot_row row,
-                        bool titled, pp_text *script, pp_text *data, pp_err *err)
+void pp_plot_boxes_key(const pp_track *track, const pp_plot_view *view, pp_plot_head *head)
 {
-    size_t count[PP_OP_KIND_COUNT] = { 0 };
-    if (pp_plot_is_dense(track, view))
-        return pp_plot_shares(track, view, row, titled, script, data, err);
+    bool present[PP_OP_KIND_COUNT] = { false };
     for (size_t i = 0; i < track->box_count; i++)
-        count[track->box[i].op.kind] += shows(track, view, i);
-    bool bordered = !row.bare && pp_plot_is_wide(track, view);
+        present[track->box[i].op.kind] |= shows(track, view, i);
     for (int kind = 0; kind < PP_OP_KIND_COUNT; kind++) {
-        char name[] = { 'o', 'p', ' ', pp_op_letter((pp_op_kind)kind), '\0' };
-        if (!count[kind])
+        char fill[PP_PLOT_FILL_BYTES + 16];
+        pp_plot_op_fill((pp_op_kind)kind, 0, fill);
+        strcat(fill, " noborder");
+        if (present[kind])
+            pp_plot_head_add(head, fill, NULL, NULL, pp_plot_op_words((pp_op_kind)kind));
+    }
+}
+
+pp_status pp_plot_boxes(const pp_track *track, const pp_plot_view *view, pp_plot_row row,
+                        pp_text *script, pp_text *data, pp_err *err)
+{
+    size_t count[PP_OP_KIND_COUNT][PP_PLOT_SHADES] = { { 0 } };
+    if (pp_plot_is_dense(track, view))
+        return pp_plot_shares(track, view, row, script, data, err);
+    for (size_t i = 0; i < track->box_count; i++)
+        count[track->box[i].op.kind][pp_plot_shade(track->box[i].chunk, track->chunks)] +=
+            shows(track, view, i);
+    bool bordered = !row.bare && pp_plot_is_wide(track, view);
+    for (int k = 0; k < PP_OP_KIND_COUNT * PP_PLOT_SHADES; k++) {
+        pp_op_kind kind = (pp_op_kind)(k / PP_PLOT_SHADES);
+        int shade = k % PP_PLOT_SHADES;
+        char fill[PP_PLOT_FILL_BYTES];
+        char name[] = { 'o', 'p', ' ', pp_op_letter(kind), (char)('0' + shade), '\0' };
+        if (!count[kind][shade])
             continue;
+        pp_plot_op_fill(kind, shade, fill);
         pp_plot_begin(data, row.prefix, name);
-        add_data(track, view, row, (pp_op_kind)kind, data);
+        add_data(track, view, row, kind, shade, bordered, data);
         pp_plot_next(script, row.prefix, name);
-        const char *fill = kind == PP_OP_W && !bordered ? NARROW_W : looks[kind].fill;
         pp_text_add(script, "using 1:3:1:2:3:4 with boxxyerror %s %s notitle", fill,
                     bordered ? BORDER : "noborder");
-        if (titled)
-            pp_text_add(script, ", \\\n    keyentry with boxes %s " BORDER " title '%s'", fill,
-                        looks[kind].words);
     }
     const label_style style = style_of(track, view, row);
-    for (int kind = 0; kind < PP_OP_KIND_COUNT && style.font >= FONT_MIN; kind++) {
-        char name[] = { 't', 'e', 'x', 't', ' ', pp_op_letter((pp_op_kind)kind), '\0' };
-        if (!count[kind] || !add_labels(track, view, row, (pp_op_kind)kind, style, name, data))
-            continue;
-        pp_plot_next(script, row.prefix, name);
-        pp_text_add(script, "using 1:2:3 with labels %sfont ',%d' tc rgb '%s' notitle",
-                    kind == PP_OP_W ? "boxed " : "", pp_plot_font(view->png, style.font),
-                    looks[kind].text);
+    if (style.font >= FONT_MIN) {
+        add_labels(track, view, row, false, style, script, data);
+        add_labels(track, view, row, true, style, script, data);
     }
     return PP_OK;
 }

@@ -31,34 +31,30 @@ int pp_plot_font(bool png, int pixels)
     return png ? (pixels * 3 + 2) / 4 : pixels;
 }
 
-void pp_plot_fit_font(bool png, double room_px, size_t letters, pp_text *script)
-{
-    double fitting = room_px / (0.56 * (double)(letters ? letters : 1)); /* a letter's width */
-    if (fitting < PP_PLOT_FONT_PX)
-        pp_text_add(script, " font ',%d'", pp_plot_font(png, fitting > 7 ? (int)fitting : 7));
-}
-
 void pp_plot_terminal(bool png, int width, int height, pp_text *script)
 {
     pp_text_add(script, "set encoding utf8\n");
     pp_text_add(script,
-                png ? "set terminal pngcairo noenhanced size %d,%d font 'Sans,10'\n"
-                    : "set terminal svg noenhanced size %d,%d font 'Helvetica,13' background "
+                png ? "set terminal pngcairo noenhanced size %d,%d font 'Sans,9'\n"
+                    : "set terminal svg noenhanced size %d,%d font 'Helvetica,12' background "
                       "rgb 'white'\n",
                 width, height);
+    pp_text_add(script, "set tics scale 0.5\n");
 }
 
-void pp_plot_margins(double left, double right, double top, double bottom, pp_text *script)
+void pp_plot_margins(pp_plot_size size, const double edges[4], pp_text *script)
 {
     pp_text_add(script,
                 "set lmargin at screen %.5f\nset rmargin at screen %.5f\n"
                 "set tmargin at screen %.5f\nset bmargin at screen %.5f\n",
-                left, right, top, bottom);
+                edges[0] / size.width, edges[2] / size.width, 1 - edges[1] / size.height,
+                1 - edges[3] / size.height);
 }
 
 const char *pp_plot_colour(size_t index)
 {
-    static const char *const colours[] = { "#000000", "#4a78ad", "#a8781f", "#3d7a3d" };
+    static const char *const colours[] = { "#2f62bd", "#c9721a", "#2f8a86",
+                                           "#8a3f9a", "#4f8a2f", "#606060" };
     return colours[index % (sizeof colours / sizeof colours[0])];
 }
 

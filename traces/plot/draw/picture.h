@@ -1,5 +1,5 @@
-/* What pictures show, as plain values. A reader of plans, traces or reports fills in what it knows,
- * and a kind of picture (traces/plot/plot.h) draws what it needs. */
+/* The contents of pictures, as plain values. A reader of plans, traces or reports fills in the
+ * values that it has, and a kind of picture (traces/plot/plot.h) draws those that it needs. */
 #ifndef PPSIM_TRACES_PLOT_DRAW_PICTURE_H
 #define PPSIM_TRACES_PLOT_DRAW_PICTURE_H
 
@@ -20,7 +20,7 @@ typedef struct pp_bar {
 typedef struct pp_spread {
     char name[160];
     pp_ns step_ns;           /* without jitter */
-    pp_jitter_result jitter; /* of its spec only the number of scenarios is set */
+    pp_jitter_result jitter; /* in its spec only the number of scenarios is set */
 } pp_spread;
 
 #define PP_CURVE_TIME "fitted time"
@@ -84,7 +84,7 @@ typedef struct pp_tick {
     char label[64];
 } pp_tick;
 
-/* What a heat map shows. */
+/* The contents of a heat map. */
 typedef struct pp_heat {
     char x[48], y[48]; /* names of the axes; y "": the map has one row */
     char metric[64];   /* "peak memory (GiB)" */
@@ -97,9 +97,10 @@ typedef struct pp_heat {
 typedef struct pp_picture {
     size_t inputs;                     /* number of files or simulations that filled it in */
     pp_track track[PP_PICTURE_TRACKS]; /* a predicted timeline comes before an executed one */
-    size_t tracks;                     /* all that were added, also those that were not kept */
+    size_t tracks;                     /* number of timelines that were added, even if not kept */
     pp_bar *bar;
     size_t bar_count, bar_capacity;
+    char bars_share[160]; /* the settings that all bars share: "tp 2, dp 1"; "": none */
     pp_spread *spread;
     size_t spread_count, spread_capacity;
     pp_curve *curve;

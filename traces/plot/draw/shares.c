@@ -1,33 +1,24 @@
 /* Divides the time of each rank into columns of a few pixels, and stacks in every column the shares
- * that each kind of op and each cause of idle time has of it. Neighbouring columns that look alike
+ * that each kind of op and each cause of idle time has in it. Neighbouring columns that look alike
  * become one box. O(ops + ranks * columns). */
 #include "traces/plot/draw/shares.h"
 
 #include "sim/base/alloc.h"
+#include "traces/plot/draw/look.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { COLUMN_PX = 2, LEAST_PX = 2, LAYERS = PP_OP_KIND_COUNT + PP_IDLE_COUNT };
 
-/* The layers from the bottom of a row upwards. Ops are not hatched, which needs wider boxes. */
-static const struct {
-    const char *fill, *words;
-} looks[LAYERS] = {
-    [PP_OP_F] = { "fc rgb '#cfe0f3' fs solid 1.0", "F forward" },
-    [PP_OP_I] = { "fc rgb '#93b7de' fs solid 1.0", "I backward, input" },
-    [PP_OP_W] = { "fc rgb '#303030' fs solid 1.0", "W backward, weight" },
-    [PP_OP_B] = { "fc rgb '#4a78ad' fs solid 1.0", "B backward" },
-    [PP_OP_KIND_COUNT + PP_IDLE_DATA] = { "fc rgb '#ffffff' fs solid 1.0", "idle: data" },
-    [PP_OP_KIND_COUNT + PP_IDLE_BUFFER] = { "fc rgb '#707070' fs pattern 1", "idle: buffer" },
-    [PP_OP_KIND_COUNT + PP_IDLE_LINK] = { "fc rgb '#000000' fs pattern 4", "idle: link" },
-    [PP_OP_KIND_COUNT + PP_IDLE_HOST] = { "fc rgb '#707070' fs pattern 2", "idle: host" },
-    [PP_OP_KIND_COUNT + PP_IDLE_SYNC] = { "fc rgb '#a8781f' fs solid 1.0", "idle: sync" },
-};
+#define LEAST 5e-3   /* share of a column, below which a layer is not drawn */
+#define SAME_PX 0.75 /* neighbouring columns whose layers differ by less become one box */
 
 typedef struct shares {
     const pp_plot_view *view;
     size_t columns;      /* per rank */
     float (*of)[LAYERS]; /* [ranks * columns]: from 0 to 1 */
+    double same;         /* SAME_PX as a share of a column's height */
     bool present[LAYERS];
 } shares;
 
@@ -70,14 +61,20 @@ static void place(const float share[LAYERS], int layer, double *low, double *hig
     *high = *low + (double)share[layer];
 }
 
-static bool same(const float a[LAYERS], const float b[LAYERS], int layer)
+/* Returns whether two columns look alike: every layer is in both or in none, at almost the same
+ * height. */
+static bool same(const shares *s, const float a[LAYERS], const float b[LAYERS])
 {
-    double low[2];
-    double high[2];
-    place(a, layer, &low[0], &high[0]);
-    place(b, layer, &low[1], &high[1]);
-    return low[0] - low[1] < 5e-3 && low[1] - low[0] < 5e-3 && high[0] - high[1] < 5e-3 &&
-           high[1] - high[0] < 5e-3;
+    double low[2] = { 0, 0 };
+    for (int layer = 0; layer < LAYERS; layer++) {
+        if (((double)a[layer] < LEAST) != ((double)b[layer] < LEAST))
+            return false;
+        low[0] += (double)a[layer];
+        low[1] += (double)b[layer];
+        if (low[0] - low[1] > s->same || low[1] - low[0] > s->same)
+            return false;
+    }
+    return true;
 }
 
 /* Appends a layer; neighbouring columns that look alike are one box. */
@@ -90,10 +87,10 @@ static void add_layer(const shares *s, int layer, pp_plot_row place_of, pp_text 
         for (size_t c = 0, first; c < s->columns;) {
             double low;
             double high;
-            for (first = c++; c < s->columns && same(row[first], row[c], layer);)
+            for (first = c++; c < s->columns && same(s, row[first], row[c]);)
                 c++;
             place(row[first], layer, &low, &high);
-            if (high - low < 5e-3)
+            if (high - low < LEAST)
                 continue;
             double height = place_of.high - place_of.low;
             pp_plot_number(data, view->from_ns + (pp_ns)((double)first * width_ns), view->unit);
@@ -111,10 +108,11 @@ static void free_shares(shares *s)
 }
 
 pp_status pp_plot_shares(const pp_track *track, const pp_plot_view *view, pp_plot_row row,
-                         bool titled, pp_text *script, pp_text *data, pp_err *err)
+                         pp_text *script, pp_text *data, pp_err *err)
 {
     shares s PP_CLEANUP(free_shares) = { .view = view,
-                                         .columns = (size_t)(view->plot_px / COLUMN_PX) + 1 };
+                                         .columns = (size_t)(view->plot_px / COLUMN_PX) + 1,
+                                         .same = SAME_PX / (view->row_px * (row.high - row.low)) };
     s.of = pp_alloc_array((view->last_rank - view->first_rank + 1) * s.columns, sizeof *s.of);
     if (!s.of)
         return pp_err_nomem(err);
@@ -131,17 +129,23 @@ pp_status pp_plot_shares(const pp_track *track, const pp_plot_view *view, pp_plo
         spread(&s, PP_OP_KIND_COUNT + (int)gap->cause, gap->rank, gap->start_ns, gap->end_ns);
     }
     for (int layer = 0; layer < LAYERS; layer++) {
-        if (!s.present[layer])
+        char fill[PP_PLOT_FILL_BYTES + 16];
+        char name[24];
+        int cause = layer - PP_OP_KIND_COUNT;
+        if (!s.present[layer] || cause == PP_IDLE_DATA) /* it looks like the background */
             continue;
-        pp_plot_begin(data, row.prefix, looks[layer].words);
+        if (cause < 0) {
+            pp_plot_op_fill((pp_op_kind)layer, 0, fill);
+            snprintf(name, sizeof name, "share %c", pp_op_letter((pp_op_kind)layer));
+        } else {
+            snprintf(name, sizeof name, "share %s", pp_idle_key((pp_idle_cause)cause));
+        }
+        pp_plot_begin(data, row.prefix, name);
         add_layer(&s, layer, row, data);
-        pp_plot_next(script, row.prefix, looks[layer].words);
-        pp_text_add(script, "using 1:3:1:2:3:4 with boxxyerror %s noborder notitle",
-                    looks[layer].fill);
-        if (titled)
-            pp_text_add(script,
-                        ", \\\n    keyentry with boxes %s border lc rgb '#303030' title '%s'",
-                        looks[layer].fill, looks[layer].words);
+        pp_plot_next(script, row.prefix, name);
+        pp_text_add(script, "using 1:3:1:2:3:4 with boxxyerror %s%s notitle",
+                    cause < 0 ? fill : pp_plot_idle_fill((pp_idle_cause)cause),
+                    cause < 0 ? " noborder" : "");
     }
     return PP_OK;
 }

@@ -6,10 +6,10 @@
 
 /* Returns whether most ops are too narrow to be seen one by one. */
 bool pp_plot_is_dense(const pp_track *track, const pp_plot_view *view);
-/* Like pp_plot_boxes (traces/plot/draw/boxes.h), for dense ops: appends the shares that ops and, by
- * cause, idle time have of each column. Fails: NOMEM. */
+/* Replaces pp_plot_boxes (traces/plot/draw/boxes.h) for dense ops: appends the shares of each
+ * column that ops and, by cause, idle time have. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_plot_shares(const pp_track *track, const pp_plot_view *view,
-                                       pp_plot_row row, bool titled, pp_text *script, pp_text *data,
+                                       pp_plot_row row, pp_text *script, pp_text *data,
                                        pp_err *err);
 
 #endif

@@ -21,5 +21,8 @@ void pp_plot_number(pp_text *text, int64_t value, pp_plot_unit unit);
 /* Returns the distance of the labels of an axis from 0 to `most`: the smallest 1, 2 or 5 times a
  * power of ten that gives at most `count` labels. */
 double pp_plot_step(double most, double count);
+/* Sets the range of a logarithmic axis ('x' or 'y'), and labels at powers of ten or, if there are
+ * few of these, at 1, 2 and 5 times them: at most `count`. */
+void pp_plot_log_axis(char axis, double low, double high, double count, pp_text *script);
 
 #endif

@@ -4,8 +4,9 @@
 #include "sim/base/field.h"
 
 #include <inttypes.h>
+#include <limits.h>
 
-#define WIDTH 1200 /* in pixels, unless a width was requested */
+#define WIDTH 1200 /* default width, in pixels */
 #define TIC_PX 15  /* smallest distance of two labels of an axis, in pixels */
 
 static pp_ns end_of(const pp_track *track)
@@ -18,10 +19,11 @@ static pp_ns end_of(const pp_track *track)
     return end_ns;
 }
 
-pp_status pp_plot_view_of(const pp_picture *picture, pp_plot_view *view_out, pp_err *err)
+pp_status pp_plot_view_of(const pp_picture *picture, int left_px, int right_px,
+                          pp_plot_view *view_out, pp_err *err)
 {
     uint32_t ranks = 0;
-    pp_ns end_ns = 1; /* an axis needs a length */
+    pp_ns end_ns = 1; /* an axis must not be empty */
     for (size_t i = 0; i < picture->tracks && i < PP_PICTURE_TRACKS; i++) {
         ranks = picture->track[i].ranks > ranks ? picture->track[i].ranks : ranks;
         pp_ns own_ns = end_of(&picture->track[i]);
@@ -29,7 +31,7 @@ pp_status pp_plot_view_of(const pp_picture *picture, pp_plot_view *view_out, pp_
     }
     if (picture->last_rank != UINT32_MAX && picture->last_rank >= ranks)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SHOWN_RANKS),
-                          "there are ranks 0 to %" PRIu32, ranks - 1);
+                          "there are only ranks 0 to %" PRIu32, ranks - 1);
     if (picture->from_ns >= end_ns) {
         char end[32];
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FROM),
@@ -42,41 +44,62 @@ pp_status pp_plot_view_of(const pp_picture *picture, pp_plot_view *view_out, pp_
     if (picture->last_rank != UINT32_MAX)
         view_out->last_rank = picture->last_rank;
     view_out->unit = pp_plot_time_unit(view_out->to_ns);
+    view_out->size.width = picture->width ? picture->width : WIDTH;
+    view_out->size.png = picture->png;
+    view_out->edges[0] = left_px;
+    view_out->edges[2] = view_out->size.width - right_px;
+    view_out->plot_px = view_out->edges[2] - view_out->edges[0];
     return PP_OK;
 }
 
-void pp_plot_frame(const pp_picture *picture, pp_plot_view *view, int row_px, pp_plot_sides sides,
-                   pp_text *script)
+uint32_t pp_plot_ranks(const pp_plot_view *view)
 {
-    uint32_t ranks = view->last_rank - view->first_rank + 1;
-    uint32_t step = 1;
-    int around = sides.top + sides.bottom;
-    view->width = picture->width ? picture->width : WIDTH;
-    view->height = picture->height ? picture->height : around + row_px * (int)ranks;
-    view->png = picture->png;
-    view->plot_px = view->width - sides.left - sides.right;
-    view->row_px = (double)(view->height - around) / ranks;
-    while (step < ranks && step * view->row_px < TIC_PX)
-        step *= 2;
-    pp_plot_terminal(picture->png, view->width, view->height, script);
-    pp_plot_margins((double)sides.left / view->width, 1 - (double)sides.right / view->width,
-                    1 - (double)sides.top / view->height, (double)sides.bottom / view->height,
-                    script);
-    pp_text_add(script,
-                "set key tmargin center horizontal samplen 2 height 0.5\n"
-                "set ytics scale 0 %" PRIu32 ",%" PRIu32 ",%" PRIu32 "\nset xtics nomirror\n"
-                "set style textbox opaque noborder margins 0.2,0.2 fc rgb 'white'\n",
-                view->first_rank, step, view->last_rank);
+    return view->last_rank - view->first_rank + 1;
 }
 
-void pp_plot_axes(const pp_plot_view *view, pp_text *script)
+int pp_plot_head_room(int requested_px)
 {
+    return requested_px ? requested_px * 2 / 5 : INT_MAX;
+}
+
+void pp_plot_place(const pp_picture *picture, pp_plot_view *view, pp_plot_head *head, int row_px,
+                   int bottom_px)
+{
+    uint32_t ranks = pp_plot_ranks(view);
+    pp_plot_head_lay_out(head, view->size.width, pp_plot_head_room(picture->height));
+    view->size.height =
+        picture->height ? picture->height : head->px + row_px * (int)ranks + bottom_px;
+    view->edges[1] = head->px;
+    view->edges[3] = view->size.height - bottom_px;
+    view->row_px = (view->edges[3] - view->edges[1]) / ranks;
+}
+
+void pp_plot_frame(const pp_plot_view *view, const pp_plot_head *head, pp_text *script)
+{
+    uint32_t step = 1;
+    while (step < pp_plot_ranks(view) && step * view->row_px < TIC_PX)
+        step *= 2;
+    pp_plot_terminal(view->size.png, view->size.width, view->size.height, script);
+    pp_plot_head_draw(head, view->size, script);
+    pp_plot_margins(view->size, view->edges, script);
+    pp_text_add(script,
+                "unset key\nset border 3 lc rgb '#606060'\n"
+                "set ytics scale 0 %" PRIu32 ",%" PRIu32 ",%" PRIu32 "\n",
+                view->first_rank, step, view->last_rank);
+    pp_plot_time_tics(view, script);
     pp_text_add(script, "set xrange [");
     pp_plot_number(script, view->from_ns, view->unit);
     pp_text_add(script, ":");
     pp_plot_number(script, view->to_ns, view->unit);
     pp_text_add(script, "]\nset yrange [%.1f:%.1f]\n", view->last_rank + 0.5,
                 view->first_rank - 0.5);
+}
+
+void pp_plot_time_tics(const pp_plot_view *view, pp_text *script)
+{
+    double length = (double)(view->to_ns - view->from_ns) / (double)view->unit.divisor;
+    pp_text_add(script, "set xtics nomirror %.10g\n",
+                pp_plot_step(length, view->plot_px / PP_PLOT_TIME_PX));
 }
 
 bool pp_plot_shows(const pp_plot_view *view, uint32_t rank, pp_ns start_ns, pp_ns end_ns)

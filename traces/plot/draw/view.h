@@ -3,44 +3,49 @@
 #define PPSIM_TRACES_PLOT_DRAW_VIEW_H
 
 #include "traces/plot/draw/gnuplot.h"
+#include "traces/plot/draw/head.h"
 #include "traces/plot/draw/picture.h"
 #include "traces/plot/draw/units.h"
+
+enum { PP_PLOT_TIME_PX = 68 }; /* space reserved for a label of the time axis */
 
 /* The part of a timeline that a picture shows, and its size. */
 typedef struct pp_plot_view {
     uint32_t first_rank, last_rank; /* both are shown */
     pp_ns from_ns, to_ns;
     pp_plot_unit unit; /* of the time axis */
-    int width, height; /* of the picture, in pixels */
-    bool png;
+    pp_plot_size size;
     double plot_px, row_px; /* width of the time axis and height of a rank, in pixels */
+    double edges[4]; /* left, top, right and bottom of the plot, from the upper left corner */
 } pp_plot_view;
 
-/* Finds the part of the picture's timelines that was requested; the sizes are set by pp_plot_frame.
- * Fails: USAGE when nothing is left. */
-PP_MUST_CHECK pp_status pp_plot_view_of(const pp_picture *picture, pp_plot_view *view_out,
-                                        pp_err *err);
+/* Finds the part of the picture's timelines that was requested, and the width of the picture and of
+ * its time axis, which is left_px from the left side and right_px from the right one. Fails: USAGE
+ * when nothing is left. */
+PP_MUST_CHECK pp_status pp_plot_view_of(const pp_picture *picture, int left_px, int right_px,
+                                        pp_plot_view *view_out, pp_err *err);
 /* Returns whether any of the time from start_ns to end_ns is visible on this rank. */
 bool pp_plot_shows(const pp_plot_view *view, uint32_t rank, pp_ns start_ns, pp_ns end_ns);
+/* Returns how many ranks are shown. */
+uint32_t pp_plot_ranks(const pp_plot_view *view);
 
-/* The margins of the plot, in pixels. */
-typedef struct pp_plot_sides {
-    int left, right, top, bottom;
-} pp_plot_sides;
-
-/* Appends the terminal, the margins, the key above the plot, and labels of ranks where they have
- * room. row_px: height of a rank, unless a size of the picture was requested. Sets the sizes of
- * the view. */
-void pp_plot_frame(const pp_picture *picture, pp_plot_view *view, int row_px, pp_plot_sides sides,
-                   pp_text *script);
-
-/* Appends the ranges of both axes: time and ranks. */
-void pp_plot_axes(const pp_plot_view *view, pp_text *script);
+/* Lays the head out and finds the heights: of the picture, the plot and its rows. row_px: height of
+ * a rank, unless a size of the picture was requested. bottom_px: room below the plot. */
+void pp_plot_place(const pp_picture *picture, pp_plot_view *view, pp_plot_head *head, int row_px,
+                   int bottom_px);
+/* Appends the terminal, the head, the margins, the ranges of both axes (time and ranks) and labels
+ * for which there is room. */
+void pp_plot_frame(const pp_plot_view *view, const pp_plot_head *head, pp_text *script);
+/* Appends labels of times at round distances. */
+void pp_plot_time_tics(const pp_plot_view *view, pp_text *script);
+/* Returns the height that the head of a picture may have; requested_px: the height of the picture,
+ * or 0. */
+int pp_plot_head_room(int requested_px);
 
 /* The place of the boxes of a timeline within the row of each rank: the whole row is from -0.5 to
  * 0.5. */
 typedef struct pp_plot_row {
-    const char *prefix; /* with which the names of its data sets begin */
+    const char *prefix; /* the prefix of the names of its data sets */
     double low, high;
     bool bare; /* boxes have no border, even if there is room for one */
 } pp_plot_row;

@@ -1,0 +1,62 @@
+/* The colours of ops follow the papers on zero-bubble schedules: F is blue, backward is teal, W is
+ * green. Their greys differ in print: F is darkest, then W, B and I, and idle time is lightest. The
+ * stages of a rank are shades of these, mixed with white. */
+#include "traces/plot/draw/look.h"
+
+#include <stdio.h>
+
+static const struct {
+    int red, green, blue;
+    const char *words;
+} looks[PP_OP_KIND_COUNT] = {
+    [PP_OP_F] = { 0x2f, 0x62, 0xbd, "F forward" },
+    [PP_OP_I] = { 0x8e, 0xdb, 0xd6, "I backward, input gradient" },
+    [PP_OP_W] = { 0x58, 0xa0, 0x50, "W backward, weight gradient" },
+    [PP_OP_B] = { 0x3f, 0xb5, 0xb0, "B backward" },
+};
+
+#define LIGHTEST 0.5 /* share of white in the lightest shade */
+
+const char *pp_plot_op_words(pp_op_kind kind)
+{
+    return looks[kind].words;
+}
+
+int pp_plot_shade(uint32_t chunk, uint32_t chunks)
+{
+    return chunks < 2 ? 0 : (int)(chunk * (PP_PLOT_SHADES - 1) / (chunks - 1));
+}
+
+bool pp_plot_op_fill(pp_op_kind kind, int shade, char fill[PP_PLOT_FILL_BYTES])
+{
+    double white = LIGHTEST * shade / (PP_PLOT_SHADES - 1);
+    int red = looks[kind].red + (int)(white * (255 - looks[kind].red));
+    int green = looks[kind].green + (int)(white * (255 - looks[kind].green));
+    int blue = looks[kind].blue + (int)(white * (255 - looks[kind].blue));
+    snprintf(fill, PP_PLOT_FILL_BYTES, "fc rgb '#%02x%02x%02x' fs solid 1.0", (unsigned)red & 0xff,
+             (unsigned)green & 0xff, (unsigned)blue & 0xff);
+    return 0.3 * red + 0.59 * green + 0.11 * blue < 125;
+}
+
+const char *pp_plot_idle_fill(pp_idle_cause cause)
+{
+    static const char *const fills[PP_IDLE_COUNT] = {
+        [PP_IDLE_BUFFER] = "fc rgb '#8a5fb0' fs solid 1.0 noborder",
+        [PP_IDLE_LINK] = "fc rgb '#e39a2d' fs solid 1.0 noborder",
+        [PP_IDLE_HOST] = "fc rgb '#a58f7a' fs solid 1.0 noborder",
+        [PP_IDLE_SYNC] = "fc rgb '#404040' fs solid 1.0 noborder",
+    };
+    return fills[cause];
+}
+
+const char *pp_plot_idle_words(pp_idle_cause cause)
+{
+    static const char *const words[PP_IDLE_COUNT] = {
+        [PP_IDLE_DATA] = "idle",
+        [PP_IDLE_BUFFER] = "idle: no receive buffer",
+        [PP_IDLE_LINK] = "idle: transfer queued or running",
+        [PP_IDLE_HOST] = "idle: host launches",
+        [PP_IDLE_SYNC] = "idle: device synchronises",
+    };
+    return words[cause];
+}
