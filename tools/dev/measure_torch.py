@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Measures PyTorch modules on CPU or GPU and writes ppsim's samples-csv (docs/formats.md).
+"""Measures PyTorch modules on CPU or GPU and writes ppsim's samples-csv (docs/reference/formats.md).
 
     tools/dev/measure_torch.py [--device cpu|cuda] [--dtype bfloat16] [--hidden 4096] [--ffn 14336]
         [--heads 32] [--tokens 512,1024,2048] [--lengths 512+512,256+768] [--seconds 2] > samples.csv
 
-A linear layer and an MLP, forward and whole backward, over --tokens; attention over sequences packed
-as --lengths says (torch.nn.attention.varlen.varlen_attn where this PyTorch and device have it,
+A linear layer and an MLP, forward and whole backward, over --tokens; attention over sequences
+packed according to --lengths (torch.nn.attention.varlen.varlen_attn if this PyTorch and device have it,
 otherwise a loop of scaled_dot_product_attention). Measure your own module by adding a line to
 `cases`: a name, its forward, its inputs, its variables.
 """
@@ -104,7 +104,7 @@ def main():
     print(f"# ppsim.samples 1\n# device: {name}\n# source: measure_torch.py, torch {torch.__version__}")
     print(",".join(COLUMNS))
     todo = list(cases(options, device, dtype))
-    random.Random(1).shuffle(todo)  # so that a drift of the clock is no trend over sizes
+    random.Random(1).shuffle(todo)  # so that a drift of the clock does not look like a trend over sizes
     for what, forward, inputs, variables in todo:
         out = forward(*[x.requires_grad_() for x in inputs])
         gradient = torch.ones_like(out)

@@ -1,4 +1,4 @@
-"""What the scripts that measure have in common: they put tables into a page of docs/, between two
+"""Common functions of the scripts that measure. They put tables into a page of docs/, between two
 comments of the page, and never anywhere else."""
 
 import datetime
@@ -7,6 +7,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import textwrap
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.abspath(os.environ.get("PPSIM_BUILD", os.path.join(ROOT, "build")))
@@ -33,7 +34,7 @@ def put(page, writer, text):
 
 
 def machine():
-    """Kind and date, as the other tables say it."""
+    """Kind and date, in the words of the other tables."""
     model = "a processor"
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
@@ -62,8 +63,8 @@ def environment():
 
 
 def output(command, seconds, folder=None):
-    """What the command prints. folder: where it runs. It ends before we do: mpirun, asked to end, ends
-    its processes; killed, it leaves them."""
+    """Returns the output of the command. folder: the one in which it runs. The command ends before
+    this function: mpirun ends its processes when it is asked to end, but leaves them when killed."""
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, env=environment(), cwd=folder, text=True, **pipes) as child:
         try:
@@ -80,12 +81,12 @@ signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
 
 
 def mpirun(processes):
-    """The system places the processes, as it places threads."""
+    """Lets the system place the processes, as it places threads."""
     return [os.environ.get("MPIEXEC", "mpirun"), "--bind-to", "none", "-n", str(processes)]
 
 
 def spread(values, form):
-    """Median (lowest to highest), each by the format `form`; the unit stands in the table's head."""
+    """Median (lowest to highest), each by the format `form`; the unit is in the table's header."""
     middle, low, high = statistics.median(values), min(values), max(values)
     return f"{middle:{form}} ({low:{form}} to {high:{form}})"
 
@@ -93,3 +94,10 @@ def spread(values, form):
 def table(head, rows):
     lines = ["| " + " | ".join(line) + " |\n" for line in [head] + rows]
     return lines[0] + "|---" * len(head) + "|\n" + "".join(lines[1:])
+
+
+def prose(text):
+    """The text with paragraphs of at most 100 columns; tables stay as they are."""
+    parts = text.strip("\n").split("\n\n")
+    wrap = textwrap.TextWrapper(100, break_long_words=False, break_on_hyphens=False)
+    return "\n\n".join(part if part.startswith("|") else wrap.fill(part) for part in parts)

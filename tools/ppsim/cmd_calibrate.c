@@ -20,24 +20,30 @@
 enum { PROBES_MAX = 64 };
 
 static const pp_option options[] = {
-    { "--import", "[FORMAT=]FILE", "measurements of others; 'ppsim list imports'", NULL, true },
-    { "--probe", "NAME",
-      "measure this alone; 'ppsim list probes'; without --import all but those of GPUs", NULL,
-      true },
-    { "--quick", NULL, "fewer points and passes: 20 s in place of 2 min", NULL, false },
-    { "--budget", "TIME", "of all probes together; 75s, quick 14s", NULL, false },
-    { "--resume", NULL, "go on with the interrupted or failed run that -o FILE holds", NULL,
-      false },
-    { "--compute-settings", "LIST",
-      "of the model whose ops are measured; " PP_PROBE_SETTINGS
-      "; on GPUs as docs/calibration-probes.md says",
-      NULL, false },
-    { "--layers", "N", "of the measured stage; 1", NULL, false },
-    { "--sm-count", "N", "of the GPU of imported kernels, for forms with waves", NULL, false },
-    { "--device", "N", "measure this GPU, counted from 0: all probes of GPUs; 0 with --probe", NULL,
-      false },
-    { "--seed", "N", "of the order of the points; 0", NULL, false },
-    { NULL, NULL, NULL, NULL, false },
+    { PP_ROW_REPEATED("--import", "[FORMAT=]FILE", MEASUREMENTS,
+                      "import measurements: a format from 'ppsim list imports', recognised if not "
+                      "given",
+                      NULL) },
+    { PP_ROW_REPEATED("--probe", "NAME", MEASUREMENTS,
+                      "run only this measurement: a name from 'ppsim list probes'",
+                      "all but GPU probes, or none with --import") },
+    { PP_ROW("--quick", NULL, MEASUREMENTS, "measure fewer points: 20 s instead of 2 minutes",
+             NULL) },
+    { PP_ROW("--budget", "TIME", MEASUREMENTS, "time limit of all measurements together",
+             "75s, with --quick 14s") },
+    { PP_ROW("--resume", NULL, MEASUREMENTS,
+             "continue an interrupted or failed run that -o FILE holds", NULL) },
+    { PP_ROW("--device", "N", MEASUREMENTS, "run the GPU measurements, on this GPU, counted from 0",
+             "0 with --probe") },
+    { PP_ROW("--compute-settings", "LIST", MEASUREMENTS, "sizes of the model that is measured",
+             PP_PROBE_SETTINGS ", for GPUs see docs/reference/calibration-probes.md") },
+    { PP_ROW("--layers", "N", MEASUREMENTS, "number of layers of the measured stage", "1") },
+    { PP_ROW("--seed", "N", MEASUREMENTS, "random seed of the order of the points", "0") },
+    { PP_ROW(
+        "--sm-count", "N", MEASUREMENTS,
+        "number of SMs of the GPU that ran the imported kernels, for fits with wave quantization",
+        NULL) },
+    { PP_ROW_END },
 };
 
 /* Set by a signal. The samples measured so far are kept. */
@@ -116,16 +122,17 @@ static pp_status check_options(const pp_args *args, const calibrating *c, pp_err
     const char *word = pp_args_word(args, 0);
     if (word)
         return pp_err_set(err, PP_USAGE, NULL,
-                          "there is no '%.200s' to calibrate; a file is given "
-                          "as --import FILE",
+                          "unexpected argument '%.200s'; to import a file, use --import FILE",
                           word);
     for (size_t i = 0; measuring[i] && !c->measures; i++) {
         if (pp_args_has(args, measuring[i]))
-            return pp_err_set(err, PP_USAGE, measuring[i],
-                              "is for probes, and with --import none runs; name them by --probe");
+            return pp_err_set(
+                err, PP_USAGE, measuring[i],
+                "applies to probes, but with --import no probe runs; name probes with --probe");
     }
     if (pp_args_has(args, "--resume") && !pp_args_text(args, "-o"))
-        return pp_err_set(err, PP_USAGE, "--resume", "needs -o FILE, the interrupted profile");
+        return pp_err_set(err, PP_USAGE, "--resume",
+                          "needs -o with the file of the interrupted profile");
     if (c->options.protocol.total_ns <= 0)
         return pp_err_set(err, PP_USAGE, "--budget", "must be longer than 0, for example 60s");
     return PP_OK;
@@ -152,8 +159,8 @@ static pp_status check_machine(const pp_profile *before, const char *path, pp_er
     if (strcmp(before->environment.cpu, here.cpu) == 0)
         return PP_OK;
     return pp_err_set(err, PP_INPUT, path,
-                      "was measured on '%s', this machine is '%s'; go on there, or begin anew with "
-                      "another -o",
+                      "was measured on '%s', but this machine is '%s'; resume there, or start a "
+                      "new profile with another -o",
                       before->environment.cpu, here.cpu);
 }
 
@@ -166,7 +173,8 @@ static pp_status resume(const pp_args *args, calibrating *c, pp_err *err)
     if (status)
         return status;
     if (!c->before->measured)
-        return pp_err_set(err, PP_USAGE, "--resume", "%.200s holds imports, nothing measured here",
+        return pp_err_set(err, PP_USAGE, "--resume",
+                          "%.200s has only imported measurements, so there is no run to resume",
                           path);
     if ((status = check_machine(c->before, path, err)))
         return status;
@@ -261,9 +269,10 @@ static void keep(const pp_args *args, calibrating *c)
     if (!status)
         status = pp_write_text(path, json, bytes, &err);
     if (status)
-        pp_remark("what was measured before the failure is lost: %.600s", err.text);
+        pp_remark("the measurements made before the failure are lost: %.600s", err.text);
     else
-        pp_remark("what was measured before the failure is in %.200s; --resume goes on", path);
+        pp_remark("the measurements made before the failure are in %.200s; continue with --resume",
+                  path);
 }
 
 static pp_status calibrate(const pp_args *args, pp_err *err)
@@ -279,19 +288,19 @@ static pp_status calibrate(const pp_args *args, pp_err *err)
         return status;
     if (c.samples.count == 0)
         return pp_err_set(err, PP_UNAVAILABLE, NULL, "nothing could be measured: %.600s",
-                          c.samples.skipped ? c.samples.skipped : "interrupted at once");
+                          c.samples.skipped ? c.samples.skipped
+                                            : "interrupted before the first measurement");
     status = fit(args, &c, err);
     return status ? status : print(args, &c, err);
 }
 
 const pp_command pp_command_calibrate = {
     .name = "calibrate",
-    .arguments = "[--import [FORMAT=]FILE]... [--probe NAME]... [-o PROFILE]",
-    .summary = "measure kernels and links, or import measurements; fit them; say how well",
+    .arguments = "[--probe NAME]... [--import [FORMAT=]FILE]... [-o PROFILE]",
+    .summary = "measure this machine or import measurements, and fit a profile",
     .options = options,
-    .details = "examples:\n"
-               "  ppsim calibrate -o machine.json\n"
-               "  ppsim calibrate --import nccl-tests=p2p.log --import r0.json.gz -o h100.json\n"
-               "  ppsim plan --model llama3-8b --pp 4 --profile h100.json\n",
+    .examples = "ppsim calibrate --quick -o machine.json\n"
+                "ppsim calibrate --import samples-csv=samples.csv -o imported.json\n"
+                "ppsim plan --model llama3-8b --pp 4 --hw h100-80g --profile h100-ib\n",
     .run = calibrate,
 };

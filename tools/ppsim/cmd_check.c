@@ -1,7 +1,7 @@
-/* ppsim check: says whether a schedule or plan is valid and complete, and whether it can hang. The
- * engine runs the program under the communication mode that was asked for. On a hang the command
- * also searches for the message size at which the verdict changes, by bisection, and for a repair.
- */
+/* ppsim check: decides whether a schedule or plan is valid and complete, and whether it can hang.
+ * The engine runs the program under the communication mode that was asked for. On a hang the
+ * command also searches for the message size at which the verdict changes, by bisection, and for a
+ * repair. */
 #include "sim/base/alloc.h"
 #include "sim/engine/comm_engine.h"
 #include "sim/engine/engine.h"
@@ -25,17 +25,23 @@
 #include <string.h>
 
 static const pp_option options[] = {
-    { "--comm", "MODE", "rendezvous, eager:BYTES or batched; rendezvous", NULL, false },
-    { "--lanes", "WHICH", "queues of a rank: single, per-direction, per-peer, per-edge; single",
-      NULL, false },
-    { "--executor", "NAME", "who places communication where the file has none; torch", NULL,
-      false },
-    { "--shapes", "PROTOCOL", "how receivers learn sizes: plan, local, message, cached; plan", NULL,
-      false },
+    { PP_ROW("--executor", "NAME", FRAMEWORK,
+             "framework that adds the sends and receives if the file has none: a name from 'ppsim "
+             "list executors'",
+             "torch") },
+    { PP_ROW("--comm", "MODE", COMMUNICATION, "how sends work: rendezvous, eager:BYTES or batched",
+             "rendezvous") },
+    { PP_ROW("--lanes", "WHICH", COMMUNICATION,
+             "queues of a rank: single, per-direction, per-peer or per-edge",
+             "the plan's executor's, or single") },
+    { PP_ROW("--shapes", "PROTOCOL", COMMUNICATION,
+             "how receivers learn tensor sizes: plan, local, message or cached", "plan") },
     { PP_OPTION_TENSORS_PER_BOUNDARY },
-    { "--message-bytes", "SIZE", "size of every message where no plan says it; 1B", NULL, false },
-    { "--partial", NULL, "an excerpt: what is outside the file counts as done", NULL, false },
-    { NULL, NULL, NULL, NULL, false },
+    { PP_ROW("--message-bytes", "SIZE", COMMUNICATION,
+             "size of every message if no plan specifies it", "1B") },
+    { PP_ROW("--partial", NULL, SCHEDULE, "the file is an excerpt: ops outside of it count as done",
+             NULL) },
+    { PP_ROW_END },
 };
 
 static void verdict_free(pp_check_verdict *v)
@@ -203,8 +209,8 @@ static pp_status apply_shapes(const pp_args *args, pp_check_verdict *v, pp_check
     if (!v->framework)
         return pp_err_set(err, PP_USAGE,
                           pp_args_has(args, "--shapes") ? "--shapes" : "--tensors-per-boundary",
-                          "%.64s communicates itself and is checked as it stands; leave the option "
-                          "out",
+                          "%.64s contains its own sends and receives, which are checked as they "
+                          "are; remove the option",
                           v->file);
     v->protocol = true;
     status = pp_exchange_lower(v->framework, &exchange, s->costs, s->program, &v->reason);
@@ -294,12 +300,13 @@ static pp_status judge(const pp_args *args, pp_check_verdict *v, pp_check_subjec
         return pp_err_set(err, status, v->reason.where, "%s", v->reason.text);
     if (!v->framework && pp_args_has(args, "--executor"))
         return pp_err_set(err, PP_USAGE, "--executor",
-                          "%.64s communicates itself and is checked as it stands; leave the option "
-                          "out",
+                          "%.64s contains its own sends and receives, which are checked as they "
+                          "are; remove the option",
                           v->file);
     if (plan && partial)
         return pp_err_set(err, PP_USAGE, "--partial",
-                          "%.64s is a plan, which is always whole; leave the option out", v->file);
+                          "%.64s is a plan, and plans are always complete; remove the option",
+                          v->file);
     v->valid = true;
     if (!s->program->comm)
         return pp_err_set(err, PP_USAGE, "--executor",
@@ -368,7 +375,7 @@ static pp_status check(const pp_args *args, pp_err *err)
     if (status || (v.valid && !v.hangs && !v.mismatch && !v.overflows))
         return status;
     return pp_err_set(err, PP_INFEASIBLE, v.file, "%s",
-                      !v.valid     ? "is no complete, valid schedule"
+                      !v.valid     ? "is not a complete and valid schedule"
                       : v.mismatch ? "has mismatched sizes"
                       : v.hangs    ? "can hang"
                                    : "exceeds its memory limit");
@@ -376,10 +383,13 @@ static pp_status check(const pp_args *args, pp_err *err)
 
 const pp_command pp_command_check = {
     .name = "check",
-    .arguments = "SCHEDULE.csv|PLAN.json",
-    .summary = "valid, complete, can it hang, does it fit? The circle of waits if it hangs",
+    .arguments = "SCHEDULE.csv|PLAN.json [options]",
+    .summary = "check a schedule or plan for errors, deadlocks and memory overruns",
     .options = options,
-    .details = "Exit status 1: invalid, incomplete, it can hang, or a plan exceeds its memory\n"
-               "limit.\n",
+    .details = "The exit status is 1 if an op is missing or misplaced, if the schedule can hang "
+               "(the ranks and ops that wait for each other are printed), or if a plan exceeds its "
+               "memory limit.\n",
+    .examples = "ppsim check plan.json\n"
+                "ppsim check schedule.csv --executor torch --comm eager:64KiB\n",
     .run = check,
 };

@@ -12,19 +12,26 @@
 #include <string.h>
 
 static const pp_option options[] = {
-    { "--tolerance", "METRIC=LIMIT", "up to here: 1%, 20us, any; +1% for a rise, -1% for a fall; 0",
-      NULL, true },
-    { "--strict", NULL, "any difference fails, better ones too", NULL, false },
-    { "--baseline", "FOLDER", "compare with what was kept there, by platform if measured", NULL,
-      false },
-    { "--refresh", NULL, "keep NEW as the baseline; refused where it is worse", NULL, false },
-    { "--accept", NULL, "with --refresh: also where it is worse or gone", NULL, false },
-    { "--platform", "NAME", "of measured baselines; this machine's processor and cores", NULL,
-      false },
-    { "--markdown", "FILE", "write a table of at most 60 lines, worst first", NULL, false },
-    { "--junit", "FILE", "write JUnit XML, a test case per metric and file", NULL, false },
-    { "--rows", "N", "differences to print; 40", NULL, false },
-    { NULL, NULL, NULL, NULL, false },
+    { PP_ROW_REPEATED(
+        "--tolerance", "METRIC=LIMIT", COMPARISON,
+        "largest accepted change: 1%, 20us, or any for no limit. +1% limits increases "
+        "only, -1% decreases only. METRIC is a name from 'ppsim list metrics', or all",
+        "0") },
+    { PP_ROW("--strict", NULL, COMPARISON, "fail on any difference, even an improvement", NULL) },
+    { PP_ROW("--baseline", "FOLDER", COMPARISON,
+             "compare with the results kept in FOLDER. Measured ones are kept per platform",
+             NULL) },
+    { PP_ROW("--refresh", NULL, COMPARISON, "keep NEW as the baseline, unless it is worse", NULL) },
+    { PP_ROW("--accept", NULL, COMPARISON,
+             "with --refresh: keep NEW even if it is worse or lacks files", NULL) },
+    { PP_ROW("--platform", "NAME", COMPARISON, "platform of measured baselines",
+             "this machine's processor and number of cores") },
+    { PP_ROW("--rows", "N", OUTPUT, "number of differences to print", "40") },
+    { PP_ROW("--markdown", "FILE", OUTPUT,
+             "write a Markdown table of at most 60 lines, the worst first", NULL) },
+    { PP_ROW("--junit", "FILE", OUTPUT, "write JUnit XML, one test case per metric and file",
+             NULL) },
+    { PP_ROW_END },
 };
 
 /* A file that is written in addition to the product: Markdown or JUnit. */
@@ -73,7 +80,8 @@ static pp_status check_targets(const pp_args *args, pp_err *err)
             const char *a = pp_args_text(args, names[i]);
             const char *b = pp_args_text(args, names[k]);
             if (a && b && strcmp(a, b) == 0 && !pp_file_is_special(a))
-                return pp_err_set(err, PP_USAGE, a, "is given for two products; name another file");
+                return pp_err_set(err, PP_USAGE, a,
+                                  "is the target of two outputs; choose another file");
         }
     }
     return PP_OK;
@@ -99,8 +107,7 @@ static pp_status print_product(const pp_args *args, const pp_compare_print *prin
     }
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     pp_compare_text(print, &text);
-    pp_status status = pp_text_check(&text, err);
-    return status ? status : pp_print_product(args, text.data, text.bytes, err);
+    return pp_print_answer(args, &text, err);
 }
 
 static pp_status print_all(const pp_args *args, const pp_compare_print *print, pp_err *err)
@@ -136,12 +143,12 @@ static pp_status read_pairs(const pp_args *args, const char *baseline, pp_compar
     bool refresh = pp_args_has(args, "--refresh");
     if (!baseline && (refresh || pp_args_has(args, "--platform")))
         return pp_err_set(err, PP_USAGE, refresh ? "--refresh" : "--platform",
-                          "goes with --baseline FOLDER");
+                          "needs --baseline FOLDER");
     if (pp_args_has(args, "--accept") && !refresh)
-        return pp_err_set(err, PP_USAGE, "--accept", "goes with --refresh");
+        return pp_err_set(err, PP_USAGE, "--accept", "needs --refresh");
     if (!first || (baseline ? second != NULL : !second || pp_args_word(args, 2)))
         return pp_err_set(err, PP_USAGE, NULL, "give %s; see 'ppsim compare --help'",
-                          baseline ? "one file or folder beside --baseline"
+                          baseline ? "one file or folder in addition to --baseline"
                                    : "two files or two folders, BASE and NEW");
     if (baseline)
         return pp_compare_pair_baseline(baseline, first, pp_args_text(args, "--platform"), refresh,
@@ -153,11 +160,11 @@ static void tell_stale(const pp_compare_file *file)
 {
     char step[32];
     if (file->stale_step_ns)
-        pp_remark(
-            "%s: the prediction in the file, step %s, is not what its order and costs give: it "
-            "was edited, or predicted by another version; a simulation is compared, 'ppsim "
-            "simulate %s --emit plan=NEW.json' keeps it",
-            file->name, pp_format_duration(step, sizeof step, file->stale_step_ns), file->name);
+        pp_remark("%s: the file predicts a step of %s, but its order and costs give another: it "
+                  "was edited, or predicted by another version. The comparison uses a new "
+                  "simulation, and 'ppsim simulate %s --emit plan=NEW.json' saves it",
+                  file->name, pp_format_duration(step, sizeof step, file->stale_step_ns),
+                  file->name);
 }
 
 static pp_status judge(pp_compare_pairs *pairs, const pp_tolerances *tolerances,
@@ -166,7 +173,7 @@ static pp_status judge(pp_compare_pairs *pairs, const pp_tolerances *tolerances,
     for (size_t i = 0; i < pairs->count; i++) {
         pp_compare_pair *pair = &pairs->pair[i];
         if (!pair->has_base && !pair->has_now) {
-            pp_remark("%s: left out, it is none of a plan, report, timeline and profile",
+            pp_remark("%s: skipped, because it is not a plan, report, timeline or profile",
                       pair->name);
             continue;
         }
@@ -191,7 +198,7 @@ static pp_status refresh(const pp_args *args, const char *baseline, size_t fails
 {
     if (fails && !pp_args_has(args, "--accept"))
         return pp_err_set(err, PP_INFEASIBLE, baseline,
-                          "is left as it is: %zu value%s; --accept takes them over all the same",
+                          "is not refreshed, because %zu value%s; --accept refreshes it anyway",
                           fails, fails == 1 ? " fails" : "s fail");
     pp_status status = pp_compare_refresh(pairs, err);
     if (!status && fails)
@@ -233,16 +240,14 @@ static pp_status compare(const pp_args *args, pp_err *err)
 
 const pp_command pp_command_compare = {
     .name = "compare",
-    .arguments = "BASE NEW | --baseline FOLDER NEW",
-    .summary = "two plans, reports, timelines or profiles, or folders: is the new one worse?",
+    .arguments = "BASE NEW [options]\n--baseline FOLDER NEW [options]",
+    .summary = "report whether a new result is worse than an old one, for CI",
     .options = options,
-    .details = "What was simulated is compared to the nanosecond and byte; of what was\n"
-               "measured, a difference within the spread of the iterations is none. Exit\n"
-               "status 1: worse.\n"
-               "METRIC is one of 'ppsim list metrics', or all. docs/ci.md has the rules.\n\n"
-               "examples:\n"
-               "  ppsim compare old/plan.json new/plan.json\n"
-               "  ppsim compare --baseline tests/baseline results --markdown summary.md\n"
-               "  ppsim compare a.json b.json --tolerance step=1% --tolerance peak-memory=64MiB\n",
+    .details = "BASE and NEW are plans, reports, timelines or profiles, or folders of them. "
+               "Simulated results are compared exactly. Measured results differ if they differ by "
+               "more than the spread of the iterations. The exit status is 1 if NEW is worse. The "
+               "rules are in docs/reference/compare.md.\n",
+    .examples = "ppsim compare old.json new.json\n"
+                "ppsim compare old.json new.json --tolerance step=1% --markdown summary.md\n",
     .run = compare,
 };

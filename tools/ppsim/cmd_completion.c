@@ -14,7 +14,7 @@ static const pp_command *const commands[] = {
 };
 
 static const pp_option options[] = {
-    { NULL, NULL, NULL, NULL, false },
+    { PP_ROW_END },
 };
 
 typedef enum source {
@@ -62,7 +62,7 @@ static values values_of(const pp_option *option)
         if (find_words(option->argument, &found))
             snprintf(found.more, sizeof found.more, " %.60s", found.words);
         kind += sizeof list - 1;
-        found.source = strstr(option->argument, "FORMAT") ? FORMATS : NAMES;
+        found.source = strchr(option->argument, '=') ? FORMATS : NAMES;
         snprintf(found.words, sizeof found.words, "%.*s", (int)strcspn(kind, "'"), kind);
     } else {
         found.source = find_words(option->argument, &found) ? WORDS : FILES;
@@ -82,7 +82,7 @@ static void add_commands(pp_text *text)
         add_word(text, (*c)->name);
 }
 
-/* --- bash: readline takes files where nothing is offered */
+/* --- bash: readline offers files if the script offers nothing */
 
 static void bash_values(const pp_command *command, const pp_option *option, pp_text *text)
 {
@@ -112,8 +112,11 @@ static void bash(pp_text *text)
                       "    local word=${COMP_WORDS[COMP_CWORD]} words=\n"
                       "    case $COMP_CWORD:$word in\n    1:*) words='");
     add_commands(text);
-    pp_text_add(text, " --help --version' ;;\n    *)\n"
-                      "    case ${COMP_WORDS[1]}:${COMP_WORDS[COMP_CWORD - 1]} in\n    *:=) ;;\n");
+    pp_text_add(text, " help --help --version' ;;\n    *)\n"
+                      "    case ${COMP_WORDS[1]}:${COMP_WORDS[COMP_CWORD - 1]} in\n    *:=) ;;\n"
+                      "    help:help) words='");
+    add_commands(text);
+    pp_text_add(text, "' ;;\n    help:*) words='all megatron' ;;\n");
     for (const pp_command *const *c = commands; *c; c++) {
         const pp_option *option;
         values v;
@@ -202,11 +205,16 @@ static void zsh(pp_text *text)
         add_escaped(text, (*c)->summary, "\\");
         pp_text_add(text, "'\n");
     }
-    pp_text_add(text, "            '--help:print help' '--version:print version and licences'\n"
-                      "        )\n        _describe command commands\n        return\n    fi\n"
-                      "    shift words\n    (( CURRENT-- ))\n    case $words[1] in\n");
+    pp_text_add(
+        text,
+        "            'help:print help' '--help:print help' '--version:print version and licences'\n"
+        "        )\n        _describe command commands\n        return\n    fi\n"
+        "    shift words\n    (( CURRENT-- ))\n    case $words[1] in\n");
     for (const pp_command *const *c = commands; *c; c++)
         zsh_command(*c, text);
+    pp_text_add(text, "    help)\n        _arguments '1:command:(");
+    add_commands(text);
+    pp_text_add(text, ")' '2:options:(all megatron)' ;;\n");
     pp_text_add(text, "    esac\n}\n_ppsim \"$@\"\n");
 }
 
@@ -256,6 +264,10 @@ static void fish(pp_text *text)
                 fish_option(*c, option, option->alias, text);
         }
     }
+    pp_text_add(text, "complete -c ppsim -n __fish_use_subcommand -f -a help -d 'print help'\n"
+                      "complete -c ppsim -n '__fish_seen_subcommand_from help' -f -a '");
+    add_commands(text);
+    pp_text_add(text, " all megatron'\n");
     pp_text_add(text, "complete -c ppsim -n __fish_use_subcommand -l help -d 'print help'\n"
                       "complete -c ppsim -n __fish_use_subcommand -l version "
                       "-d 'print version and licences'\n");
@@ -269,7 +281,8 @@ static pp_status completion(const pp_args *args, pp_err *err)
     } shells[] = { { "bash", bash }, { "zsh", zsh }, { "fish", fish } };
     const char *word = pp_args_word(args, 0);
     if (pp_args_has(args, "--json"))
-        return pp_err_set(err, PP_USAGE, "--json", "a script for a shell is no JSON");
+        return pp_err_set(err, PP_USAGE, "--json",
+                          "a shell script cannot be printed as JSON; remove the option");
     for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++) {
         if (!word || pp_args_word(args, 1) || strcmp(word, shells[i].name) != 0)
             continue;
@@ -278,16 +291,15 @@ static pp_status completion(const pp_args *args, pp_err *err)
         pp_status status = pp_text_check(&text, err);
         return status ? status : pp_print_product(args, text.data, text.bytes, err);
     }
-    return pp_err_set(err, PP_USAGE, NULL, "give one of bash, zsh, fish");
+    return pp_err_set(err, PP_USAGE, NULL, "give the name of a shell: bash, zsh or fish");
 }
 
 const pp_command pp_command_completion = {
     .name = "completion",
     .arguments = "bash|zsh|fish",
-    .summary = "a script that completes ppsim's words in a shell",
+    .summary = "print a script that completes ppsim's commands in a shell",
     .options = options,
-    .details = "examples:\n"
-               "  source <(ppsim completion bash)\n"
-               "  ppsim completion fish -o ~/.config/fish/completions/ppsim.fish\n",
+    .examples = "source <(ppsim completion bash)\n"
+                "ppsim completion fish -o ~/.config/fish/completions/ppsim.fish\n",
     .run = completion,
 };

@@ -22,13 +22,16 @@
 #include <string.h>
 
 static const pp_option options[] = {
-    { "--to", "FORMAT", "that is written, of 'ppsim list formats'", NULL, false },
-    { "--ranks", "A-B", "a part of a Chrome trace, as it stands, of any size (--to chrome)", NULL,
-      false },
-    { "--steps", "N|A-B", "of a recording of several, from 0; the last. A-B: a part, as --ranks",
-      NULL, false },
-    { "--columns", "N", "width of the text timeline; 80", NULL, false },
-    { NULL, NULL, NULL, NULL, false },
+    { PP_ROW("--to", "FORMAT", CONVERSION, "format to write: a name from 'ppsim list formats'",
+             NULL) },
+    { PP_ROW("--columns", "N", OUTPUT, "width of the text timeline, in characters", "80") },
+    { PP_ROW("--ranks", "A-B", CONVERSION,
+             "with --to chrome: copy only these ranks of a Chrome trace of any size", "all") },
+    { PP_ROW("--steps", "N|A-B", CONVERSION,
+             "step of a recording that has several, counted from 0. A-B copies these steps, as "
+             "--ranks does",
+             "the last") },
+    { PP_ROW_END },
 };
 
 #define HEAD_BYTES ((size_t)1 << 20) /* a log has its first table within this many bytes */
@@ -45,7 +48,7 @@ static void tell_lost(const char *target, unsigned lost)
     };
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (lost & 1u << i)
-            pp_remark("lost: %s, which %s does not hold", words[i], target);
+            pp_remark("lost: %s, which %s cannot hold", words[i], target);
     }
 }
 
@@ -93,8 +96,8 @@ static pp_status predict(source *s, uint32_t *replica_out, pp_err *err)
 static pp_status need_costs(const char *target, pp_err *err)
 {
     return pp_err_set(err, PP_INFEASIBLE, target,
-                      "needs costs, which this file has not; 'ppsim simulate SCHEDULE --costs ...' "
-                      "writes it with --trace or --emit");
+                      "needs costs, which this file does not have; use 'ppsim simulate SCHEDULE "
+                      "--costs ...' with --trace or --emit");
 }
 
 static pp_status convert_schedule(const pp_args *args, const char *target, const pp_format *format,
@@ -105,10 +108,10 @@ static pp_status convert_schedule(const pp_args *args, const char *target, const
     if (pp_args_word(args, 1))
         return pp_err_set(
             err, PP_USAGE, pp_args_word(args, 1),
-            "give one plan or schedule; several files are recordings of one rank each");
+            "give one plan or schedule; several files must be recordings of one rank each");
     if (pp_args_has(args, "--steps") || pp_args_has(args, "--ranks"))
         return pp_err_set(err, PP_USAGE, pp_args_has(args, "--steps") ? "--steps" : "--ranks",
-                          "is for Chrome traces and recordings; leave it out");
+                          "applies only to Chrome traces and recordings; remove it");
     pp_status status =
         pp_scenario_load_schedule(args, pp_args_word(args, 0), &s.plan, &s.program, err);
     if (status)
@@ -145,7 +148,7 @@ static pp_status cut(const pp_args *args, const char *target, const pp_events_pa
     size_t kept = 0;
     if (strcmp(target, "chrome") != 0 || pp_args_word(args, 1))
         return pp_err_set(err, PP_USAGE, pp_args_has(args, "--ranks") ? "--ranks" : "--steps",
-                          "takes a part of one file, which stays a Chrome trace: --to chrome");
+                          "copies a part of a single Chrome trace; give one file and --to chrome");
     return pp_events_cut(pp_args_word(args, 0), part, path ? path : "-", &kept, err);
 }
 
@@ -154,16 +157,17 @@ static void tell_recorded(const pp_recording *r, size_t step)
 {
     char early[32];
     if (r->steps > 1 && r->transfers + r->waits + r->memory > 0)
-        pp_remark("lost: %zu transfers, %zu waits and %zu samples of memory, of which it is not "
-                  "known to what step they belong",
+        pp_remark("lost: %zu transfers, %zu waits and %zu samples of memory, because the recording "
+                  "does not show to which step they belong",
                   r->transfers, r->waits, r->memory);
     if (r->steps > 1 && step == SIZE_MAX)
-        pp_remark("%zu steps were recorded, the last one was taken; --steps N takes another",
-                  r->steps);
+        pp_remark(
+            "the recording has %zu steps; the last one is used, and --steps N chooses another",
+            r->steps);
     if (r->early_ns > 0) {
         pp_format_duration(early, sizeof early, r->early_ns);
-        pp_remark("an op starts %s before what it needs has ended: clocks of ranks differ, or "
-                  "ranges wait for their input",
+        pp_remark("an op starts %s before the ops that it needs have ended: the clocks of the "
+                  "ranks differ, or the recorded ranges include waiting for the input",
                   early);
     }
 }
@@ -220,7 +224,7 @@ static pp_status convert_recording(const pp_args *args, const char *target, cons
                (found.memory ? PP_HOLDS_MEMORY : 0);
     unsigned shown = traces && format->emit
                          ? PP_HOLDS_TIMES
-                         : 0; /* a format for both, such as text, shows the times in a picture */
+                         : 0; /* a format of orders and timelines, such as text, draws the times */
     tell_lost(target, has & ~(format->holds | shown));
     return PP_OK;
 }
@@ -240,8 +244,8 @@ static pp_status tell_import(const char *path, pp_status status, pp_err *err)
             continue;
         *err = pp_err_like(err); /* the new message replaces the old one */
         return pp_err_set(err, PP_INPUT, path,
-                          "holds measurements (%s) and no start of any op, so there is no "
-                          "timeline in it; 'ppsim calibrate --import %s=FILE' takes them",
+                          "has measurements (%s) but no start times of ops, so it contains no "
+                          "timeline; import it with 'ppsim calibrate --import %s=FILE'",
                           import->name, import->name);
     }
     return status;
@@ -254,12 +258,14 @@ static pp_status convert(const pp_args *args, pp_err *err)
     bool is_events = false;
     if (!target || !pp_args_word(args, 0))
         return pp_err_set(err, PP_USAGE, target ? NULL : "--to",
-                          target ? "give a file; see 'ppsim convert --help'"
+                          target ? "give a file to convert; see 'ppsim convert --help'"
                                  : "is missing; 'ppsim list formats' shows the formats");
     if (pp_args_has(args, "--json"))
-        return pp_err_set(err, PP_USAGE, "--json", "--to says what is written; leave it out");
+        return pp_err_set(err, PP_USAGE, "--json",
+                          "does not apply, because --to chooses the format; remove it");
     if (strcmp(target, "report") == 0)
-        return pp_err_set(err, PP_USAGE, "--to", "a report is what 'ppsim simulate --json' prints");
+        return pp_err_set(err, PP_USAGE, "--to",
+                          "cannot write a report; use 'ppsim simulate --json'");
     pp_status status = strcmp(target, "plan") == 0 ? PP_OK : pp_format_get(target, &format, err);
     if (status || (status = pp_events_recognise(pp_args_word(args, 0), &is_events, err)))
         return status;
@@ -270,12 +276,16 @@ static pp_status convert(const pp_args *args, pp_err *err)
 
 const pp_command pp_command_convert = {
     .name = "convert",
-    .arguments = "PLAN|SCHEDULE|TIMELINE|RECORDING... --to FORMAT [-o FILE]",
-    .summary = "a schedule or timeline in another format; what that cannot hold is told",
+    .arguments = "FILE... --to FORMAT [-o FILE]",
+    .summary = "convert a schedule or timeline to another format",
     .options = options,
-    .details = "A name that ends in .gz is written compressed; compressed files are read as\n"
-               "they are.\n\nexamples:\n"
-               "  ppsim convert plan.json --to pytorch-csv -o step.csv\n"
-               "  ppsim convert rank0.json.gz rank1.json.gz --to chrome -o step.json.gz\n",
+    .details =
+        "FILE is a plan, a schedule, a timeline of format chrome, or a recording of PyTorch's "
+        "profiler (one file per rank). ppsim warns about information that FORMAT cannot "
+        "hold.\n"
+        "Compressed files are read as they are, and a file whose name ends in .gz is written "
+        "compressed.\n",
+    .examples = "ppsim convert plan.json --to pytorch-csv -o step.csv\n"
+                "ppsim convert plan.json --to text\n",
     .run = convert,
 };

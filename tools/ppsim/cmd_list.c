@@ -1,4 +1,4 @@
-/* ppsim list: prints what this build knows (models, hardware, schedules, executors, formats, ...)
+/* ppsim list: prints what this build has (models, hardware, schedules, executors, formats, ...)
  * from its registries. */
 #include "calib/fit/form/form.h"
 #include "calib/fit/form/registry.h"
@@ -32,13 +32,13 @@
 #include <unistd.h>
 
 static const pp_option options[] = {
-    { NULL, NULL, NULL, NULL, false },
+    { PP_ROW_END },
 };
 
 /* One row: a name and a sentence. */
 typedef struct row {
     const char *name;
-    char summary[192];
+    char summary[256];
 } row;
 
 typedef struct kind {
@@ -89,7 +89,8 @@ static size_t count_profiles(void)
     return pp_data_count(PP_DATA_PROFILE);
 }
 
-/* Describes a profile with the mean errors of its classes: "NVIDIA A100: all_reduce 6.3 %". */
+/* Describes a profile with the mean errors of its classes: "NVIDIA A100; mean error of the fits:
+ * all_reduce 6.3 %". */
 static pp_status read_profile(size_t index, row *row_out, pp_err *err)
 {
     pp_profile *profile PP_CLEANUP(pp_profile_free) = NULL;
@@ -99,7 +100,7 @@ static pp_status read_profile(size_t index, row *row_out, pp_err *err)
         return status;
     row_out->name = file->name;
     size_t used = (size_t)snprintf(row_out->summary, sizeof row_out->summary,
-                                   "%.60s:", profile->samples.device);
+                                   "%.60s; mean error of the fits:", profile->samples.device);
     for (size_t i = 0; i < profile->count && used < sizeof row_out->summary; i++) {
         const pp_profile_entry *e = &profile->entry[i];
         used += (size_t)snprintf(row_out->summary + used, sizeof row_out->summary - used,
@@ -136,7 +137,8 @@ static pp_status read_probe(size_t index, row *row_out, pp_err *err)
 
 /* The formats of ppsim itself, in addition to those of traces/formats.def. */
 static const row own_formats[] = {
-    { "plan", "--emit           read  the plan file: everything a step needs" },
+    { "plan",
+      "--emit           read  the plan: everything that describes a step, for the other commands" },
     { "report", "--emit                 the report as JSON" },
 };
 
@@ -301,7 +303,8 @@ static pp_status list(const pp_args *args, pp_err *err)
 const pp_command pp_command_list = {
     .name = "list",
     .arguments = KINDS,
-    .summary = "what this build knows",
+    .summary = "list the models, hardware, schedules and other names you can use",
     .options = options,
+    .examples = "ppsim list models\nppsim list schedules --json\n",
     .run = list,
 };

@@ -20,33 +20,36 @@
 
 static const pp_option options[] = {
     { PP_OPTION_MODEL },
-    { PP_OPTION_PP },
-    { "--packing", "given|first-fit|equal|ramped|auto", "what is tried; auto: all of them", NULL,
-      false },
-    { "--budget", "TIME|COUNTit", "then move and swap for 5s, or 1000it times; 1000it with auto",
-      NULL, false },
-    { "--seed", "N", "of the moves and swaps; 0", NULL, false },
-    { "--global-batch-size", "N", "the file is many steps of N sequences; all are one step", NULL,
-      false },
-    { "--seq-length", "N", "longest sequence; the model's maximum", NULL, false },
-    { "--micro-batch-size", "N", "a microbatch has at most N x seq-length tokens; 1", NULL, false },
+    { PP_ROW("--seq-length", "N", MODEL, "longest sequence, in tokens", "the model's maximum") },
+    { PP_ROW("--micro-batch-size", "N", MODEL, "a microbatch has at most N x seq-length tokens",
+             "1") },
+    { PP_ROW("--global-batch-size", "N", MODEL,
+             "sequences per step, if the file holds several steps", "all sequences are one step") },
+    { PP_ROW("--packing", "given|first-fit|equal|ramped|auto", SEARCH,
+             "packing to start from. auto tries all of them", "auto") },
+    { PP_ROW("--budget", "TIME|COUNTit", SEARCH,
+             "how long to improve that packing by moving and swapping sequences, e.g. 5s or 1000it "
+             "(iterations)",
+             "1000it for auto, otherwise 0") },
+    { PP_ROW("--seed", "N", SEARCH, "random seed of the moves and swaps", "0") },
     { PP_OPTION_HW },
+    { PP_OPTION_MEMORY_LIMIT },
+    { PP_OPTION_PP },
     { PP_OPTION_TP },
     { PP_OPTION_DP },
     { PP_OPTION_CP },
     { PP_OPTION_EP },
+    { PP_ROW("--schedule", "NAME|auto", SCHEDULE,
+             "a name from 'ppsim list schedules'. auto takes the fastest", DEFAULT_SCHEDULE) },
     { PP_OPTION_VPP_CHOSEN },
-    { "--schedule", "NAME", "one of 'ppsim list schedules', or auto; " DEFAULT_SCHEDULE, NULL,
-      false },
     { PP_OPTION_MICROBATCH_GROUP_SIZE },
-    { PP_OPTION_EXECUTOR },
-    { "--shapes", "PROTOCOL", "how receivers learn sizes, as for plan; plan", NULL, false },
     { PP_OPTION_RECOMPUTE },
-    { PP_OPTION_MEMORY_LIMIT },
     { PP_OPTION_PARTITION },
+    { PP_OPTION_EXECUTOR },
     { PP_OPTION_STACK },
     { PP_OPTION_STEP_SYNC },
-    { NULL, NULL, NULL, NULL, false },
+    { PP_OPTION_SHAPES },
+    { PP_ROW_END },
 };
 
 /* The state of one run of the command. */
@@ -105,11 +108,11 @@ static pp_status read_all(const pp_args *args, packing_run *run, pp_err *err)
         request->micro_batch_size = 1;
     if (request->switches.value.recompute == PP_RECOMPUTE_MICROBATCHES)
         return pp_err_set(err, PP_USAGE, "--recompute",
-                          "microbatches are made here, so all recompute alike; give per-stage, or "
-                          "pack with 'ppsim plan --lengths'");
+                          "pack makes the microbatches itself and lets all of them recompute "
+                          "alike; give per-stage, or use 'ppsim plan --lengths'");
     if (request->global_batch_size && request->group_count)
         return pp_err_set(err, PP_USAGE, "--global-batch-size",
-                          "%.64s holds the microbatches of one step; leave the option out", path);
+                          "%.64s holds the microbatches of one step; remove the option", path);
     run->batch_size = (size_t)request->global_batch_size;
     request->global_batch_size = 0;
     if (run->batch_size > request->length_count)
@@ -218,19 +221,38 @@ static pp_status pack(const pp_args *args, pp_err *err)
             return status;
     }
     if (run.result.left_over)
-        pp_remark("the last %zu sequences fill no batch of %zu and are left out",
+        pp_remark("the last %zu sequences do not fill a batch of %zu and are not used",
                   run.result.left_over, run.batch_size);
     return print(args, &run.result, err);
 }
 
+/* The options that --help shows. */
+static const char *const everyday[] = { "--model",
+                                        "--seq-length",
+                                        "--micro-batch-size",
+                                        "--global-batch-size",
+                                        "--hw",
+                                        "--memory-limit",
+                                        "--pp",
+                                        "--tp",
+
+                                        "--schedule",
+                                        "--recompute",
+                                        "--packing",
+                                        "--budget",
+
+                                        "-o",
+                                        NULL };
+
 const pp_command pp_command_pack = {
     .name = "pack",
-    .arguments = "LENGTHS --model M --pp P [...]",
-    .summary = "group sequences into microbatches by the simulated step",
+    .arguments = "LENGTHS --model M --pp P [options]",
+    .summary = "group sequences into microbatches so that the step is short",
     .options = options,
-    .details = "LENGTHS: sequence lengths, as for plan --lengths. -o writes them in their new\n"
-               "order, grouped, for plan --lengths.\n"
-               "example:\n"
-               "  ppsim pack lengths.txt --model llama3-70b --pp 8 --seq-length 8192 -o p.json\n",
+    .everyday = everyday,
+    .details =
+        "LENGTHS holds sequence lengths, one per line or a JSON array. -o writes them grouped "
+        "and in their new order, for 'ppsim plan --lengths'.\n",
+    .examples = "ppsim pack lengths.txt --model llama3-70b --pp 8 --seq-length 8192 -o p.json\n",
     .run = pack,
 };

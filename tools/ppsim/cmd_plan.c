@@ -9,6 +9,7 @@
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/commands.h"
 #include "tools/ppsim/export/export.h"
+#include "tools/ppsim/input/load.h"
 #include "tools/ppsim/input/profile_args.h"
 #include "tools/ppsim/plan/assumptions.h"
 #include "tools/ppsim/plan/explain.h"
@@ -24,6 +25,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static pp_status write_candidates(const pp_args *args, const pp_search_result *choice, pp_err *err)
@@ -67,17 +69,42 @@ static pp_status write_exports(const pp_args *args, const pp_plan *plan, pp_err 
     return pp_write_exports(args, &data, err);
 }
 
+/* Returns the file that --emit plan= names, or NULL. */
+static const char *plan_file(const pp_args *args)
+{
+    const char *emit;
+    for (size_t i = 0; (emit = pp_args_each(args, "--emit", i)); i++) {
+        if (strncmp(emit, "plan=", 5) == 0 && strcmp(emit, "plan=-") != 0)
+            return emit + 5;
+    }
+    return NULL;
+}
+
 static pp_status print(const pp_args *args, const pp_search_result *choice, pp_err *err)
 {
+    const char *hardware = pp_args_text(args, "--hw");
+    const char *profile = pp_args_text(args, "--profile");
+    const bool is_alias = hardware && pp_load_alias(hardware);
+    const bool is_file = hardware && strcmp(hardware, choice->plan->hardware) != 0 && !is_alias;
     if (pp_args_has(args, "--json")) {
         pp_json_build build = { 0 };
         pp_json *json PP_CLEANUP(pp_json_free) = pp_plan_write(choice->plan, &build);
         return pp_print_json(args, &build, json, err);
     }
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
-    pp_search_result_print(choice, &text);
-    pp_status status = pp_text_check(&text, err);
-    return status ? status : pp_print_product(args, text.data, text.bytes, err);
+    const pp_plan_view view = { .result = choice,
+                                .command = choice->plan->command,
+                                .plan_file = plan_file(args),
+                                .hardware = hardware || !profile
+                                                ? (is_file ? hardware : choice->plan->hardware)
+                                                : NULL,
+                                .is_file = is_file,
+                                .alias = is_alias ? hardware : NULL,
+                                .profile = profile,
+                                .packing = pp_args_has(args, "--packing"),
+                                .verbose = pp_args_has(args, "--verbose") };
+    pp_plan_print(&view, &text);
+    return pp_print_answer(args, &text, err);
 }
 
 static void show(void *context, const pp_candidate *c)
@@ -108,11 +135,11 @@ static pp_status choose(pp_plan_input *input, pp_search_result **choice_out, pp_
         return pp_plan_search(&input->request, choice_out, err);
     if (isatty(STDERR_FILENO) == 1)
         input->request.found = show;
-    pp_interrupt_begin(&before);
+    pp_interrupt_begin(false, &before);
     pp_status status = pp_plan_search(&input->request, choice_out, err);
     pp_interrupt_end(&before);
     if (!status && pp_interrupted())
-        pp_remark("interrupted after %.1f s: this is the best plan by then",
+        pp_remark("interrupted after %.1f s; this is the best plan found until then",
                   (double)(pp_clock_now_ns() - input->begin_ns) * 1e-9);
     return status;
 }
@@ -130,7 +157,8 @@ static pp_status plan(const pp_args *args, pp_err *err)
         return status;
     if (pp_args_has(args, "--explain") && input.request.gpus)
         return pp_err_set(err, PP_USAGE, "--explain",
-                          "changes given degrees; give --pp and the others instead of --gpus");
+                          "applies to given degrees; give --pp and the other degrees "
+                          "instead of --gpus");
     if (pp_args_has(args, "--explain") &&
         (status = pp_plan_input_refuse_auto(&input, "--explain", err)))
         return status;
@@ -161,26 +189,37 @@ static pp_status plan(const pp_args *args, pp_err *err)
         pp_remark("the budget ended after %zu simulation%s; a faster plan may exist",
                   choice->simulated, choice->simulated == 1 ? "" : "s");
     if (input.request.seq_length > input.model.max_seq_length)
-        pp_remark("--seq-length %lld is beyond the %lld tokens that %s was made for",
-                  (long long)input.request.seq_length, (long long)input.model.max_seq_length,
-                  input.model.name);
+        pp_remark(
+            "--seq-length %lld exceeds %lld tokens, the longest sequence that %s was made for",
+            (long long)input.request.seq_length, (long long)input.model.max_seq_length,
+            input.model.name);
     if ((status = write_candidates(args, choice, err)) ||
         (status = write_exports(args, choice->plan, err)))
         return status;
     return print(args, choice, err);
 }
 
+/* The options that --help shows. */
+static const char *const everyday[] = { "--model",    "--seq-length", "--global-batch-size",
+                                        "--lengths",  "--hw",         "--memory-limit",
+
+                                        "--gpus",     "--pp",         "--tp",
+                                        "--schedule", "--recompute",  "--target",
+                                        "--budget",   "--verbose",    "--emit",
+                                        "--json",     "-o",           NULL };
+
 const pp_command pp_command_plan = {
     .name = "plan",
-    .arguments = "--model M --pp P [...]",
-    .summary = "choose schedule, partition, recomputation and split; predict the step",
+    .arguments = "--model M (--gpus N | --pp P) [options]",
+    .summary = "choose the fastest setup that fits in memory and predict its step",
     .options = pp_plan_options,
+    .everyday = everyday,
     .aliases = pp_plan_option_aliases,
-    .details = "What is not given is chosen or assumed, and printed.\n"
-               "examples:\n"
-               "  ppsim plan --model gpt175b --pp 16\n"
-               "  ppsim plan --model llama3-70b --pp 8 --tp 4 --dp 2 --emit plan=plan.json\n"
-               "  ppsim plan --model config.json --pp 4 --lengths lengths.txt --seq-length 8192\n"
-               "  ppsim plan --instance instance.json --budget 5s -o orders.txt\n",
+    .details = "Whatever is not given is chosen or assumed; --verbose lists what was assumed.\n"
+               "An interrupt (Ctrl-C) ends a search with --budget TIME and prints the best plan so "
+               "far.\n",
+    .examples = "ppsim plan --model gpt175b --pp 16\n"
+                "ppsim plan --model llama3-70b --gpus 64 --emit plan=plan.json\n"
+                "ppsim plan --model config.json --pp 4 --lengths lengths.txt --seq-length 8192\n",
     .run = plan,
 };

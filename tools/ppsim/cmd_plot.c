@@ -16,19 +16,25 @@
 #include <sys/stat.h>
 
 static const pp_option options[] = {
-    { "--kind", "NAME", "of picture, 'ppsim list plots'; the first that fits", NULL, false },
-    { "--from", "TIME", "show from this time on; 0", NULL, false },
-    { "--to", "TIME", "show until this time; the end", NULL, false },
-    { "--ranks", "A-B", "show these ranks; all", NULL, false },
-    { "--class", "NAME", "of a profile's fits, those of this class: stage_f; all", NULL, false },
-    { "--x", "OPTION", "of a sweep: axis from left to right; the one with most values", NULL,
-      false },
-    { "--y", "OPTION", "of a sweep: axis upwards; the next one", NULL, false },
-    { "--metric", "NUMBER", "of a sweep: what cells show, such as peak_memory_bytes", NULL, false },
-    { "--where", "OPTION=V", "of a sweep: only points with this value", NULL, true },
-    { "--size", "WxH", "of the picture in pixels; as high as its ranks need", NULL, false },
+    { PP_ROW("--kind", "NAME", PICTURE, "a name from 'ppsim list plots'",
+             "the first that fits the files") },
+    { PP_ROW("--from", "TIME", PICTURE, "start of the time axis", "0") },
+    { PP_ROW("--to", "TIME", PICTURE, "end of the time axis", "the end of the step") },
+    { PP_ROW("--ranks", "A-B", PICTURE, "pipeline ranks to show", "all") },
+    { PP_ROW("--size", "WxH", PICTURE, "width and height in pixels",
+             "1200 wide, as high as the ranks need") },
+    { PP_ROW("--class", "NAME", PICTURE, "kind fit: show only this class, e.g. stage_f", "all") },
+    { PP_ROW("--x", "OPTION", PICTURE, "for heat maps: option of the horizontal axis",
+             "the one with most values") },
+    { PP_ROW("--y", "OPTION", PICTURE, "for heat maps: option of the vertical axis",
+             "the one with the next most values") },
+    { PP_ROW("--metric", "NUMBER", PICTURE,
+             "for heat maps: number in the cells, e.g. peak_memory_bytes",
+             "tokens_per_s_per_gpu, or step_ns of simulate") },
+    { PP_ROW_REPEATED("--where", "OPTION=V", PICTURE,
+                      "for heat maps: use only points with this value", NULL) },
 #include "tools/ppsim/scenario/options.def"
-    { NULL, NULL, NULL, NULL, false },
+    { PP_ROW_END },
 };
 
 /* Parses two numbers of at most `most`, separated by `between`. */
@@ -41,8 +47,8 @@ static pp_status read_pair(const pp_args *args, const char *option, char between
         return PP_OK;
     size_t length = strspn(text, "0123456789");
     if (!length || length >= sizeof first || text[length] != between)
-        return pp_err_set(err, PP_USAGE, option, "'%.32s' is not two numbers, as in 4%c64", text,
-                          between);
+        return pp_err_set(err, PP_USAGE, option, "'%.32s' must be two numbers, for example 4%c64",
+                          text, between);
     snprintf(first, sizeof first, "%.*s", (int)length, text);
     pp_status status = pp_parse_int(first, option, low, most, &pair[0], err);
     if (!status)
@@ -62,7 +68,8 @@ static pp_status read_view(const pp_args *args, pp_picture *picture, pp_err *err
     if (pp_args_has(args, "--to") && picture->to_ns <= picture->from_ns)
         return pp_err_set(err, PP_USAGE, "--to", "must be later than --from");
     if (ranks[1] < ranks[0])
-        return pp_err_set(err, PP_USAGE, "--ranks", "the second rank is before the first");
+        return pp_err_set(err, PP_USAGE, "--ranks",
+                          "the first rank must not be higher than the second");
     picture->first_rank = (uint32_t)ranks[0];
     picture->last_rank = (uint32_t)ranks[1];
     picture->width = (int)size[0];
@@ -99,7 +106,8 @@ static pp_status check_source(const char *source, const pp_plot_files *files, pp
     for (size_t k = 0; k < sizeof targets / sizeof targets[0]; k++) {
         if (same_file(source, targets[k]))
             return pp_err_set(err, PP_USAGE, "-o",
-                              "%.200s is what is to be drawn; name another picture", targets[k]);
+                              "%.200s is an input file; choose another name for the picture",
+                              targets[k]);
     }
     return PP_OK;
 }
@@ -162,11 +170,11 @@ static pp_status check_kind_options(const pp_args *args, const pp_picture *pictu
     static const char *const heat[] = { "--x", "--y", "--metric", "--where", NULL };
     for (size_t i = 0; heat[i] && !picture->cell_count; i++) {
         if (pp_args_has(args, heat[i]))
-            return pp_err_set(err, PP_USAGE, heat[i], "is for files of sweeps; leave it out");
+            return pp_err_set(err, PP_USAGE, heat[i], "applies only to files of sweeps; remove it");
     }
     if (!pp_args_has(args, "--class") || picture->curve_count)
         return PP_OK;
-    return pp_err_set(err, PP_USAGE, "--class", "is for profiles; leave it out");
+    return pp_err_set(err, PP_USAGE, "--class", "applies only to profiles; remove it");
 }
 
 static pp_status plot(const pp_args *args, pp_err *err)
@@ -177,7 +185,7 @@ static pp_status plot(const pp_args *args, pp_err *err)
     pp_text data PP_CLEANUP(pp_text_free) = { 0 };
     const pp_plot *kind;
     if (!pp_args_has(args, "-o"))
-        return pp_err_set(err, PP_USAGE, "-o", "is missing; name the picture: -o FILE.svg or .png");
+        return pp_err_set(err, PP_USAGE, "-o", "is missing; give -o FILE.svg or -o FILE.png");
     pp_status status = pp_plot_files_name(pp_args_text(args, "-o"), &files, err);
     if (status || (status = read_view(args, &picture, err)) ||
         (status = load(args, &picture, err)) ||
@@ -193,20 +201,27 @@ static pp_status plot(const pp_args *args, pp_err *err)
     return print(args, kind, &files, err);
 }
 
+/* The options that --help shows. */
+static const char *const everyday[] = { "--schedule", "--pp",   "--microbatches", "--costs",
+                                        "--kind",     "--from", "--to",           "--ranks",
+                                        "--x",        "--y",    "--metric",       "--size",
+                                        "-o",         NULL };
+
 const pp_command pp_command_plot = {
     .name = "plot",
-    .arguments = "FILE... -o PICTURE.svg | --schedule NAME --pp P --microbatches M --costs ... -o "
-                 "PICTURE.svg",
-    .summary = "draw a timeline, memory, a comparison (through gnuplot)",
+    .arguments = "FILE... -o PICTURE [options]\n"
+                 "--schedule NAME --pp P --microbatches M --costs F=T,B=T -o PICTURE",
+    .summary = "draw timelines, memory, trade-offs and sweeps with gnuplot",
     .options = options,
-    .details = "FILE: a plan, a schedule with --costs, a trace (chrome, memory-csv,\n"
-               "memory-json), a report, a profile, the file of a sweep, of plan --candidates or\n"
-               "of plan --pareto --json. PICTURE.gp and PICTURE.dat are written beside the\n"
-               "picture and stay. PICTURE ends in .svg or .png.\n"
-               "examples:\n"
-               "  ppsim plot plan.json -o step.svg\n"
-               "  ppsim plot plan.json --kind memory --ranks 0-7 -o memory.svg\n"
-               "  ppsim plot predicted.json executed.json -o both.svg\n"
-               "  ppsim plot sweep.jsonl --x pp --y tp --metric peak_memory_bytes -o heat.svg\n",
+    .everyday = everyday,
+    .details =
+        "FILE is a plan, a schedule (with --costs), a trace (chrome, memory-csv or "
+        "memory-json), a report, a profile, the file of a sweep, or what 'ppsim plan' wrote "
+        "with --candidates or with --pareto --json.\n"
+        "PICTURE ends in .svg or .png. PICTURE.gp and PICTURE.dat, the input of gnuplot, are "
+        "kept beside it.\n",
+    .examples = "ppsim plot plan.json -o step.svg\n"
+                "ppsim plot plan.json --kind memory --ranks 0-3 -o memory.svg\n"
+                "ppsim plot sweep.jsonl --x pp --y tp --metric peak_memory_bytes -o heat.svg\n",
     .run = plot,
 };

@@ -32,60 +32,79 @@
 #define SEQUENCE_MAX 1048576 /* tokens */
 
 static const pp_option options[] = {
-    { "--transport", "NAME", "how messages travel, 'ppsim list transports'; threads", NULL, false },
-    { "--compute", "NAME", "what ops compute, 'ppsim list computes'; spin", NULL, false },
-    { "--compute-settings", "K=V,...",
-      "of the compute: hidden=64,heads=4; the plan's, or docs/runtime.md", NULL, false },
-    { "--iterations", "N", "measured steps; 5", NULL, false },
-    { "--warmup", "N", "steps before them, not measured; 1", NULL, false },
-    { "--verify", NULL, "compare values with a sequential run, and every byte of memory", NULL,
-      false },
-    { "--compare", NULL, "predicted against executed, op by op, and the replay test", NULL, false },
-    { "--durations", "plan|measured",
-      "what to predict from: the plan, or ops timed on this machine before; measured for cpu", NULL,
-      false },
-    { "--link", "plan|free|T+RATE",
-      "of threads: what the plan says, memory speed, or 20us+1GB/s; plan for spin", NULL, false },
-    { "--communicators", "world|pp|per-edge",
-      "of nccl: one of all ranks, or one for every two neighbours; world", NULL, false },
-    { "--check-messages", NULL, "of nccl: headers in every step; without it in the first step only",
-      NULL, false },
-    { "--serialize-compute", NULL, "of cuda: an op has its GPU alone, where ranks share one", NULL,
-      false },
-    { "--payload", "SIZE", "spin carries tensors up to this size; 64KiB", NULL, false },
-    { "--schedule", "NAME|FILE", "as simulate, instead of a plan", NULL, false },
+    { PP_ROW("--transport", "NAME", EXECUTION,
+             "how messages travel: a name from 'ppsim list transports'", "threads") },
+    { PP_ROW("--compute", "NAME", EXECUTION, "what ops compute: a name from 'ppsim list computes'",
+             "spin") },
+    { PP_ROW("--compute-settings", "K=V,...", EXECUTION,
+             "sizes of the model that is computed, e.g. hidden=64,heads=4",
+             "the plan's, or those of docs/explanation/runtime.md") },
+    { PP_ROW("--iterations", "N", EXECUTION, "number of measured steps", "5") },
+    { PP_ROW("--warmup", "N", EXECUTION, "number of unmeasured steps before the measured ones",
+             "1") },
+    { PP_ROW("--seed", "N", EXECUTION, "random seed of weights and data", "0") },
+    { PP_ROW("--link", "plan|free|T+RATE", EXECUTION,
+             "link speed of transport threads: as in the plan, free (memory speed), or "
+             "LATENCY+RATE, e.g. 20us+1GB/s",
+             "plan for spin, otherwise free") },
+    { PP_ROW("--payload", "SIZE", EXECUTION,
+             "compute spin: the most bytes of a tensor that are really sent", "64KiB") },
+    { PP_ROW("--communicators", "world|pp|per-edge", EXECUTION,
+             "transport nccl: one communicator for all ranks (world, pp), or one for every two "
+             "neighbours (per-edge)",
+             "world") },
+    { PP_ROW("--check-messages", NULL, EXECUTION,
+             "transport nccl: check message headers in every step, not only in the first", NULL) },
+    { PP_ROW("--serialize-compute", NULL, EXECUTION,
+             "compute cuda: ranks that share a GPU take turns, op by op", NULL) },
+    { PP_ROW("--verify", NULL, EXECUTION,
+             "compare values with a sequential run, and memory with the prediction", NULL) },
+    { PP_ROW("--compare", NULL, EXECUTION,
+             "compare with the prediction op by op, and replay the measured durations", NULL) },
+    { PP_ROW("--durations", "plan|measured", EXECUTION,
+             "predict from the plan's durations, or from ops timed on this machine first",
+             "measured for compute cpu, otherwise plan") },
+    { PP_ROW("--deadline", "TIME", FAILURES, "stop if an op or a wait lasts longer",
+             "10s or 20 steps, the longer one") },
+    { PP_ROW("--force", NULL, FAILURES, "run even if the simulator predicts a deadlock", NULL) },
+    { PP_ROW_REPEATED("--fault", "KIND,rank=R,at=N", FAILURES,
+                      "inject a fault: drop, delay, duplicate, truncate, reorder, tag, death, "
+                      "stall or plan",
+                      NULL) },
+    { PP_ROW("--flight", "FILE", FAILURES, "write the last ops of all ranks here after a failure",
+             FLIGHT_FILE) },
+    { PP_ROW("--schedule", "NAME|FILE", SCHEDULE,
+             "run this schedule instead of a plan: a name from 'ppsim list schedules', or a file",
+             NULL) },
     { PP_OPTION_PP },
     { PP_OPTION_MICROBATCHES },
     { PP_OPTION_VPP },
     { PP_OPTION_MICROBATCH_GROUP_SIZE },
+    { PP_OPTION_FORWARD_ONLY },
+    { PP_ROW("--lengths", "FILE", MODEL, "sequence lengths, assigned to microbatches in order",
+             "the plan's") },
+    { PP_ROW("--replica", "N", MODEL, "data-parallel replica of the plan to run", "0") },
     { PP_OPTION_COSTS },
     { PP_OPTION_COSTS_FILE },
     { PP_OPTION_MEMORY_COSTS },
-    { PP_OPTION_FORWARD_ONLY },
-    { "--replica", "N", "which data-parallel replica of the plan; 0", NULL, false },
-    { "--lengths", "FILE", "sequences, dealt out to the microbatches in order; the plan's", NULL,
-      false },
-    { "--comm", "MODE", "rendezvous, eager:BYTES or batched; the plan's", NULL, false },
-    { "--shapes", "PROTOCOL", "how receivers learn sizes, as simulate; the plan's", NULL, false },
-    { PP_OPTION_TENSORS_PER_BOUNDARY },
-    { "--deadline", "TIME", "give up when an op or a wait lasts longer; 10s or 20 steps", NULL,
-      false },
-    { "--force", NULL, "run also what the simulator says will hang", NULL, false },
-    { "--fault", "KIND,rank=R,at=N",
-      "on purpose: drop, delay, duplicate, truncate, reorder, tag, death, stall, plan", NULL,
-      true },
-    { "--flight", "FILE", "last moments of all ranks after a failure; " FLIGHT_FILE, NULL, false },
-    { "--seed", "N", "of weights and data; 0", NULL, false },
-    { PP_OPTION_COLUMNS },
     { PP_OPTION_RECOST_PROFILE },
     { PP_OPTION_RECOST },
     { PP_OPTION_RECOST_MODEL },
     { PP_OPTION_RECOST_HW },
     { PP_OPTION_RECOST_ONLY },
     { PP_OPTION_RECOST_LAYERS },
-    { "--trace", "FORMAT=FILE", "write the measured timeline; 'ppsim list formats'", NULL, true },
+    { PP_ROW("--comm", "MODE", COMMUNICATION, "how sends work: rendezvous, eager:BYTES or batched",
+             "the plan's") },
+    { PP_ROW("--shapes", "PROTOCOL", COMMUNICATION,
+             "how receivers learn tensor sizes: plan, local, message, cached, padded[:MAX] or "
+             "bucket:N",
+             "the plan's") },
+    { PP_OPTION_TENSORS_PER_BOUNDARY },
+    { PP_ROW_REPEATED("--trace", "FORMAT=FILE", OUTPUT,
+                      "write the measured timeline ('ppsim list formats')", NULL) },
     { PP_OPTION_TRACE_RANKS },
-    { NULL, NULL, NULL, NULL, false },
+    { PP_OPTION_COLUMNS },
+    { PP_ROW_END },
 };
 
 /* Set by a signal and read by the runtime. It is the only state that outlives a call. */
@@ -124,10 +143,10 @@ static pp_status read_queues(const pp_args *args, pp_run_plan_options *o, pp_err
     int layout = 0;
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         if (pp_args_has(args, own[i]) && !o->transport->has_queues)
-            return pp_err_set(err, PP_USAGE, own[i],
-                              "transport %s has no communicators; leave it "
-                              "out, or use --transport nccl",
-                              o->transport->name);
+            return pp_err_set(
+                err, PP_USAGE, own[i],
+                "transport %s has no communicators; remove the option, or use --transport nccl",
+                o->transport->name);
     o->check_messages = pp_args_has(args, "--check-messages");
     pp_status status =
         pp_args_choice(args, "--communicators", pp_communicators_names(), &layout, err);
@@ -152,7 +171,8 @@ static pp_status read_options(const pp_args *args, pp_faults *faults, pp_run_pla
     o->payload_bytes = real ? -1 : 65536;
     o->link.kind = real || strcmp(o->transport->name, "threads") != 0 ? PP_LINK_FREE : PP_LINK_PLAN;
     if (pp_args_has(args, "--payload") && real)
-        return pp_err_set(err, PP_USAGE, "--payload", "%s carries whole tensors; leave it out",
+        return pp_err_set(err, PP_USAGE, "--payload",
+                          "compute %s always sends whole tensors; remove the option",
                           o->compute->name);
     const char *link = pp_args_text(args, "--link");
     if ((status = read_counts(args, o, err)) || (status = read_queues(args, o, err)) ||
@@ -163,7 +183,7 @@ static pp_status read_options(const pp_args *args, pp_faults *faults, pp_run_pla
         return status;
     if (o->payload_bytes > 0 && o->payload_bytes < PAYLOAD_MIN)
         return pp_err_set(err, PP_USAGE, "--payload",
-                          "is 0, or at least %d B, which tell whose a tensor is", PAYLOAD_MIN);
+                          "must be 0, or at least %d B, which identify the tensor", PAYLOAD_MIN);
     if (pp_args_has(args, "--deadline") && !o->deadline_ns)
         return pp_err_set(err, PP_USAGE, "--deadline", "must be longer than 0, for example 10s");
     for (size_t i = 0; (fault = pp_args_each(args, "--fault", i)); i++) {
@@ -173,11 +193,13 @@ static pp_status read_options(const pp_args *args, pp_faults *faults, pp_run_pla
     o->serialize = pp_args_has(args, "--serialize-compute");
     if (o->serialize && !o->compute->gpu)
         return pp_err_set(err, PP_USAGE, "--serialize-compute",
-                          "ranks of %s share no GPU; leave it out, or use --compute cuda",
+                          "compute %s uses no GPU that ranks could share; remove the option, or "
+                          "use --compute cuda",
                           o->compute->name);
     if (measured && !real)
         return pp_err_set(err, PP_USAGE, "--durations",
-                          "%s takes as long as the plan says; leave it out", o->compute->name);
+                          "compute %s always takes the durations of the plan; remove the option",
+                          o->compute->name);
     o->faults = faults->count ? faults : NULL;
     o->measure_ops = measured;
     o->verify = pp_args_has(args, "--verify");
@@ -185,8 +207,8 @@ static pp_status read_options(const pp_args *args, pp_faults *faults, pp_run_pla
     return PP_OK;
 }
 
-/* Distributes the sequences over the microbatches: as the file groups them, or else in order and in
- * equal numbers, with the remainder in the first microbatches. */
+/* Distributes the sequences over the microbatches: as the file groups them, or otherwise in order
+ * and in equal numbers, with the remainder in the first microbatches. */
 static pp_status deal_out(const pp_lengths *from, uint32_t microbatches, pp_workload *workload,
                           pp_err *err)
 {
@@ -211,12 +233,12 @@ static pp_status read_lengths(const pp_args *args, pp_plan *plan, pp_err *err)
         return PP_OK;
     if (plan->workload.microbatch)
         return pp_err_set(err, PP_USAGE, "--lengths",
-                          "the plan has sequences of its own; leave the option out");
+                          "the plan already has sequences; remove the option");
     pp_status status = pp_load_lengths(path, &lengths, err);
     if (!status && lengths.group_count && lengths.group_count != plan->order[0]->microbatches)
         status = pp_err_set(err, PP_USAGE, "--lengths",
-                            "%.64s has %zu microbatches, the plan %" PRIu32
-                            "; give as many, or a list without microbatches",
+                            "%.64s has %zu microbatches, but the plan has %" PRIu32
+                            "; give the same number, or a list of sequences only",
                             path, lengths.group_count, plan->order[0]->microbatches);
     if (!status && lengths.count < plan->order[0]->microbatches)
         status = pp_err_set(err, PP_USAGE, "--lengths",
@@ -226,8 +248,8 @@ static pp_status read_lengths(const pp_args *args, pp_plan *plan, pp_err *err)
     for (size_t i = 0; i < lengths.count && !status; i++) {
         if (lengths.length[i] > SEQUENCE_MAX)
             status = pp_err_set(err, PP_USAGE, "--lengths",
-                                "a sequence of %" PRId64 " tokens is too long to be run here; the "
-                                "longest is %d",
+                                "a sequence of %" PRId64
+                                " tokens is too long to run; the longest possible has %d",
                                 lengths.length[i], SEQUENCE_MAX);
     }
     return status ? status : deal_out(&lengths, plan->order[0]->microbatches, &plan->workload, err);
@@ -239,7 +261,7 @@ static pp_status check_replica(const pp_plan *plan, uint32_t replica, pp_err *er
     if (replica < count)
         return PP_OK;
     return pp_err_set(err, PP_USAGE, "--replica",
-                      "the plan has %" PRIu32 " of them; give 0 to %" PRIu32, count, count - 1);
+                      "is not a replica of the plan; the last one is %" PRIu32, count - 1);
 }
 
 /* Refuses a fault on a rank or step that does not exist, because a run without it would look like
@@ -271,7 +293,7 @@ static void write_flight(const pp_args *args, const pp_execution *x)
     if (!x->result.flight)
         return;
     x->job.transport->hosts(x->job.world, &first, &hosted);
-    bool all = hosted == x->work.ranks; /* if false, every process writes a file of its own */
+    bool all = hosted == x->work.ranks; /* if false, every process writes its own file */
     char suffix[16] = "";
     if (!all)
         snprintf(suffix, sizeof suffix, ".%" PRIu32, first);
@@ -287,7 +309,7 @@ static void write_flight(const pp_args *args, const pp_execution *x)
 /* Adds to the message about a hang the commands that help. */
 static void add_hint(pp_err *err)
 {
-    static const char hint[] = "; 'ppsim check' looks for a repair, --force runs it all the same";
+    static const char hint[] = "; 'ppsim check' looks for a repair, and --force runs it anyway";
     size_t used = strlen(err->text);
     if (strstr(err->text, "the schedule hangs") && used + sizeof hint <= sizeof err->text)
         memcpy(err->text + used, hint, sizeof hint);
@@ -306,8 +328,7 @@ static pp_status print(const pp_args *args, const pp_run_print *run, pp_err *err
     }
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     pp_run_text(run, &comparison, &text);
-    status = pp_text_check(&text, err);
-    return status ? status : pp_print_product(args, text.data, text.bytes, err);
+    return pp_print_answer(args, &text, err);
 }
 
 /* The plan that is run, and its execution. */
@@ -375,12 +396,12 @@ static void remark(const pp_plan *plan, const pp_run_plan_options *o)
     uint32_t ranks = plan->order[0]->ranks;
     if (real && !o->compute->memory && ranks > pp_processors())
         pp_remark("%" PRIu32 " ranks compute on %" PRIu32
-                  " processors; the prediction gives each its own",
+                  " processors, but the prediction gives each rank its own",
                   ranks, pp_processors());
     if (!real && o->link.kind == PP_LINK_THROTTLE &&
         !knows_sizes(plan->costs[plan->costs_count > 1 ? o->replica : 0]))
-        pp_remark("--link: the bytes between stages are not known, so that every message takes the "
-                  "latency alone; a plan has them, or a costs file with message_bytes");
+        pp_remark("--link: the sizes of messages between stages are not known, so every message "
+                  "takes only the latency; give a plan, or a costs file with message_bytes");
 }
 
 static pp_status run(const pp_args *args, pp_err *err)
@@ -418,16 +439,24 @@ static pp_status run(const pp_args *args, pp_err *err)
     return show(args, r, &o, err);
 }
 
+/* The options that --help shows. */
+static const char *const everyday[] = { "--schedule",   "--pp",        "--microbatches",
+                                        "--costs",      "--transport", "--compute",
+                                        "--iterations", "--verify",    "--compare",
+                                        "--trace",      "-o",          NULL };
+
 const pp_command pp_command_run = {
     .name = "run",
-    .arguments = "PLAN.json | FILE.csv --costs ... | --schedule NAME --pp P --microbatches M "
-                 "--costs ...",
-    .summary = "execute a plan on this machine, measure it, compare it with the prediction",
+    .arguments = "PLAN.json [options]\n"
+                 "FILE.csv --costs F=T,B=T [options]\n"
+                 "--schedule NAME --pp P --microbatches M --costs F=T,B=T",
+    .summary = "execute a plan on this machine and compare it with its prediction",
     .options = options,
-    .details = "examples:\n"
-               "  ppsim run --schedule zbv --pp 4 --microbatches 12 \\\n"
-               "      --costs F=3ms,I=3ms,W=2ms,comm=0.2ms --compare\n"
-               "  ppsim run plan.json --compute cpu --verify\n"
-               "  mpirun -n 4 ppsim run plan.json --transport mpi --compute cpu --verify\n",
+    .everyday = everyday,
+    .details = "With transport mpi or nccl, start one process per rank: "
+               "mpirun -n 4 ppsim run plan.json --transport mpi\n",
+    .examples = "ppsim run plan.json --compute cpu --verify\n"
+                "ppsim run --schedule zbv --pp 4 --microbatches 12 \\\n"
+                "    --costs F=3ms,I=3ms,W=2ms,comm=0.2ms --compare\n",
     .run = run,
 };

@@ -10,6 +10,7 @@
 #include "sim/program/transfer_costs.h"
 #include "sim/schedule/registry.h"
 #include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/colour.h"
 #include "tools/ppsim/base/option_rows.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/base/words.h"
@@ -20,6 +21,7 @@
 #include "traces/read/gzip.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,34 +32,39 @@
 #define DEFAULT_HOST "launch=5us,sync=10us,read=8us"
 #define DEFAULT_SCHEDULE "1f1b"
 #define NAMES_MAX 16
+#define NAME_COLUMNS 15 /* of the table: names of protocols */
 
 static const pp_option options[] = {
-    { "--executors", "A,B,...", "who communicates; " DEFAULT_FRAMEWORKS, NULL, false },
-    { "--protocols", "A,B,...", "shape protocols; " DEFAULT_PROTOCOLS, NULL, false },
-    { "--host", "launch=T,sync=T,read=T",
-      "of each rank's host, per op or group, sync, size read; " DEFAULT_HOST, NULL, false },
+    { PP_ROW("--executors", "A,B,...", FRAMEWORK, "executors to compare", DEFAULT_FRAMEWORKS) },
+    { PP_ROW("--protocols", "A,B,...", COMMUNICATION, "tensor-size protocols to compare",
+             DEFAULT_PROTOCOLS) },
+    { PP_ROW("--host", "launch=T,sync=T,read=T", COMMUNICATION,
+             "host overhead: per launch, per device sync, per size read", DEFAULT_HOST) },
     { PP_OPTION_SHAPE_MESSAGE },
     { PP_OPTION_TENSORS_PER_BOUNDARY },
     { PP_OPTION_MODEL },
-    { PP_OPTION_PP },
+    { PP_ROW("--seq-length", "N", MODEL, "tokens per sequence, or per packed row of --lengths",
+             "the model's maximum") },
+    { PP_ROW("--micro-batch-size", "N", MODEL, "sequences, or packed rows, per microbatch",
+             "chosen") },
+    { PP_ROW("--global-batch-size", "N", MODEL, "without --lengths: sequences per step", NULL) },
     { PP_OPTION_LENGTHS },
     { PP_OPTION_HW },
+    { PP_OPTION_MEMORY_LIMIT },
+    { PP_OPTION_PP },
     { PP_OPTION_TP },
     { PP_OPTION_DP },
     { PP_OPTION_CP },
+    { PP_ROW("--schedule", "NAME", SCHEDULE, "a name from 'ppsim list schedules'",
+             DEFAULT_SCHEDULE) },
     { PP_OPTION_VPP },
-    { "--seq-length", "N", "tokens per bin of --lengths; the model's maximum", NULL, false },
-    { "--micro-batch-size", "N", "sequences, or bins, per microbatch; chosen when not given", NULL,
-      false },
-    { "--global-batch-size", "N", "sequences per step, without --lengths", NULL, false },
-    { "--schedule", "NAME", "one of 'ppsim list schedules'; " DEFAULT_SCHEDULE, NULL, false },
     { PP_OPTION_MICROBATCH_GROUP_SIZE },
     { PP_OPTION_RECOMPUTE },
-    { PP_OPTION_MEMORY_LIMIT },
-    { NULL, NULL, NULL, NULL, false },
+    { "--verbose", NULL, PP_GROUP_OUTPUT, "also print the assumptions", NULL, "-v", false },
+    { PP_ROW_END },
 };
 
-/* The result of one protocol under one framework. `reason` says why there are no numbers. */
+/* The result of one protocol under one framework. `reason` explains why there are no numbers. */
 typedef struct row {
     const pp_framework *framework;
     pp_size_protocol sizes;
@@ -92,14 +99,14 @@ static pp_status read_names(const pp_args *args, const char *option, const char 
 {
     const char *text = pp_args_text(args, option);
     text = text ? text : otherwise;
-    while (*text) {
+    do {
         size_t bytes = strcspn(text, ",");
         if (bytes == 0 || bytes >= sizeof out->text[0] || out->count == NAMES_MAX)
-            return pp_err_set(err, PP_USAGE, option, "'%.64s' is no list of up to %d names", text,
-                              NAMES_MAX);
+            return pp_err_set(err, PP_USAGE, option, "'%.64s' must be a list of at most %d names",
+                              text, NAMES_MAX);
         snprintf(out->text[out->count++], sizeof out->text[0], "%.*s", (int)bytes, text);
         text += bytes + (text[bytes] == ',');
-    }
+    } while (*text);
     return PP_OK;
 }
 
@@ -208,9 +215,10 @@ static pp_status limit_recompute(pp_plan_request *request, pp_err *err)
 {
     if (request->switches.given.recompute &&
         request->switches.value.recompute == PP_RECOMPUTE_MICROBATCHES)
-        return pp_err_set(err, PP_USAGE, "--recompute",
-                          "the runtimes compared recompute all microbatches alike; give none, "
-                          "selective, full, per-stage or auto, or a plan that has it");
+        return pp_err_set(
+            err, PP_USAGE, "--recompute",
+            "the compared runtimes recompute all microbatches alike; give none, selective, full, "
+            "per-stage or auto, or a plan that recomputes per microbatch");
     request->recompute_alike = true;
     return PP_OK;
 }
@@ -282,10 +290,10 @@ static pp_status plan_row(const pp_args *args, const pp_json *json, const char *
         return status;
     pp_exchange_options x = pp_plan_exchange(plan);
     if (x.shapes.kind >= PP_SIZES_PADDED)
-        return pp_err_set(err, PP_INPUT, path,
-                          "was made with %s, its costs include the padding; make a plan with "
-                          "--shapes plan",
-                          pp_size_protocol_print(&plan->sizes, sizes, sizeof sizes));
+        return pp_err_set(
+            err, PP_INPUT, path,
+            "was made with %s, so its costs include padding; make a plan with --shapes plan",
+            pp_size_protocol_print(&plan->sizes, sizes, sizeof sizes));
     if (!x.host.launch_ns && !x.host.sync_ns && !x.host.read_ns &&
         (status = pp_host_costs_parse(DEFAULT_HOST, &x.host, err)))
         return status;
@@ -311,10 +319,12 @@ static pp_status from_plan(const pp_args *args, const char *path, table *t, pp_e
     for (const pp_option *o = options; o->name; o++) {
         bool fits = strcmp(o->name, "--executors") == 0 || strcmp(o->name, "--protocols") == 0 ||
                     strcmp(o->name, "--host") == 0 || strcmp(o->name, "--shape-message") == 0 ||
-                    strcmp(o->name, "--tensors-per-boundary") == 0;
+                    strcmp(o->name, "--tensors-per-boundary") == 0 ||
+                    strcmp(o->name, "--verbose") == 0;
         if (!fits && pp_args_has(args, o->name))
             return pp_err_set(err, PP_USAGE, o->name,
-                              "%.64s is a plan and brings its own; leave the option out", path);
+                              "%.64s is a plan and already has this setting; remove the option",
+                              path);
     }
     for (size_t e = 0; e < t->frameworks.count; e++) {
         for (size_t k = 0; k < t->protocols.count; k++) {
@@ -337,6 +347,66 @@ static pp_ns reference(const table *t, const row *r)
     return t->row[i].known ? t->row[i].step_ns : 0;
 }
 
+/* Returns how much longer the step of a row is than another one, in percent. */
+static double percent_longer(const row *r, pp_ns than_ns)
+{
+    return 100.0 * ((double)r->step_ns / (double)than_ns - 1.0);
+}
+
+/* Writes the names of those protocols of an executor whose step is as long as `step_ns` in the two
+ * decimals that are printed: "plan, local and cached". Returns their number. */
+static size_t name_alike(const table *t, const pp_framework *framework, pp_ns step_ns,
+                         pp_text *words)
+{
+    const row *alike[NAMES_MAX];
+    size_t count = 0;
+    char sizes[32];
+    for (size_t i = 0; i < t->count; i++) {
+        const row *r = &t->row[i];
+        if (r->framework == framework && r->known && fabs(percent_longer(r, step_ns)) < 0.005)
+            alike[count++] = r;
+    }
+    for (size_t i = 0; i < count; i++)
+        pp_text_add(words, "%s%s",
+                    i == 0           ? ""
+                    : i + 1 == count ? " and "
+                                     : ", ",
+                    pp_size_protocol_print(&alike[i]->sizes, sizes, sizeof sizes));
+    return count;
+}
+
+/* Writes which protocols are the cheapest with an executor, and what the dearest ones cost. */
+static void print_answer(const table *t, size_t first, pp_text *text)
+{
+    const pp_framework *framework = t->row[first].framework;
+    const row *best = NULL;
+    const row *worst = NULL;
+    char step[32];
+    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
+    for (size_t i = first; i < t->count && t->row[i].framework == framework; i++) {
+        const row *r = &t->row[i];
+        best = r->known && (!best || r->step_ns < best->step_ns) ? r : best;
+        worst = r->known && (!worst || r->step_ns > worst->step_ns) ? r : worst;
+    }
+    if (!best) {
+        pp_print_line(text, framework->name, "%snone of these protocols works%s",
+                      pp_colour_begin(PP_COLOUR_BAD), pp_colour_end(PP_COLOUR_BAD));
+        return;
+    }
+    pp_format_duration(step, sizeof step, best->step_ns);
+    pp_text_add(&words, "%s", pp_colour_begin(PP_COLOUR_ANSWER));
+    const size_t count = name_alike(t, framework, best->step_ns, &words);
+    pp_text_add(&words, "%s %s cheapest, with a step of %s", pp_colour_end(PP_COLOUR_ANSWER),
+                count > 1 ? "are" : "is", step);
+    if (percent_longer(worst, best->step_ns) >= 0.005) {
+        pp_text_add(&words, "; ");
+        const bool several = name_alike(t, framework, worst->step_ns, &words) > 1;
+        pp_text_add(&words, " %s %.2f %% longer", several ? "take" : "takes",
+                    percent_longer(worst, best->step_ns));
+    }
+    pp_print_labelled(text, framework->name, &words);
+}
+
 static void print_row(const table *t, const row *r, pp_text *text)
 {
     char step[32];
@@ -344,10 +414,12 @@ static void print_row(const table *t, const row *r, pp_text *text)
     char more[32] = "-";
     char shapes[16] = "-";
     char sizes[32];
-    pp_text_add(text, "%-11s %-12s", r->framework->name,
-                pp_size_protocol_print(&r->sizes, sizes, sizeof sizes));
+    pp_size_protocol_print(&r->sizes, sizes, sizeof sizes);
     if (!r->known) {
-        pp_text_add(text, " no: %.*s\n", pp_first_clause(r->reason), r->reason);
+        char reason[sizeof r->reason + 8];
+        snprintf(reason, sizeof reason, "no: %.*s", pp_first_clause(r->reason), r->reason);
+        pp_text_add(text, "  %-12s ", sizes);
+        pp_print_words(text, reason, NAME_COLUMNS, NAME_COLUMNS);
         return;
     }
     if (r->moved_bytes)
@@ -356,48 +428,83 @@ static void print_row(const table *t, const row *r, pp_text *text)
         pp_format_bytes(bytes[1], sizeof bytes[1], r->peak_recv_bytes);
     pp_ns base = reference(t, r);
     if (base)
-        snprintf(more, sizeof more, "%+.2f %%", 100.0 * ((double)r->step_ns / (double)base - 1.0));
+        snprintf(more, sizeof more, "%+.2f", percent_longer(r, base));
     if (r->distinct)
         snprintf(shapes, sizeof shapes, "%" PRIu32, r->distinct);
-    pp_text_add(text, " %10s %9s %6.2f %% %10s %10s %5zu %5zu %5zu %5s\n",
+    pp_text_add(text, "  %-12s%9s %6s %6.2f %9s %9s %5zu %5zu %4zu %5s\n", sizes,
                 pp_format_duration(step, sizeof step, r->step_ns), more, 100.0 * r->bubble_fraction,
                 bytes[0], bytes[1], r->critical.syncs, r->critical.reads, r->critical.messages,
                 shapes);
+}
+
+/* Writes the rows of all executors, each below its name. */
+static void print_rows(const table *t, pp_text *text)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        const char *name = t->row[i].framework->name;
+        if (i == 0 || t->row[i].framework != t->row[i - 1].framework)
+            pp_text_add(text, "\n%-*s%*s %6s %6s %9s %9s %5s %5s %4s %5s\n", NAME_COLUMNS - 1, name,
+                        (int)(NAME_COLUMNS + 8 -
+                              (strlen(name) < NAME_COLUMNS - 1 ? NAME_COLUMNS - 1 : strlen(name))),
+                        "step", "more", "bubble", "sent", "buffers", "syncs", "reads", "msgs",
+                        "sizes");
+        print_row(t, &t->row[i], text);
+    }
 }
 
 static void print_subject(const pp_args *args, pp_text *text)
 {
     const char *schedule = pp_args_text(args, "--schedule");
     if (pp_args_word(args, 0))
-        pp_text_add(text, "%s\n\n", pp_args_word(args, 0));
+        pp_text_add(text, "%s\n", pp_args_word(args, 0));
     else
-        pp_text_add(text, "%s, pp %s, %s\n\n", pp_args_text(args, "--model"),
+        pp_text_add(text, "%s, pp %s, %s\n", pp_args_text(args, "--model"),
                     pp_args_text(args, "--pp"), schedule ? schedule : "1f1b");
+}
+
+/* Writes what the columns mean, and on which figures they rest. */
+static void print_legend(const table *t, pp_text *text)
+{
+    char host[4][32];
+    pp_text_add(text, "\n");
+    pp_print_line(text, "columns",
+                  "more: percent longer than the executor's first row; bubble: percent of rank "
+                  "time; sent: bytes of all ranks; buffers: most bytes of receive buffers on a "
+                  "rank; syncs, reads, msgs (messages): on the critical path; sizes: distinct "
+                  "token counts");
+    pp_print_line(text, "hosts",
+                  "launch %s, sync %s, read %s; a message about a shape takes %s (assumed unless "
+                  "measured)",
+                  pp_format_duration(host[0], sizeof host[0], t->host.launch_ns),
+                  pp_format_duration(host[1], sizeof host[1], t->host.sync_ns),
+                  pp_format_duration(host[2], sizeof host[2], t->host.read_ns),
+                  pp_format_duration(host[3], sizeof host[3], t->shape_message_ns));
+}
+
+static void print_notes(const pp_notes *notes, pp_text *text)
+{
+    for (size_t i = 0; i < notes->count; i++) {
+        pp_text line PP_CLEANUP(pp_text_free) = { 0 };
+        pp_text_add(&line, "%s: %s", notes->note[i].key, notes->note[i].value);
+        text->failed |= line.failed;
+        if (line.data)
+            pp_print_words(text, line.data, 0, 2);
+    }
 }
 
 static pp_status print_text(const pp_args *args, const table *t, const pp_notes *notes, pp_err *err)
 {
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
-    char host[4][32];
     print_subject(args, &text);
-    pp_text_add(&text, "%-11s %-12s %10s %9s %8s %10s %10s %5s %5s %5s %5s\n", "executor", "shapes",
-                "step", "more", "bubble", "bytes", "peak recv", "syncs", "reads", "msgs", "sizes");
-    for (size_t i = 0; i < t->count; i++)
-        print_row(t, &t->row[i], &text);
-    pp_text_add(
-        &text,
-        "\nsimulated. more: than the executor's first row. bytes: sent by all ranks. syncs, "
-        "reads, messages: on\nthe critical path. sizes: distinct token counts. hosts "
-        "(assumed unless measured): launch %s,\nsync %s, read %s; a message about a shape "
-        "takes %s\n",
-        pp_format_duration(host[0], sizeof host[0], t->host.launch_ns),
-        pp_format_duration(host[1], sizeof host[1], t->host.sync_ns),
-        pp_format_duration(host[2], sizeof host[2], t->host.read_ns),
-        pp_format_duration(host[3], sizeof host[3], t->shape_message_ns));
-    for (size_t i = 0; i < notes->count; i++)
-        pp_text_add(&text, "%s: %s\n", notes->note[i].key, notes->note[i].value);
-    pp_status status = pp_text_check(&text, err);
-    return status ? status : pp_print_product(args, text.data, text.bytes, err);
+    for (size_t i = 0; i < t->count; i += t->protocols.count)
+        print_answer(t, i, &text);
+    print_rows(t, &text);
+    print_legend(t, &text);
+    if (pp_args_has(args, "--verbose"))
+        print_notes(notes, &text);
+    else if (notes->count)
+        pp_print_line(&text, "next", "--verbose: %zu assumptions", notes->count);
+    return pp_print_answer(args, &text, err);
 }
 
 static void put_known(pp_json_build *build, pp_json *object, const char *key, int64_t value)
@@ -459,7 +566,8 @@ static pp_status make(const pp_args *args, table *t, pp_notes *notes, pp_err *er
 {
     const char *path = pp_args_word(args, 0);
     if (path && pp_args_word(args, 1))
-        return pp_err_set(err, PP_USAGE, NULL, "give one plan; see 'ppsim shapes --help'");
+        return pp_err_set(err, PP_USAGE, NULL,
+                          "give one plan, or --model and --pp; see 'ppsim shapes --help'");
     pp_status status = read_names(args, "--executors", DEFAULT_FRAMEWORKS, &t->frameworks, err);
     if (status ||
         (status = read_names(args, "--protocols", path ? DEFAULT_OF_PLANS : DEFAULT_PROTOCOLS,
@@ -471,8 +579,12 @@ static pp_status make(const pp_args *args, table *t, pp_notes *notes, pp_err *er
         if (t->row[i].known)
             return PP_OK;
     }
-    return pp_err_set(err, t->first_failure, NULL, "none of these works; the first: %s",
-                      t->count ? t->row[0].reason : "");
+    const row *first = &t->row[0];
+    char sizes[32];
+    return pp_err_set(err, t->first_failure, "--executors",
+                      "no executor works with any of the protocols; %s with %s: %s",
+                      first->framework->name,
+                      pp_size_protocol_print(&first->sizes, sizes, sizeof sizes), first->reason);
 }
 
 static pp_status shapes(const pp_args *args, pp_err *err)
@@ -483,8 +595,8 @@ static pp_status shapes(const pp_args *args, pp_err *err)
         return pp_err_nomem(err);
     pp_status status = make(args, t, &notes, err);
     if (!status && pp_args_word(args, 0) && !t->shape_message_ns)
-        pp_remark("warning: the plan does not say what a message about a shape takes, so it costs "
-                  "nothing here; give --shape-message, for example 30us");
+        pp_remark("warning: the plan does not give the time of a tensor-size message, so such "
+                  "messages take no time; give --shape-message, for example 30us");
     if (!status)
         status = pp_args_has(args, "--json") ? print_json(args, t, &notes, err)
                                              : print_text(args, t, &notes, err);
@@ -492,15 +604,25 @@ static pp_status shapes(const pp_args *args, pp_err *err)
     return status;
 }
 
+/* The options that --help shows. */
+static const char *const everyday[] = {
+    "--model",    "--lengths",   "--seq-length", "--hw",   "--memory-limit",  "--pp",   "--tp",
+    "--schedule", "--executors", "--protocols",  "--host", "--shape-message", "--json", "-o",
+    NULL
+};
+
 const pp_command pp_command_shapes = {
     .name = "shapes",
-    .arguments = "PLAN.json | --model M --pp P [--lengths FILE] [...]",
-    .summary = "what each way of telling receivers their sizes costs",
+    .arguments = "PLAN.json [options]\n"
+                 "--model M --pp P [--lengths FILE] [options]",
+    .summary = "compare what each tensor-size protocol costs",
     .options = options,
-    .details = "Padded lengths that do not occur need a model; a plan knows its longest\n"
-               "microbatch. A plan keeps its recomputation; with a model all stages and\n"
-               "microbatches recompute alike.\n"
-               "example:\n"
-               "  ppsim shapes --model llama3-70b --pp 8 --lengths lengths.txt --seq-length 8192\n",
+    .everyday = everyday,
+    .details =
+        "A plan keeps its recomputation. With --model, all stages and microbatches "
+        "recompute the same layers.\n"
+        "padded:MAX and bucket:N need --model if no microbatch of the plan has that length.\n",
+    .examples = "ppsim shapes --model llama3-70b --pp 8 --lengths lengths.txt --seq-length 8192\n"
+                "ppsim shapes plan.json --executors megatron,deepspeed\n",
     .run = shapes,
 };

@@ -29,8 +29,7 @@ static pp_status print(const pp_args *args, const pp_plan *plan, const pp_report
         pp_text_add(&text, "\n");
         pp_recompute_print(plan, &text);
     }
-    pp_status status = pp_text_check(&text, err);
-    return status ? status : pp_print_product(args, text.data, text.bytes, err);
+    return pp_print_answer(args, &text, err);
 }
 
 /* Prints the table of --executor all. */
@@ -43,7 +42,7 @@ static pp_status table(const pp_args *args, pp_scenario *s, pp_err *err)
     for (size_t i = 0; i < sizeof single / sizeof single[0]; i++) {
         if (pp_args_has(args, single[i]))
             return pp_err_set(err, PP_USAGE, single[i],
-                              "goes with one executor, not with all; name it with --executor");
+                              "needs a single executor; name one with --executor instead of all");
     }
     return pp_print_executor_table(args, s->plan, err);
 }
@@ -72,9 +71,11 @@ static pp_status simulate(const pp_args *args, pp_err *err)
                                             pp_step_tail_chained(report->framework) };
     if ((status = pp_report_add_worst(report, s.program, s.timeline, (size_t)worst, err)) ||
         (pp_args_has(args, "--why") &&
-         (status = pp_report_add_why(report, s.program, s.timeline, s.costs, NULL, err))) ||
+         (status =
+              pp_report_why(report, s.program, s.timeline, s.costs, NULL, &report->why, err))) ||
         (status = pp_robust_study(&robust, s.plan, &subject, report, err)))
         return status;
+    report->has_why = pp_args_has(args, "--why");
     const pp_export data = { .plan = s.plan,
                              .order = pp_scenario_order(&s),
                              .program = s.program,
@@ -89,15 +90,35 @@ static pp_status simulate(const pp_args *args, pp_err *err)
     return pp_scenario_check_limit(report, err);
 }
 
+/* The options that --help shows. */
+static const char *const everyday[] = { "--schedule",
+                                        "--pp",
+                                        "--microbatches",
+
+                                        "--costs",
+
+                                        "--memory-limit",
+                                        "--executor",
+                                        "--why",
+                                        "--sensitivity",
+                                        "--jitter",
+                                        "--emit",
+                                        "--trace",
+
+                                        "-o",
+                                        NULL };
+
 const pp_command pp_command_simulate = {
     .name = "simulate",
-    .arguments = "PLAN.json | FILE.csv --costs ... | --schedule NAME --pp P --microbatches M "
-                 "--costs ...",
-    .summary = "predict one step: time, bubble and why, memory per rank",
+    .arguments = "PLAN.json [options]\n"
+                 "FILE.csv --costs F=T,B=T [options]\n"
+                 "--schedule NAME --pp P --microbatches M --costs F=T,B=T",
+    .summary = "predict one training step: time, idle time and memory per rank",
     .options = pp_simulate_options,
-    .details = "examples:\n"
-               "  ppsim simulate plan.json\n"
-               "  ppsim simulate --schedule 1f1b --pp 8 --microbatches 32 \\\n"
-               "      --costs F=18.5ms,I=18.1ms,W=9.3ms,comm=0.6ms --trace chrome=step.json\n",
+    .everyday = everyday,
+    .examples = "ppsim simulate plan.json --why\n"
+                "ppsim simulate --schedule zb-h1 --pp 8 --microbatches 32 \\\n"
+                "    --costs F=18.5ms,I=18.1ms,W=9.3ms,comm=0.6ms --trace chrome=step.json\n"
+                "ppsim simulate plan.json --jitter compute=0.02,comm=0.1 --seed 1\n",
     .run = simulate,
 };

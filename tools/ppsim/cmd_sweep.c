@@ -4,6 +4,7 @@
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/commands.h"
+#include "tools/ppsim/plan/interrupt.h"
 #include "tools/ppsim/sweep/farm.h"
 #include "tools/ppsim/sweep/point.h"
 #include "tools/ppsim/sweep/print.h"
@@ -17,17 +18,19 @@
 #define THREADS_MAX 1024
 
 static const pp_option options[] = {
-    { "--study", "plan|simulate", "what a point is; plan", NULL, false },
-    { "--grid", "FILE", "study and values from a file (ppsim.sweep in the manual of formats)", NULL,
-      false },
-    { "--threads", "N", "workers; results do not depend on it; all processors", NULL, false },
-    { "--shard", "I/N", "only every Nth point, from the Ith on (0 to N-1): for job arrays", NULL,
-      false },
-    { "--merge", NULL, "put the given files of one sweep together, sorted, all points or none",
-      NULL, false },
-    { "--csv", "FILE", "write all points as CSV", NULL, false },
-    { "--top", "N", "show the N best points (of each model); 10", NULL, false },
-    { NULL, NULL, NULL, NULL, false },
+    { PP_ROW("--study", "plan|simulate", POINTS, "command that each point runs", "plan") },
+    { PP_ROW("--grid", "FILE", POINTS,
+             "file with the command and the values (ppsim.sweep in docs/reference/formats.md)",
+             NULL) },
+    { PP_ROW("--shard", "I/N", POINTS,
+             "run only every Nth point, beginning with point I (0 to N-1), for job arrays", NULL) },
+    { PP_ROW("--threads", "N", POINTS, "worker threads. They do not change the results",
+             "all processors") },
+    { PP_ROW("--merge", NULL, POINTS,
+             "merge the files of the shards of one sweep, if no point is missing", NULL) },
+    { PP_ROW("--csv", "FILE", OUTPUT, "write all points as CSV", NULL) },
+    { PP_ROW("--top", "N", OUTPUT, "number of best points to show for each model", "10") },
+    { PP_ROW_END },
 };
 
 /* The objects that the command owns. */
@@ -61,7 +64,7 @@ static pp_status read_shard(const pp_args *args, pp_sweep *sweep, pp_err *err)
         (!slash || pp_parse_int(slash + 1, "--shard", 1, PP_SWEEP_POINTS_MAX, &n, &ignored) ||
          pp_parse_int(shard, "--shard", 0, n - 1, &i, &ignored)))
         return pp_err_set(err, PP_USAGE, "--shard",
-                          "'%.64s' is not I/N with I from 0 to N - 1, such as 0/4", text);
+                          "'%.64s' must be I/N with I from 0 to N - 1, for example 0/4", text);
     sweep->shard = (uint32_t)i;
     sweep->shards = (uint32_t)n;
     return PP_OK;
@@ -75,8 +78,8 @@ static pp_status read_options(const pp_args *args, sweeping *s, pp_err *err)
     s->top = 10;
     if (path && strcmp(path, "-") == 0)
         return pp_err_set(err, PP_USAGE, "-o",
-                          "needs a file, which the next run goes on with; stdout shows the best "
-                          "points");
+                          "needs a file, from which the next run can continue; the best points are "
+                          "printed to stdout");
     pp_status status = pp_args_int(args, "--threads", 1, THREADS_MAX, &s->threads, err);
     if (!status)
         status = pp_args_int(args, "--top", 0, PP_SWEEP_POINTS_MAX, &s->top, err);
@@ -107,17 +110,36 @@ static pp_status begin(const pp_args *args, sweeping *s, pp_err *err)
              pp_sweep_file_open(&s->sweep, pp_args_text(args, "-o"), &s->lines, &s->file, err)))
         return status;
     if (s->lines.done)
-        pp_remark("going on: %" PRIu32 " points are in %s", s->lines.done, s->file.path);
+        pp_remark("%" PRIu32 " points are already in %s; computing the others", s->lines.done,
+                  s->file.path);
     return pp_sweep_work_new(&s->sweep, &s->file, &s->lines, &s->work, err);
 }
 
 static pp_status run_alone(const pp_args *args, sweeping *s, pp_err *err)
 {
+    struct sigaction before;
+    uint32_t done = 0;
+    uint32_t wanted = 0;
     pp_status status = begin(args, s, err);
     if (status)
         return status;
+    pp_interrupt_begin(true, &before);
     pp_sweep_compute(s->work, (uint32_t)s->threads, false);
-    return pp_sweep_result(s->work, err);
+    pp_interrupt_end(&before);
+    status = pp_sweep_result(s->work, err);
+    if (!status && pp_interrupted() && pp_sweep_unfinished(s->work, &done, &wanted)) {
+        if (s->file.path)
+            pp_remark("%" PRIu32 " of %" PRIu32
+                      " points are done and saved in %s; the same command "
+                      "continues the sweep",
+                      done, wanted, s->file.path);
+        else
+            pp_remark("%" PRIu32 " of %" PRIu32 " points were done and are lost; with -o FILE a "
+                      "sweep can be continued",
+                      done, wanted);
+        pp_interrupt_die();
+    }
+    return status;
 }
 
 /* Runs process 0 of several. */
@@ -131,7 +153,7 @@ static pp_status run_first(const pp_args *args, sweeping *s, pp_sweep_farm *farm
     if (!status && served)
         status = pp_err_set(err, served, ending.where, "%s", ending.text);
     if (farm->missing)
-        pp_remark("some of the %" PRIu32 " processes died; the others took their points",
+        pp_remark("some of the %" PRIu32 " processes died; the others computed their points",
                   farm->processes);
     return status;
 }
@@ -141,8 +163,8 @@ static pp_status sweep_grid(const pp_args *args, sweeping *s, pp_err *err)
     pp_sweep_farm farm PP_CLEANUP(pp_sweep_farm_close) = { 0 };
     if (pp_args_word(args, 0))
         return pp_err_set(err, PP_USAGE, NULL,
-                          "'%.64s' is no option; values follow an option, and files are put "
-                          "together with --merge",
+                          "'%.64s' is not an option; write values after their option, and merge "
+                          "files with --merge",
                           pp_args_word(args, 0));
     pp_status status = pp_grid_read(args, pp_command_sweep.options, &s->sweep.grid, err);
     if (status || (status = pp_sweep_load(&s->sweep, err)) ||
@@ -151,8 +173,8 @@ static pp_status sweep_grid(const pp_args *args, sweeping *s, pp_err *err)
     if (farm.processes > 1 && pp_args_has(args, "--threads")) {
         farm.missing = true;
         return pp_err_set(err, PP_USAGE, "--threads",
-                          "each process of an MPI job computes one point at a time; start more "
-                          "processes instead");
+                          "each process of an MPI job computes one point at a time; remove the "
+                          "option and start more processes");
     }
     if (farm.process > 0)
         return pp_sweep_farm_work(&farm, &s->sweep, err);
@@ -170,8 +192,9 @@ static pp_status check_complete(const sweeping *s, pp_err *err)
         point++;
     pp_grid_key(&s->sweep.grid, point, &key);
     return pp_err_set(err, PP_INFEASIBLE, NULL,
-                      "%" PRIu32 " of %" PRIu32 " points are missing, the first is '%.200s'; run "
-                      "the sweep again, which goes on where it ended, or give all of its files",
+                      "%" PRIu32 " of %" PRIu32
+                      " points are missing (the first is '%.200s'); run the sweep again, which "
+                      "continues where it stopped, or give all of its files",
                       s->lines.points - s->lines.done, s->lines.points, key.data ? key.data : "");
 }
 
@@ -218,10 +241,11 @@ static pp_status merge(const pp_args *args, sweeping *s, pp_err *err)
             k++;
         if (k == sizeof own / sizeof own[0])
             return pp_err_set(err, PP_USAGE, given->name,
-                              "is in the files that --merge reads; leave it out");
+                              "is stored in the files that --merge reads; remove it");
     }
     if (!pp_args_word(args, 0))
-        return pp_err_set(err, PP_USAGE, "--merge", "needs the files of a sweep");
+        return pp_err_set(err, PP_USAGE, "--merge",
+                          "needs the files of a sweep, for example --merge 0.json 1.json");
     pp_status status = read_first(pp_args_word(args, 0), s, err);
     off_t ignored;
     for (size_t i = 0; !status && (file = pp_args_word(args, i)); i++)
@@ -245,19 +269,20 @@ static const pp_command *const borrowed[] = { &pp_command_plan, &pp_command_simu
 
 const pp_command pp_command_sweep = {
     .name = "sweep",
-    .arguments = "--model M,M --pp P,P [...] -o FILE | --merge FILE...",
-    .summary = "many plans or simulations: every combination of lists of values",
+    .arguments = "--model M,M --pp P,P [options] -o FILE\n"
+                 "--study simulate --schedule NAME,NAME [options] -o FILE\n"
+                 "--merge FILE... -o FILE",
+    .summary = "plan or simulate every combination of several lists of values",
     .options = options,
     .borrowed = borrowed,
-    .details = "and every option of plan (or of simulate, with --study) that says what is asked,\n"
-               "with a list of values: --pp 4,8,16 or --pp 4..16*2, --seed 0..9, --pp 4..16+4.\n"
-               "Values with commas of their own, as of --costs, are given by the option again.\n"
-               "A FILE that is there goes on where it ended. Over MPI: mpirun -n P ppsim sweep.\n"
-               "examples:\n"
-               "  ppsim sweep --model gpt175b --pp 4..16*2 --tp 4,8 --schedule 1f1b,zbv \\\n"
-               "      -o s.jsonl\n"
-               "  ppsim sweep --study simulate --schedule 1f1b,zb-h1 --pp 4,8 \\\n"
-               "      --microbatches 8..64*2 --costs F=1ms,B=2ms -o s.jsonl --csv s.csv\n"
-               "  ppsim sweep --merge s0.jsonl s1.jsonl -o s.jsonl\n",
+    .details =
+        "Options of 'ppsim plan' (or of 'ppsim simulate', with --study simulate) take lists: "
+        "--pp 4,8,16 or --pp 4..16*2 or --pp 4..16+4. If a value contains commas itself, as "
+        "that of --costs does, give the option several times.\n"
+        "If FILE exists, the sweep continues where it stopped. To use MPI, start 'mpirun -n P "
+        "ppsim sweep ...'.\n",
+    .examples = "ppsim sweep --model llama3-8b --pp 2..8*2 --tp 1,2 -o sweep.jsonl\n"
+                "ppsim sweep --study simulate --schedule 1f1b,zb-h1 --pp 4,8 \\\n"
+                "    --microbatches 8..64*2 --costs F=1ms,B=2ms -o s.jsonl --csv s.csv\n",
     .run = sweep,
 };

@@ -2,6 +2,7 @@
  * turns its status into an exit status. */
 #include "sim/base/alloc.h"
 #include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/help.h"
 #include "tools/ppsim/base/option_names.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/base/version.h"
@@ -24,14 +25,24 @@ static const pp_command *const commands[] = {
 
 static void add_usage(pp_text *text)
 {
-    pp_text_add(text, "ppsim predicts and plans pipeline-parallel training steps.\n\n"
-                      "usage: ppsim COMMAND [OPTIONS]\n\n");
+    pp_text_add(text, "ppsim plans and predicts pipeline-parallel training.\n\n"
+                      "usage: ppsim COMMAND [options]\n\n");
     for (const pp_command *const *c = commands; *c; c++) {
         pp_text_add(text, "  %-10s ", (*c)->name);
         pp_print_words(text, (*c)->summary, SUMMARY_COLUMN, SUMMARY_COLUMN);
     }
-    pp_text_add(text, "\n'ppsim COMMAND --help' shows the options of a command,\n'ppsim --version' "
-                      "the version.\nA first try: ppsim plan --model gpt175b --pp 16\n");
+    pp_text_add(text,
+                "\nWords that the commands use:\n"
+                "  rank       one position of the pipeline; rank 0 has the first layers\n"
+                "  stage      consecutive layers that a rank computes as a unit\n"
+                "  microbatch sequences that pass through the pipeline together\n"
+                "  op         one computation of a stage on a microbatch: forward (F),\n"
+                "             backward (B), or its halves for the input (I) and weights (W)\n"
+                "  schedule   a rule for the order of the ops on each rank\n"
+                "  executor   the way a training framework sends tensors between ranks\n"
+                "  plan       the file with all decisions, which the other commands read\n"
+                "\n'ppsim help COMMAND' shows the options of a command, 'ppsim --version' what "
+                "is\ninstalled. A first try: ppsim plan --model gpt175b --pp 16\n");
 }
 
 static int complain(const pp_err *err)
@@ -43,33 +54,52 @@ static int complain(const pp_err *err)
     return pp_status_exit(err->status);
 }
 
+static int print_help(const pp_command *command, pp_help_topic topic)
+{
+    pp_err err = PP_COMMAND_ERR;
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_help_print(command, topic, &text);
+    pp_status status = pp_text_check(&text, &err);
+    if (!status)
+        status = pp_print_stdout(text.data, text.bytes, &err);
+    return status ? complain(&err) : EXIT_SUCCESS;
+}
+
 static int run(const pp_command *command, int argc, char **argv)
 {
     pp_err err = PP_COMMAND_ERR;
+    pp_help_topic topic;
     pp_args *args PP_CLEANUP(pp_args_free) = NULL;
+    if (pp_help_requested(argc, argv, &topic))
+        return print_help(command, topic);
     pp_status status = pp_args_parse(command, argc, argv, &args, &err);
-    if (!status && pp_args_has(args, "--help")) {
-        pp_text text PP_CLEANUP(pp_text_free) = { 0 };
-        pp_command_help(command, &text);
-        status = pp_text_check(&text, &err);
-        if (!status)
-            status = pp_print_stdout(text.data, text.bytes, &err);
-    } else if (!status) {
+    if (!status)
         status = command->run(args, &err);
-    }
     if (!status)
         return EXIT_SUCCESS;
-    err.status = status; /* also where no message was set */
+    err.status = status; /* even if no message was set */
     return complain(&err);
+}
+
+static const pp_command *find_command(const char *name)
+{
+    for (const pp_command *const *c = commands; *c; c++) {
+        if (strcmp((*c)->name, name) == 0)
+            return *c;
+    }
+    return NULL;
 }
 
 static int unknown_command(const char *name)
 {
-    const char *names[sizeof commands / sizeof commands[0]] = { NULL };
+    enum { COMMANDS = sizeof commands / sizeof commands[0] }; /* and a NULL */
+    const char *names[COMMANDS + 2] = { NULL };
     for (size_t i = 0; commands[i]; i++)
         names[i] = commands[i]->name;
+    names[COMMANDS - 1] = "help";
+    names[COMMANDS] = "--version";
     char hint[PP_TEXT_HINT_BYTES];
-    pp_text_nearest_hint(name, names, hint);
+    pp_text_nearest_hint("command", name, names, hint);
     fprintf(stderr, "ppsim: there is no command '%s'%s%s see 'ppsim --help'\n", name, hint,
             pp_text_hint_end(hint));
     return pp_status_exit(PP_USAGE);
@@ -86,6 +116,25 @@ static int print_words(void add(pp_text *))
     return status ? complain(&err) : EXIT_SUCCESS;
 }
 
+/* ppsim help [COMMAND [all|megatron]] */
+static int help(int argc, char **argv)
+{
+    pp_help_topic topic = PP_HELP_EVERYDAY;
+    if (argc < 3)
+        return print_words(add_usage);
+    const pp_command *command = find_command(argv[2]);
+    if (!command)
+        return unknown_command(argv[2]);
+    if (argc > 3 && (argc > 4 || !pp_help_topic_find(argv[3], &topic))) {
+        fprintf(stderr,
+                "ppsim: help: write 'ppsim help %s', 'ppsim help %s all' or 'ppsim help %s "
+                "megatron'\n",
+                command->name, command->name, command->name);
+        return pp_status_exit(PP_USAGE);
+    }
+    return print_help(command, topic);
+}
+
 int main(int argc, char **argv)
 {
     pp_alloc_keep_freed();
@@ -98,12 +147,9 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0)
-        return print_words(add_usage);
-    if (strcmp(argv[1], "--version") == 0)
+        return help(argc, argv);
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
         return print_words(pp_version_print);
-    for (const pp_command *const *c = commands; *c; c++) {
-        if (strcmp((*c)->name, argv[1]) == 0)
-            return run(*c, argc, argv);
-    }
-    return unknown_command(argv[1]);
+    const pp_command *command = find_command(argv[1]);
+    return command ? run(command, argc, argv) : unknown_command(argv[1]);
 }

@@ -1,21 +1,21 @@
 /* Parses a command line against the option table of its command. An option's name, its alias and
- * --name=value are accepted; unknown names are answered with the nearest one. The same table
- * makes --help. Look-ups are linear: a command line has few options. */
+ * --name=value are accepted; unknown names are answered with the nearest one. Look-ups are linear:
+ * a command line has few options. */
 #include "tools/ppsim/base/args.h"
 
 #include "sim/base/alloc.h"
-#include "tools/ppsim/base/words.h"
+#include "sim/base/synonyms.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* The options that every command has. */
-static const pp_option common[] = {
-    { "--json", NULL, "print the product as JSON", NULL, false },
-    { "-o", "FILE", "write the product to FILE instead of stdout", "--output", false },
-    { "--help", NULL, "print this help", "-h", false },
-    { NULL, NULL, NULL, NULL, false },
+static const pp_option shared[] = {
+    { PP_ROW("--json", NULL, OUTPUT, "print the result as JSON", NULL) },
+    { "-o", "FILE", PP_GROUP_OUTPUT, "write the result to FILE", "stdout", "--output", false },
+    { "--help", NULL, PP_GROUP_OUTPUT, "print this help", NULL, "-h", false },
+    { PP_ROW_END },
 };
 
 typedef struct given {
@@ -48,7 +48,7 @@ static const pp_option *find(const pp_command *command, const char *name, size_t
     const pp_option *found = pp_option_find(command->options, name, length);
     for (size_t i = 0; !found && command->borrowed && command->borrowed[i]; i++)
         found = pp_option_find(command->borrowed[i]->options, name, length);
-    return found ? found : pp_option_find(common, name, length);
+    return found ? found : pp_option_find(shared, name, length);
 }
 
 static const pp_option_alias *find_option_alias(const pp_command *command, const pp_option *option)
@@ -67,33 +67,40 @@ static bool may_repeat(const pp_command *command, const pp_option *option)
 {
     size_t length = strlen(option->name);
     return option->repeated || (!pp_option_find(command->options, option->name, length) &&
-                                !pp_option_find(common, option->name, length));
+                                !pp_option_find(shared, option->name, length));
 }
 
-/* Appends names and aliases at names[count] and returns the new count. */
-static size_t collect_names(const pp_option *options, const char **names, size_t count, size_t room)
+/* Offers the names and aliases of a table, without their dashes. */
+static void offer_names(const pp_option *options, pp_text_search *search)
 {
-    for (const pp_option *o = options; o->name && count + 2 < room; o++) {
-        names[count++] = o->name;
-        if (o->alias)
-            names[count++] = o->alias;
+    for (const pp_option *o = options; o->name; o++) {
+        pp_text_search_offer(search, o->name + strspn(o->name, "-"));
+        if (o->alias && !pp_name_likeness("option", search->text, o->name))
+            pp_text_search_offer(search, o->alias + strspn(o->alias, "-"));
     }
-    return count;
 }
 
 static pp_status unknown_option(const pp_command *command, const char *name, pp_err *err)
 {
-    const char *names[256] = { NULL };
-    const size_t room = sizeof names / sizeof names[0];
-    size_t count = collect_names(command->options, names, 0, room);
+    char bare[64];
+    const char *start = name + strspn(name, "-");
+    snprintf(bare, sizeof bare, "%.*s", (int)strcspn(start, "="), start);
+    pp_text_search search = pp_text_search_begin("option", bare);
+    offer_names(command->options, &search);
+    offer_names(shared, &search);
     for (size_t i = 0; command->borrowed && command->borrowed[i]; i++)
-        count = collect_names(command->borrowed[i]->options, names, count, room);
-    const char *near = pp_text_nearest(name, names);
+        offer_names(command->borrowed[i]->options, &search);
+    pp_text hint PP_CLEANUP(pp_text_free) = { 0 };
+    for (size_t i = 0; i < search.count; i++)
+        pp_text_add(&hint, "%s%s%s",
+                    i == 0                  ? ", did you mean "
+                    : i + 1 == search.count ? " or "
+                                            : ", ",
+                    strlen(search.nearest[i]) > 1 ? "--" : "-", search.nearest[i]);
     return pp_err_set(err, PP_USAGE, name,
-                      "'ppsim %s' has no such option%s%s%s see 'ppsim %s "
-                      "--help'",
-                      command->name, near ? ", did you mean " : "", near ? near : "",
-                      near ? "?" : ";", command->name);
+                      "'ppsim %s' has no such option%s%s 'ppsim %s --help all' lists all options",
+                      command->name, hint.data ? hint.data : "", hint.data ? "?" : ";",
+                      command->name);
 }
 
 /* Returns the index-th option of that name, or with `last` the last one. */
@@ -149,11 +156,11 @@ static pp_status add_option(pp_args *args, int *at, pp_err *err)
         value = alias->value;
     }
     if (!may_repeat(args->command, option) && lookup(args, option->name, 0, true))
-        return pp_err_set(err, PP_USAGE, option->name, "is given twice; leave one out");
+        return pp_err_set(err, PP_USAGE, option->name, "is given twice; remove one");
     if (option->argument && !value) {
         const char *next = *at + 1 < args->argc ? args->argv[*at + 1] : NULL;
         if (is_switch(option) && next && is_misspelt(next))
-            return pp_err_set(err, PP_USAGE, option->name, "'%.40s' is not one of on, off", next);
+            return pp_err_set(err, PP_USAGE, option->name, "'%.40s' is neither on nor off", next);
         if (is_switch(option) && (!next || !is_on_or_off(next)))
             value = "on"; /* Megatron's spelling: a bare flag */
         else if (!next || strncmp(next, "--", 2) == 0)
@@ -333,7 +340,8 @@ pp_status pp_args_range(const pp_args *args, const char *option, int64_t *low, i
     pp_status status = pp_parse_int(first, option, 0, INT32_MAX, low, &inner);
     if (!status)
         status = pp_parse_int(dash ? dash + 1 : first, option, *low, INT32_MAX, high, &inner);
-    return status ? pp_err_set(err, PP_USAGE, option, "'%.40s' is not N or A-B with A <= B", text)
+    return status ? pp_err_set(err, PP_USAGE, option,
+                               "'%.40s' is neither a number nor a range A-B with A <= B", text)
                   : PP_OK;
 }
 
@@ -376,26 +384,6 @@ char *pp_args_command(const pp_args *args)
     return text.data;
 }
 
-#define HELP_COLUMN 29
-
-static void print_option(const pp_option *o, pp_text *text)
-{
-    char left[96];
-    snprintf(left, sizeof left, "%s%s%s", o->name, o->argument ? " " : "",
-             o->argument ? o->argument : "");
-    if (strlen(left) > 26)
-        pp_text_add(text, "  %s\n  %-26s ", left, "");
-    else
-        pp_text_add(text, "  %-26s ", left);
-    pp_print_words(text, o->help, HELP_COLUMN, HELP_COLUMN);
-    if (o->alias) {
-        const size_t bytes = strlen("also ") + strlen(o->alias);
-        pp_text_add(text, "%*salso %s\n",
-                    (int)(HELP_COLUMN + bytes > PP_COLUMNS ? PP_COLUMNS - bytes : HELP_COLUMN), "",
-                    o->alias);
-    }
-}
-
 const pp_option *pp_command_option(const pp_command *command, size_t index)
 {
     const pp_option *o = command->options;
@@ -403,20 +391,5 @@ const pp_option *pp_command_option(const pp_command *command, size_t index)
         if (index-- == 0)
             return o;
     }
-    return index < sizeof common / sizeof common[0] - 1 ? &common[index] : NULL;
-}
-
-void pp_command_help(const pp_command *command, pp_text *text)
-{
-    const pp_option *option;
-    pp_text_add(text, "usage: ppsim %s ", command->name);
-    pp_print_words(text, command->arguments, strlen("usage: ppsim ") + strlen(command->name) + 1,
-                   8);
-    pp_text_add(text, "\n");
-    pp_print_words(text, command->summary, 0, 0);
-    pp_text_add(text, "\noptions:\n");
-    for (size_t i = 0; (option = pp_command_option(command, i)); i++)
-        print_option(option, text);
-    if (command->details)
-        pp_text_add(text, "\n%s", command->details);
+    return index < sizeof shared / sizeof shared[0] - 1 ? &shared[index] : NULL;
 }

@@ -61,7 +61,4 @@ void pp_args_free(pp_args **args); /* for PP_CLEANUP */
  * after the last. */
 const pp_option *pp_command_option(const pp_command *command, size_t index);
 
-/* Writes the help: usage line, options, details. */
-void pp_command_help(const pp_command *command, pp_text *text);
-
 #endif

@@ -3,104 +3,144 @@
 #ifndef PPSIM_TOOLS_PPSIM_BASE_OPTION_ROWS_H
 #define PPSIM_TOOLS_PPSIM_BASE_OPTION_ROWS_H
 
-#define PP_OPTION_MODEL                                                                           \
-    "--model", "M", "a name of 'ppsim list models', a file, or a Hugging Face config.json", NULL, \
+#include "tools/ppsim/base/command.h"
+
+#define PP_OPTION_MODEL                                                                          \
+    PP_ROW("--model", "M", MODEL,                                                                \
+           "a name from 'ppsim list models', a ppsim.model file, or a Hugging Face config.json", \
+           NULL)
+#define PP_OPTION_HW                                                                       \
+    PP_ROW("--hw", "H", HARDWARE, "a name from 'ppsim list hardware', or a hardware file", \
+           "h100-80g")
+#define PP_OPTION_TRACE_RANKS \
+    PP_ROW("--ranks", "A-B", OUTPUT, "pipeline ranks that --trace writes", "all")
+#define PP_OPTION_PP                                                                          \
+    "--pp", "P", PP_GROUP_PARALLELISM, "pipeline-parallel degree (number of pipeline ranks)", \
+        NULL, "--pipeline-model-parallel-size", false
+#define PP_OPTION_TP                                                       \
+    "--tp", "N", PP_GROUP_PARALLELISM, "tensor-parallel degree", "chosen", \
+        "--tensor-model-parallel-size", false
+#define PP_OPTION_DP \
+    "--dp", "N", PP_GROUP_PARALLELISM, "data-parallel degree", "1", "--data-parallel-size", false
+#define PP_OPTION_CP                                                                              \
+    "--cp", "N", PP_GROUP_PARALLELISM, "context-parallel degree", "1", "--context-parallel-size", \
         false
-#define PP_OPTION_HW                                                                             \
-    "--hw", "H", "a name of 'ppsim list hardware', or a file, of a cluster too; h100-80g", NULL, \
-        false
-#define PP_OPTION_TRACE_RANKS "--ranks", "A-B", "of --trace: only these ranks; all", NULL, false
-#define PP_OPTION_PP "--pp", "P", "pipeline ranks", "--pipeline-model-parallel-size", false
-#define PP_OPTION_TP                                                                              \
-    "--tp", "N", "tensor parallel degree; chosen when not given", "--tensor-model-parallel-size", \
-        false
-#define PP_OPTION_DP "--dp", "N", "data parallel replicas; 1", "--data-parallel-size", false
-#define PP_OPTION_CP "--cp", "N", "context parallel degree; 1", "--context-parallel-size", false
-#define PP_OPTION_EP \
-    "--ep", "N", "expert parallel degree, inside dp x cp; 1", "--expert-model-parallel-size", false
-#define PP_OPTION_VPP                                              \
-    "--vpp", "V", "stages per rank; 1 where the schedule has one", \
+#define PP_OPTION_EP                                                                  \
+    "--ep", "N", PP_GROUP_PARALLELISM, "expert-parallel degree, within dp x cp", "1", \
+        "--expert-model-parallel-size", false
+#define PP_OPTION_VPP                                                                      \
+    "--vpp", "V", PP_GROUP_SCHEDULE, "stages per pipeline rank (virtual pipeline stages)", \
+        "1, or 2 for V-shaped schedules such as zbv. Interleaved schedules need a value",  \
         "--num-virtual-stages-per-pipeline-rank", false
-#define PP_OPTION_VPP_CHOSEN                                \
-    "--vpp", "V", "stages per rank; chosen when not given", \
-        "--num-virtual-stages-per-pipeline-rank", false
-#define PP_OPTION_MICROBATCHES \
-    "--microbatches", "M", "microbatches per step", "--num-microbatches", false
-#define PP_OPTION_MICROBATCH_GROUP_SIZE                                          \
-    "--microbatch-group-size", "N", "Megatron's microbatch group (interleaved)", \
-        "--microbatch-group-size-per-virtual-pipeline-stage", false
-#define PP_OPTION_COSTS                                                                            \
-    "--costs", "F=T,I=T,W=T,comm=T",                                                               \
-        "durations per op of one stage; B=T instead of I and W; FB=T of an overlapped pair", NULL, \
+#define PP_OPTION_VPP_CHOSEN                                                               \
+    "--vpp", "V", PP_GROUP_SCHEDULE, "stages per pipeline rank (virtual pipeline stages)", \
+        "chosen", "--num-virtual-stages-per-pipeline-rank", false
+#define PP_OPTION_MICROBATCHES                                                                     \
+    "--microbatches", "M", PP_GROUP_SCHEDULE, "microbatches per step", NULL, "--num-microbatches", \
         false
-#define PP_OPTION_COSTS_FILE                                                                    \
-    "--costs-file", "FILE", "durations per stage and microbatch (JSON, docs/formats.md)", NULL, \
-        false
-#define PP_OPTION_MEMORY_COSTS                                                                   \
-    "--memory-costs", "F=X,I=X,W=X", "memory change per op, in activations or with units", NULL, \
-        false
+#define PP_OPTION_MICROBATCH_GROUP_SIZE                                                    \
+    "--microbatch-group-size", "N", PP_GROUP_SCHEDULE,                                     \
+        "interleaved: microbatches that a stage runs before the rank's next stage starts", \
+        "PyTorch's rule", "--microbatch-group-size-per-virtual-pipeline-stage", false
+#define PP_OPTION_COSTS                                                                         \
+    PP_ROW("--costs", "F=T,I=T,W=T,comm=T", COSTS,                                              \
+           "time per op of one stage: forward F, backward for input I and weights W. B=T sets " \
+           "I and W together, FB=T is the time of an F and B that overlap",                     \
+           NULL)
+#define PP_OPTION_COSTS_FILE              \
+    PP_ROW("--costs-file", "FILE", COSTS, \
+           "JSON file with times per stage and microbatch (docs/reference/formats.md)", NULL)
+#define PP_OPTION_MEMORY_COSTS                     \
+    PP_ROW("--memory-costs", "F=X,I=X,W=X", COSTS, \
+           "memory that each op takes or frees, in activations or with a unit", NULL)
 #define PP_OPTION_FORWARD_ONLY \
-    "--forward-only", NULL, "an evaluation: the schedule without its backwards", NULL, false
-#define PP_OPTION_TENSORS_PER_BOUNDARY \
-    "--tensors-per-boundary", "K", "the bytes between stages come in K tensors; 1", NULL, false
-#define PP_OPTION_COLUMNS "--columns", "N", "width of the text timeline; 80", NULL, false
-#define PP_OPTION_RECV_BUFFERS  \
-    "--recv-buffers", "POLICY", \
-        "on-post, per-microbatch, per-stage, per-direction or pool; the executor's", NULL, false
-#define PP_OPTION_SEND_BUFFERS  \
-    "--send-buffers", "POLICY", \
-        "until-done, until-waited, until-backward or until-step-end; the executor's", NULL, false
-#define PP_OPTION_RETURN_OUTPUTS \
-    "--return-outputs", "on|off", "the last stage keeps what it made; as the executor", NULL, false
-#define PP_OPTION_SHAPES                                                                         \
-    "--shapes", "PROTOCOL",                                                                      \
-        "how receivers learn sizes: plan, local, message, cached, padded[:MAX], bucket:N; plan", \
-        NULL, false
-#define PP_OPTION_SHAPES_OR_AUTO                                  \
-    "--shapes", "plan|local|message|cached|padded|bucket:N|auto", \
-        "how receivers learn sizes, padded:MAX too; auto: what is fastest; plan", NULL, false
-#define PP_OPTION_HOST                  \
-    "--host", "launch=T,sync=T,read=T", \
-        "of each rank's host, per op or group, sync, size read; 0", NULL, false
+    PP_ROW("--forward-only", NULL, SCHEDULE, "evaluation: run the forwards only", NULL)
+#define PP_OPTION_TENSORS_PER_BOUNDARY                   \
+    PP_ROW("--tensors-per-boundary", "K", COMMUNICATION, \
+           "number of tensors that carry the data between two stages", "1")
+#define PP_OPTION_COLUMNS \
+    PP_ROW("--columns", "N", OUTPUT, "width of the text timeline, in characters", "80")
+#define PP_OPTION_RECV_BUFFERS                                                                     \
+    PP_ROW("--recv-buffers", "POLICY", COMMUNICATION,                                              \
+           "how receive buffers are allocated: on-post, per-microbatch, per-stage, per-direction " \
+           "or pool",                                                                              \
+           "the executor's")
+#define PP_OPTION_SEND_BUFFERS                                                            \
+    PP_ROW("--send-buffers", "POLICY", COMMUNICATION,                                     \
+           "how long sent tensors are kept: until-done, until-waited, until-backward or " \
+           "until-step-end",                                                              \
+           "the executor's")
+#define PP_OPTION_RETURN_OUTPUTS                        \
+    PP_ROW("--return-outputs", "on|off", COMMUNICATION, \
+           "the last stage keeps its outputs until the step ends", "the executor's")
+#define PP_OPTION_SHAPES                                                                      \
+    PP_ROW("--shapes", "PROTOCOL", COMMUNICATION,                                             \
+           "how receivers learn tensor sizes: plan, local, message, cached, padded[:MAX] or " \
+           "bucket:N",                                                                        \
+           "plan")
+#define PP_OPTION_SHAPES_OR_AUTO                                                              \
+    PP_ROW("--shapes", "plan|local|message|cached|padded|bucket:N|auto", COMMUNICATION,       \
+           "how receivers learn tensor sizes (see ppsim(1)). padded:MAX pads to MAX tokens. " \
+           "auto chooses the fastest",                                                        \
+           "plan")
+#define PP_OPTION_HOST                                        \
+    PP_ROW("--host", "launch=T,sync=T,read=T", COMMUNICATION, \
+           "host overhead: per launch, per device sync, per size read", "0")
 #define PP_OPTION_STEP_SYNC \
-    "--step-sync", "on|off", "a global barrier ends the step; on", NULL, false
-#define PP_OPTION_EXECUTOR \
-    "--executor", "NAME", "communication habits, 'ppsim list executors'; ideal", NULL, false
-#define PP_OPTION_EXECUTOR_OR_AUTO \
-    "--executor", "NAME|auto",     \
-        "communication habits, 'ppsim list executors'; auto: what is fastest; ideal", NULL, false
-#define PP_OPTION_TORCH_COMPILE                                                                   \
-    "--torch-compile", "on|off", "the target compiles its stages: no split backward (I, W); off", \
-        NULL, false
-#define PP_OPTION_RECOMPUTE                                             \
-    "--recompute", "none|selective|full|per-stage|per-microbatch|auto", \
-        "activation recomputation; auto", "--recompute-granularity", false
+    PP_ROW("--step-sync", "on|off", FRAMEWORK, "end every step with a global barrier", "on")
+#define PP_OPTION_EXECUTOR                  \
+    PP_ROW("--executor", "NAME", FRAMEWORK, \
+           "communicate as this framework does: a name from 'ppsim list executors'", "ideal")
+#define PP_OPTION_EXECUTOR_OR_AUTO                                                         \
+    PP_ROW("--executor", "NAME|auto", FRAMEWORK,                                           \
+           "communicate as this framework does: a name from 'ppsim list executors'. auto " \
+           "takes the fastest",                                                            \
+           "ideal")
+#define PP_OPTION_TORCH_COMPILE                    \
+    PP_ROW("--torch-compile", "on|off", FRAMEWORK, \
+           "the framework compiles its stages, so that no backward is split into I and W", "off")
+#define PP_OPTION_RECOMPUTE                                                                \
+    "--recompute", "none|selective|full|per-stage|per-microbatch|auto", PP_GROUP_SCHEDULE, \
+        "activation recomputation", "auto", "--recompute-granularity", false
 #define PP_OPTION_MEMORY_LIMIT \
-    "--memory-limit", "SIZE", "per GPU, 80GB; the GPU's memory less 5 %", NULL, false
-#define PP_OPTION_PARTITION                                                                \
-    "--partition", "auto|uniform|LAYOUT", "layers per stage; auto. LAYOUT: Et*3|t*4|t*3L", \
+    PP_ROW("--memory-limit", "SIZE", HARDWARE, "limit per GPU, e.g. 80GB", "95 % of its memory")
+#define PP_OPTION_PARTITION                                                                  \
+    "--partition", "auto|uniform|LAYOUT", PP_GROUP_SCHEDULE,                                 \
+        "layers per stage. LAYOUT is a layout of Megatron, such as 'Et*3|t*4|t*3L'", "auto", \
         "--pipeline-model-parallel-layout", false
-#define PP_OPTION_STACK \
-    "--stack", "NAME", "software: megatron-2021, megatron-2022, current; current", NULL, false
-#define PP_OPTION_LENGTHS \
-    "--lengths", "FILE", "sequence lengths of one step, one per line or a JSON array", NULL, false
-#define PP_OPTION_SHAPE_MESSAGE \
-    "--shape-message", "TIME", "that a message about a shape takes; the link's latency", NULL, false
-#define PP_OPTION_RANK_SPEED \
-    "--rank-speed", "R=X,...", "compute speed of single pipeline ranks, 3=0.8,5=1.1; 1", NULL, false
-#define PP_OPTION_RANK_MEMORY \
-    "--rank-memory", "R=SIZE,...", "memory limit of single pipeline ranks, 3=40GiB", NULL, false
-#define PP_OPTION_RANK_LINK \
-    "--rank-link", "A:B=RATE,...", "rate between two pipeline ranks, 2:3=25GB/s", NULL, false
-#define PP_OPTION_RECOST_PROFILE \
-    "--profile", "FILE", "the plan must be made from it; with --recost it need not", NULL, false
-#define PP_OPTION_RECOST                                                                        \
-    "--recost", NULL, "give the plan's order, partition and data the costs of --profile", NULL, \
-        false
+#define PP_OPTION_STACK                  \
+    PP_ROW("--stack", "NAME", FRAMEWORK, \
+           "set of software settings: megatron-2021, megatron-2022 or current", "current")
+#define PP_OPTION_LENGTHS                                                                       \
+    PP_ROW("--lengths", "FILE", MODEL, "sequence lengths of one step, one per line or as JSON", \
+           NULL)
+#define PP_OPTION_SHAPE_MESSAGE                                                         \
+    PP_ROW("--shape-message", "TIME", COMMUNICATION, "time of one tensor-size message", \
+           "link latency")
+#define PP_OPTION_RANK_SPEED                    \
+    PP_ROW("--rank-speed", "R=X,...", HARDWARE, \
+           "relative compute speed of individual pipeline ranks, e.g. 3=0.8,5=1.1", "1")
+#define PP_OPTION_RANK_MEMORY                       \
+    PP_ROW("--rank-memory", "R=SIZE,...", HARDWARE, \
+           "memory limit of individual pipeline ranks, e.g. 3=40GiB", "--memory-limit")
+#define PP_OPTION_RANK_LINK                         \
+    PP_ROW("--rank-link", "A:B=RATE,...", HARDWARE, \
+           "bandwidth between two pipeline ranks, e.g. 2:3=25GB/s", "the hardware's")
+#define PP_OPTION_RECOST_PROFILE       \
+    PP_ROW("--profile", "FILE", COSTS, \
+           "refuse a plan that was not made from this profile, unless --recost is given", NULL)
+#define PP_OPTION_RECOST            \
+    PP_ROW("--recost", NULL, COSTS, \
+           "keep the plan's order, partition and data, but take its costs from --profile", NULL)
 #define PP_OPTION_RECOST_MODEL \
-    "--model", "M", "of --recost; the plan's, where that is a name", NULL, false
-#define PP_OPTION_RECOST_HW "--hw", "H", "of --recost, for what the profile lacks", NULL, false
-#define PP_OPTION_RECOST_ONLY "--profile-only", "kernels|links", "of --recost, as plan", NULL, false
-#define PP_OPTION_RECOST_LAYERS "--profile-layers", "N", "of --recost, as plan", NULL, false
+    PP_ROW("--model", "M", COSTS, "with --recost: the model", "the plan's, if it has a name")
+#define PP_OPTION_RECOST_HW \
+    PP_ROW("--hw", "H", COSTS, "with --recost: hardware for costs that the profile lacks", NULL)
+#define PP_OPTION_RECOST_ONLY                        \
+    PP_ROW("--profile-only", "kernels|links", COSTS, \
+           "with --recost: use only this part of the profile", "both")
+#define PP_OPTION_RECOST_LAYERS            \
+    PP_ROW("--profile-layers", "N", COSTS, \
+           "with --recost: number of layers per stage in the imported measurements", NULL)
 
 #endif

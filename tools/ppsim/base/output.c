@@ -1,9 +1,10 @@
-/* Prints products to stdout or -o FILE, compressed where the name ends in .gz, and remarks to
+/* Prints products to stdout or -o FILE, compressed if the name ends in .gz, and remarks to
  * stderr. */
 #include "tools/ppsim/base/output.h"
 
 #include "sim/base/file.h"
 #include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/colour.h"
 #include "traces/read/gzip.h"
 
 #include <errno.h>
@@ -14,6 +15,8 @@
 pp_status pp_print_stdout(const char *text, size_t bytes, pp_err *err)
 {
     if (fwrite(text, 1, bytes, stdout) == bytes && fflush(stdout) == 0)
+        return PP_OK;
+    if (errno == EPIPE) /* the command continues: files and exit status are the same */
         return PP_OK;
     return pp_err_set(err, PP_IO, "stdout", "%s", strerror(errno));
 }
@@ -50,6 +53,17 @@ pp_status pp_print_product(const pp_args *args, const char *text, size_t bytes, 
     if (!path && exports_to_stdout(args))
         return PP_OK; /* stdout takes one product only */
     return pp_write_text(path ? path : "-", text, bytes, err);
+}
+
+pp_status pp_print_answer(const pp_args *args, pp_text *text, pp_err *err)
+{
+    const char *path = pp_args_text(args, "-o");
+    pp_status status = pp_text_check(text, err);
+    if (status)
+        return status;
+    if ((path && strcmp(path, "-") != 0) || !pp_colour_is_wanted())
+        pp_colour_strip(text);
+    return pp_print_product(args, text->data, text->bytes, err);
 }
 
 pp_status pp_print_json(const pp_args *args, const pp_json_build *build, const pp_json *json,

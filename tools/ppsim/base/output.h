@@ -1,14 +1,20 @@
-/* Prints the product of a command and remarks. Only tools/ prints. */
+/* Prints a command's result and its notes. Only tools/ prints. */
 #ifndef PPSIM_TOOLS_PPSIM_BASE_OUTPUT_H
 #define PPSIM_TOOLS_PPSIM_BASE_OUTPUT_H
 
 #include "sim/base/json.h"
+#include "sim/base/text.h"
 #include "tools/ppsim/base/command.h"
 
 /* Writes the product to -o FILE, or to stdout when that is "-" or absent. Writes nothing when -o is
  * absent and --emit or --trace goes to stdout. Fails: IO, NOMEM. */
 PP_MUST_CHECK pp_status pp_print_product(const pp_args *args, const char *text, size_t bytes,
                                          pp_err *err);
+/* Prints a text for people as the product, with its colour if stdout is a terminal that wants it.
+ * Fails: IO, NOMEM, the latter also when the text is incomplete. */
+PP_MUST_CHECK pp_status pp_print_answer(const pp_args *args, pp_text *text, pp_err *err);
+/* Writes to stdout. A pipe whose reader has closed it, as `head` does, is not a failure: the reader
+ * has what it wanted. Fails: IO. */
 PP_MUST_CHECK pp_status pp_print_stdout(const char *text, size_t bytes, pp_err *err);
 /* Prints `json` as the product. Fails: IO, NOMEM. */
 PP_MUST_CHECK pp_status pp_print_json(const pp_args *args, const pp_json_build *build,

@@ -1,9 +1,11 @@
 /* Prints the verdict of ppsim check as text and as JSON: whether the schedule is valid and
- * complete, whether it hangs, and by which circle of waits. */
+ * complete, whether it hangs, and by which cycle of waits. */
 #include "tools/ppsim/check/print.h"
 
 #include "sim/engine/deadlock.h"
+#include "tools/ppsim/base/colour.h"
 #include "tools/ppsim/base/output.h"
+#include "tools/ppsim/base/words.h"
 #include "tools/ppsim/report/report_print.h"
 #include "traces/read/comm_rows.h"
 
@@ -27,7 +29,7 @@ const char *pp_check_circle(const pp_check_verdict *v)
     return NULL;
 }
 
-/* Makes the list of the members of the circle, which the reason names with "; " between them. */
+/* Makes the list of the members of the cycle, which the reason names with "; " between them. */
 static pp_json *write_cycle(const pp_check_verdict *v, pp_json_build *build)
 {
     pp_json *list = pp_json_new_array(build);
@@ -59,7 +61,7 @@ static bool locate(const pp_check_verdict *v, const pp_check_subject *s, uint32_
                                transfer_token(s, transfer, token, sizeof token), line, cell);
 }
 
-/* Makes the list of the members of the circle, each with rank, op and place in the file. */
+/* Makes the list of the members of the cycle, each with rank, op and place in the file. */
 static pp_json *write_members(const pp_check_verdict *v, const pp_check_subject *s,
                               pp_json_build *build)
 {
@@ -140,7 +142,7 @@ pp_status pp_check_print_json(const pp_args *args, const pp_check_verdict *v,
     return pp_print_json(args, &build, json, err);
 }
 
-/* Ends the line of the i-th member of the circle with its place in the file, if it has one. */
+/* Ends the line of the i-th member of the cycle with its place in the file, if it has one. */
 static void print_place(const pp_check_verdict *v, const pp_check_subject *s, size_t i,
                         pp_text *text)
 {
@@ -159,114 +161,144 @@ static void print_repair(const pp_check_verdict *v, const pp_check_subject *s, p
     char second[40];
     switch (repair->kind) {
     case PP_REPAIR_NONE:
-        pp_text_add(text,
-                    "repair       none found: %" PRIu32 " swaps, groups and kinds of lanes were "
-                    "tried%s\n",
-                    repair->tried, repair->gave_up ? "; there were more, the search gave up" : "");
+        pp_print_line(text, "repair",
+                      "none found after %" PRIu32 " tries of swaps, groups and kinds of lanes%s",
+                      repair->tried, repair->gave_up ? "; there are more to try" : "");
         return;
     case PP_REPAIR_LANES:
-        pp_text_add(text, "repair       separate queues, --lanes %s\n",
-                    pp_lanes_name(repair->lanes));
+        pp_print_line(text, "repair", "run it with separate queues: --lanes %s",
+                      pp_lanes_name(repair->lanes));
         break;
     case PP_REPAIR_PARITY:
-        pp_text_add(text,
-                    "repair       on all odd ranks, neighbouring sends and receives the other "
-                    "way round\n");
+        pp_print_line(text, "repair",
+                      "on all odd ranks, exchange each send with the receive next to it");
         break;
     case PP_REPAIR_SWAP:
     case PP_REPAIR_GROUP:
-        pp_text_add(text,
-                    repair->kind == PP_REPAIR_SWAP ? "repair       swap %s and %s on rank "
-                                                     "%" PRIu32
-                                                   : "repair       post %s together with %s "
-                                                     "on rank %" PRIu32 ", as one group",
-                    transfer_token(s, repair->first, first, sizeof first),
-                    transfer_token(s, repair->second, second, sizeof second), repair->rank);
-        pp_text_add(text, "\n");
+        pp_print_line(text, "repair",
+                      repair->kind == PP_REPAIR_SWAP ? "swap %s and %s on rank %" PRIu32
+                                                     : "post %s together with %s on rank %" PRIu32
+                                                       ", as one group",
+                      transfer_token(s, repair->first, first, sizeof first),
+                      transfer_token(s, repair->second, second, sizeof second), repair->rank);
         break;
     }
-    pp_text_add(text, "             checked: it finishes then, every tensor where it should be\n");
+    pp_print_line(text, "", "checked: it then finishes, with every tensor where it should be");
+}
+
+/* Prints up to which size messages must be buffered for the schedule to finish. */
+static void print_buffering(const pp_check_verdict *v, pp_text *text)
+{
+    char size[32];
+    if (v->flips && !v->sized && v->flip_bytes == 1)
+        pp_print_line(text, "buffering",
+                      "it finishes if sends are buffered; give --message-bytes SIZE, or a plan, "
+                      "to see up to which size");
+    else if (v->flips)
+        pp_print_line(text, "buffering",
+                      "it finishes if messages of up to %s are buffered (--comm eager:%" PRId64
+                      "B); microbatch %" PRIu32 " is the first that sends one of that size",
+                      pp_format_bytes(size, sizeof size, v->flip_bytes), v->flip_bytes,
+                      v->flip_microbatch);
+    else
+        pp_print_line(text, "buffering", "does not help, whatever the size of the buffers");
 }
 
 static void print_hang(const pp_check_verdict *v, const pp_check_subject *s, pp_text *text)
 {
-    char size[32];
-    char comm[32];
     const char *c = pp_check_circle(v);
-    size_t i = 0;
-    pp_text_add(text, "hangs        yes, under %s with lanes %s:\n",
-                pp_comm_mode_print(&v->comm, comm, sizeof comm), pp_lanes_name(v->comm.lanes));
-    while (c) {
+    const bool has_transfers = c && strstr(c, "SEND_");
+    for (size_t i = 0; c; i++) {
         const char *stop = strstr(c, "; ");
-        pp_text_add(text, "             %.*s", stop ? (int)(stop - c) : (int)strlen(c), c);
-        print_place(v, s, i++, text);
+        pp_text_add(text, "%-12s %.*s", i ? "" : "cycle", stop ? (int)(stop - c) : (int)strlen(c),
+                    c);
+        print_place(v, s, i, text);
         c = stop ? stop + 2 : NULL;
     }
-    if (v->flips && !v->sized && v->flip_bytes == 1)
-        pp_text_add(text,
-                    "threshold    finishes where sends are buffered; --message-bytes SIZE, or a "
-                    "plan, tells up to\n             which size\n");
-    else if (v->flips)
-        pp_text_add(text,
-                    "threshold    finishes where messages of up to %s are buffered (--comm "
-                    "eager:%" PRId64 "B);\n             microbatch %" PRIu32
-                    " is the first with one of that size\n",
-                    pp_format_bytes(size, sizeof size, v->flip_bytes), v->flip_bytes,
-                    v->flip_microbatch);
-    else
-        pp_text_add(text, "threshold    none: buffering of any size does not help\n");
+    pp_print_line(
+        text, "", "%s",
+        has_transfers
+            ? "op: stage, SEND_ or RECV_, F (forward) or B (backward), S if only the shape, "
+              "microbatch"
+            : "op: stage, kind (F forward, B backward; I for input, W for weights), microbatch");
+    print_buffering(v, text);
     if (s->program)
         print_repair(v, s, text);
 }
 
 static void print_memory(const pp_report *report, pp_text *text)
 {
-    char cell[2][32];
+    char cell[2][64];
     uint32_t rank = 0;
     if (!report || !report->has_memory || !report->memory_limit_bytes)
         return;
     const bool over = pp_report_excess(report, report->memory_limit_bytes, &rank) > 0;
-    pp_text_add(text, "memory       %s, at most %s on rank %" PRIu32 " (limit %s)\n",
-                over ? "does not fit" : "fits",
-                pp_format_bytes(cell[0], sizeof cell[0], report->peak_memory_bytes),
-                report->peak_memory_rank,
-                pp_format_bytes(cell[1], sizeof cell[1], report->memory_limit_bytes));
+    pp_print_line(text, "memory", "%s, at most %s on rank %" PRIu32 " (limit %s)",
+                  over ? "does not fit" : "fits",
+                  pp_format_bytes(cell[0], sizeof cell[0], report->peak_memory_bytes),
+                  report->peak_memory_rank,
+                  pp_format_limit(cell[1], sizeof cell[1], report->memory_limit_bytes));
     pp_over_limit_print(report, text);
+}
+
+/* Prints the verdict, and the settings that it holds for. */
+static void print_verdict(const pp_check_verdict *v, pp_text *text)
+{
+    const char *good = pp_colour_begin(PP_COLOUR_GOOD);
+    const char *bad = pp_colour_begin(PP_COLOUR_BAD);
+    const char *end = pp_colour_end(PP_COLOUR_GOOD);
+    if (!v->valid) {
+        pp_print_line(text, "verdict", "%snot valid%s: %s%s%s", bad, end, v->reason.where,
+                      v->reason.where[0] ? ": " : "", v->reason.text);
+        return;
+    }
+    if (v->mismatch) {
+        pp_print_line(text, "verdict", "valid, but %stensor sizes do not match%s", bad, end);
+        pp_print_line(text, "sizes", "%s", v->reason.text);
+    } else if (v->hangs) {
+        pp_print_line(text, "verdict", "valid, but %scan hang%s: these ops wait for each other",
+                      bad, end);
+    } else if (v->overflows) {
+        pp_print_line(text, "verdict", "valid, and cannot hang, but %sexceeds the memory limit%s",
+                      bad, end);
+    } else {
+        pp_print_line(text, "verdict", "%svalid, and cannot hang%s, however long each op takes",
+                      good, end);
+    }
+}
+
+static void print_settings(const pp_check_verdict *v, pp_text *text)
+{
+    char comm[32];
+    if (v->valid)
+        pp_print_line(text, "settings", "--comm %s --lanes %s",
+                      pp_comm_mode_print(&v->comm, comm, sizeof comm),
+                      pp_lanes_name(v->comm.lanes));
 }
 
 pp_status pp_check_print_text(const pp_args *args, const pp_check_verdict *v,
                               const pp_check_subject *s, pp_err *err)
 {
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
-    char comm[32];
-    if (!v->valid) {
-        pp_text_add(&text, "valid        no: %s%s%s\n", v->reason.where,
-                    v->reason.where[0] ? ": " : "", v->reason.text);
-    } else {
-        pp_text_add(&text, "valid        yes, every rank's ops are complete and in order\n");
-        if (v->transfers)
-            pp_text_add(&text,
-                        "             %zu ops, %zu sends and receives, all paired in order\n",
-                        v->ops, v->transfers);
-        if (v->mismatch)
-            pp_text_add(&text, "sizes        no: %s\n", v->reason.text);
-        else if (v->hangs)
-            print_hang(v, s, &text);
-        else
-            pp_text_add(&text, "hangs        no, under %s with lanes %s, whatever the durations\n",
-                        pp_comm_mode_print(&v->comm, comm, sizeof comm),
-                        pp_lanes_name(v->comm.lanes));
-    }
+    print_verdict(v, &text);
+    if (v->valid && !v->mismatch && v->hangs)
+        print_hang(v, s, &text);
+    print_settings(v, &text);
     print_memory(v->report, &text);
+    if (v->valid && v->transfers)
+        pp_print_line(&text, "checked",
+                      "%zu ops and %zu sends and receives: complete, paired and in order", v->ops,
+                      v->transfers);
+    else if (v->valid)
+        pp_print_line(&text, "checked", "the ops of every rank are complete and in order");
     if (s->plan && pp_check_replicas(s->plan) > 1)
-        pp_text_add(&text, "replicas     %" PRIu32 " of %" PRIu32 " looked at\n", v->replica + 1,
-                    pp_check_replicas(s->plan));
+        pp_print_line(&text, "replicas", "%" PRIu32 " of %" PRIu32 " checked", v->replica + 1,
+                      pp_check_replicas(s->plan));
     if (v->framework)
-        pp_text_add(&text, "sends        placed by executor %s; the file has none\n",
-                    v->framework->name);
+        pp_print_line(&text, "sends", "the file has none; executor %s places them",
+                      v->framework->name);
     if (v->own_lanes)
-        pp_text_add(&text, "lanes        single was assumed; %s runs with %s, --lanes %s\n",
-                    v->framework->name, v->own_lanes, v->own_lanes);
-    pp_status status = pp_text_check(&text, err);
-    return status ? status : pp_print_product(args, text.data, text.bytes, err);
+        pp_print_line(&text, "lanes", "single is assumed; %s runs with --lanes %s",
+                      v->framework->name, v->own_lanes);
+    return pp_print_answer(args, &text, err);
 }

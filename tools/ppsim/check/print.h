@@ -11,16 +11,16 @@ typedef struct pp_check_verdict {
     const char *file;
     pp_comm_settings comm;         /* mode and lanes */
     const pp_framework *framework; /* NULL: the file has communication of its own */
-    bool valid;    /* the schedule is valid and complete, and every send has its receive */
-    bool protocol; /* a size protocol is part of the question */
-    bool mismatch; /* a size differs from the one that its receiver expects */
+    bool valid;                    /* valid and complete, and every send has its receive */
+    bool protocol;                 /* a size protocol is part of the question */
+    bool mismatch;                 /* a size differs from the one that its receiver expects */
     bool hangs;
     bool sized; /* the sizes of messages are known */
     bool flips; /* it hangs, but not if messages of up to flip_bytes are buffered */
     int64_t flip_bytes;
     uint32_t flip_microbatch; /* first microbatch whose messages need the limit */
     pp_repair repair;         /* repair of a hang */
-    const char *own_lanes;    /* lanes of the framework, if single lanes are assumed instead */
+    const char *own_lanes;    /* the framework's lanes, if single lanes were assumed instead */
     size_t ops, transfers;
     uint32_t replica;  /* replica of the plan that the reason is about */
     pp_report *report; /* of the simulated plan; NULL: there is none */
@@ -36,13 +36,14 @@ typedef struct pp_check_subject {
     pp_program *program;
     pp_costs *own_costs;
     const pp_costs *costs;
-    pp_timeline *timeline; /* holds the circle after a hang */
+    pp_timeline *timeline; /* holds the cycle after a hang */
 } pp_check_subject;
 
 /* Returns the number of replicas of a plan that differ. */
 uint32_t pp_check_replicas(const pp_plan *plan);
 
-/* Returns where the circle of waits begins in the reason, or NULL if there is none. */
+/* Returns the position in the reason at which the cycle of waits begins, or NULL if there is
+ * none. */
 const char *pp_check_circle(const pp_check_verdict *v);
 
 /* These functions print the verdict as the product of the command. Fails: IO, NOMEM. */

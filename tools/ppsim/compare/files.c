@@ -95,7 +95,7 @@ static pp_status list_folder(const char *root, const char *below, int depth, nam
     if (!folder)
         return pp_err_set(err, PP_IO, path, "%s", strerror(errno));
     if (depth > DEPTH_MAX)
-        return pp_err_set(err, PP_INPUT, path, "lies deeper than %d folders", DEPTH_MAX);
+        return pp_err_set(err, PP_INPUT, path, "is nested more than %d folders deep", DEPTH_MAX);
     pp_status status = PP_OK;
     const struct dirent *entry;
     while (!status && (entry = readdir(folder))) {
@@ -144,9 +144,9 @@ static pp_status read_one(const char *path, pp_compare_file *file, pp_err *err)
     return status ? status : pp_compare_parse(text, bytes, path, file, err);
 }
 
-/* Adds a pair and reads its files. `base` and `now` are paths, or NULL where there is no file; the
- * pair takes them over, even on failure. In folders, a pair without a file of a known kind counts
- * as missing on both sides. */
+/* Adds a pair and reads its files. `base` and `now` are paths, or NULL if there is no file;
+ * the pair takes them over, even on failure. In folders, a pair without a file of a known kind
+ * counts as missing on both sides. */
 static pp_status add_pair(const char *name, char *base, char *now, pp_compare_pairs *pairs,
                           pp_err *err)
 {
@@ -204,9 +204,10 @@ pp_status pp_compare_pair_up(const char *base, const char *now, pp_compare_pairs
     names b PP_CLEANUP(free_names) = { 0 };
     pairs->folders = is_folder(base);
     if (pairs->folders != is_folder(now))
-        return pp_err_set(
-            err, PP_USAGE, NULL, "%.200s is a %s, %.200s is a %s; give two files or two folders",
-            base, pairs->folders ? "folder" : "file", now, pairs->folders ? "file" : "folder");
+        return pp_err_set(err, PP_USAGE, NULL,
+                          "%.200s is a %s, but %.200s is a %s; give two files or two folders", base,
+                          pairs->folders ? "folder" : "file", now,
+                          pairs->folders ? "file" : "folder");
     if (!pairs->folders) {
         char *paths[2] = { pp_copy_text(base), pp_copy_text(now) };
         if (paths[0] && paths[1])
@@ -219,7 +220,8 @@ pp_status pp_compare_pair_up(const char *base, const char *now, pp_compare_pairs
     if (status || (status = list(now, &b, err)))
         return status;
     if (a.count + b.count == 0)
-        return pp_err_set(err, PP_USAGE, base, "and %.200s hold no .json file", now);
+        return pp_err_set(err, PP_USAGE, base, "neither this folder nor %.200s has a .json file",
+                          now);
     return add_union(base, now, &a, &b, pairs, err);
 }
 
@@ -254,7 +256,7 @@ static pp_status set_platform(const char *given, pp_compare_pairs *pairs, pp_err
         fits = isalnum((unsigned char)*c) || strchr("-_.+", *c);
     if (!fits || strcmp(given, SIMULATED) == 0)
         return pp_err_set(err, PP_USAGE, "--platform",
-                          "'%.64s' is no name of a folder; letters, digits, - _ . + make one",
+                          "'%.64s' is not a folder name; use letters, digits and - _ . + only",
                           given);
     snprintf(pairs->platform, sizeof pairs->platform, "%s", given);
     return PP_OK;
@@ -274,7 +276,7 @@ static pp_status find_baseline(const char *folder, const char *relative, pp_comp
         return PP_OK;
     if (pair->now.kind == PP_COMPARE_OTHER)
         return pp_err_set(err, PP_USAGE, pair->now.name,
-                          "is none of a plan, report, timeline and profile");
+                          "is not a plan, report, timeline or profile");
     if (!key || !(pair->base_path = join(key, relative)))
         return pp_err_nomem(err);
     pair->has_base = access(pair->base_path, F_OK) == 0;
@@ -307,8 +309,8 @@ static pp_status check_any(const char *folder, const pp_compare_pairs *pairs, pp
             return PP_OK;
     }
     return pp_err_set(err, PP_UNAVAILABLE, folder,
-                      "has no baseline of this, neither for all platforms nor for '%s'; make one "
-                      "with --refresh",
+                      "has no baseline for these results, neither for all platforms nor for '%s'; "
+                      "make one with --refresh",
                       pairs->platform);
 }
 
@@ -324,7 +326,7 @@ pp_status pp_compare_pair_baseline(const char *folder, const char *now, const ch
                                  : add_name(&all, pp_copy_text(slash ? slash + 1 : now), err)))
         return status;
     if (!all.count)
-        return pp_err_set(err, PP_USAGE, now, "holds no .json file");
+        return pp_err_set(err, PP_USAGE, now, "has no .json file");
     for (size_t i = 0; i < all.count && !status; i++) {
         char *path = pairs->folders ? join(now, all.name[i]) : pp_copy_text(now);
         status = path ? add_pair(all.name[i], NULL, path, pairs, err) : pp_err_nomem(err);

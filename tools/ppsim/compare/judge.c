@@ -1,6 +1,6 @@
-/* Finds how two files differ, and which differences are regressions. Both tables of quantities
- * are sorted, so that one merge pass pairs them. Measured values differ only where the intervals
- * of their repeats do not overlap; docs/ci.md has the rules. */
+/* Finds how two files differ, and which differences are regressions. Both tables of quantities are
+ * sorted, so that one merge pass pairs them. Measured values differ only if the intervals of their
+ * repeats do not overlap; docs/reference/compare.md has the rules. */
 #include "tools/ppsim/compare/judge.h"
 
 #include "sim/analysis/memory.h"
@@ -344,7 +344,7 @@ pp_status pp_compare_judge(const char *name, const pp_compare_file *base,
     }
     if (base->kind != now->kind || base->kind == PP_COMPARE_OTHER)
         return pp_err_set(err, PP_USAGE, name,
-                          "%.300s is %s, %.300s is %s; give two plans, reports, timelines or "
+                          "%.300s is %s, but %.300s is %s; give two plans, reports, timelines or "
                           "profiles",
                           base->name, pp_compare_kind_name(base), now->name,
                           pp_compare_kind_name(now));

@@ -101,7 +101,7 @@ static const pp_metric metrics[] = {
     REPORT("", "/format", SKIP, NEITHER, false, false, NULL),
     REPORT("", "/version", SKIP, NEITHER, false, false, NULL),
     REPORT("", "/per_rank/{rank}/rank", SKIP, NEITHER, false, false, NULL),
-    REPORT("", "/worst_blocked", SKIP, NEITHER, false, false, NULL), /* of the same idle time */
+    REPORT("", "/worst_blocked", SKIP, NEITHER, false, false, NULL), /* part of idle time */
     REPORT("other", NULL, TEXT, NEITHER, false, false, NULL),
 #undef REPORT
 
@@ -129,7 +129,7 @@ static const pp_metric metrics[] = {
     PLAN("", "/version", SKIP),
     PLAN("", "/prediction", SKIP), /* it is a report */
     PLAN("", "/provenance/command", SKIP),
-    PLAN("prediction", NULL, TEXT), /* is it the file's? */
+    PLAN("prediction", NULL, TEXT), /* whether the prediction is the file's own */
     PLAN("other", NULL, TEXT),
 #undef PLAN
 
@@ -178,10 +178,10 @@ void pp_metric_describe(const pp_metric *metric, char *text, size_t size)
     static const char *const files[] = { "plan", "report", "timeline", "profile", "folder" };
     static const char *const units[] = { "time",   "bytes", "fraction",
                                          "number", "text",  "many values" };
-    static const char *const better[] = { "", ", less is better", ", more is better" };
+    static const char *const better[] = { "", "; lower is better", "; higher is better" };
     snprintf(text, size, "%-9s%s%s%s%s", files[metric->kind], units[metric->unit],
-             better[metric->better], metric->judged ? ", judged" : "",
-             metric->timed ? ", measured by run" : "");
+             better[metric->better], metric->judged ? "; a worse value is a regression" : "",
+             metric->timed ? "; ppsim run measures it" : "");
 }
 
 /* Returns whether the segment of a key is a wildcard. */
@@ -253,8 +253,8 @@ static pp_status read_limit(const char *text, const pp_metric *metric, const cha
         status = pp_parse_bytes(text, argument, &whole, &inner);
     if (status || !isfinite(value))
         return pp_err_set(err, PP_USAGE, "--tolerance",
-                          "'%.64s': '%.32s' is no limit of %s; give for example 1%%%s", argument,
-                          text, metric->name,
+                          "'%.64s': '%.32s' is not a limit for %s; give, for example, 1%%%s",
+                          argument, text, metric->name,
                           metric->unit == PP_METRIC_NS      ? " or 20us"
                           : metric->unit == PP_METRIC_BYTES ? " or 64MiB"
                           : metric->unit < PP_METRIC_TEXT   ? " or 0.001"
@@ -282,10 +282,11 @@ static pp_status unknown_metric(const char *argument, const char *name, pp_err *
             names[count++] = metrics[i].name;
     }
     char hint[PP_TEXT_HINT_BYTES];
-    pp_text_nearest_hint(name, names, hint);
-    return pp_err_set(err, PP_USAGE, "--tolerance",
-                      "'%.64s': there is no metric '%.40s'%s%s 'ppsim list metrics' shows them",
-                      argument, name, hint, pp_text_hint_end(hint));
+    pp_text_nearest_hint(NULL, name, names, hint);
+    return pp_err_set(
+        err, PP_USAGE, "--tolerance",
+        "'%.64s': there is no metric '%.40s'%s%s 'ppsim list metrics' shows the metrics", argument,
+        name, hint, pp_text_hint_end(hint));
 }
 
 pp_status pp_tolerance_add(const char *argument, bool all, pp_tolerances *tolerances, pp_err *err)
@@ -293,7 +294,7 @@ pp_status pp_tolerance_add(const char *argument, bool all, pp_tolerances *tolera
     char name[64];
     const char *equals = strchr(argument, '=');
     if (!equals || equals == argument || (size_t)(equals - argument) >= sizeof name)
-        return pp_err_set(err, PP_USAGE, "--tolerance", "'%.64s' is not METRIC=LIMIT", argument);
+        return pp_err_set(err, PP_USAGE, "--tolerance", "'%.64s' must be METRIC=LIMIT", argument);
     snprintf(name, sizeof name, "%.*s", (int)(equals - argument), argument);
     bool every = strcmp(name, "all") == 0;
     if (every != all)
@@ -307,14 +308,15 @@ pp_status pp_tolerance_add(const char *argument, bool all, pp_tolerances *tolera
             continue;
         known = true;
         if (metrics[i].unit >= PP_METRIC_TEXT)
-            return pp_err_set(err, PP_USAGE, "--tolerance",
-                              "%s is no number; --strict fails on any difference", name);
+            return pp_err_set(
+                err, PP_USAGE, "--tolerance",
+                "%s is not a number and takes no limit; --strict fails on any difference", name);
         pp_status status = read_limit(text, &metrics[i], argument, &limit, err);
         if (status)
             return status;
         if (every && !limit.relative && limit.value != 0 && isfinite(limit.value))
             return pp_err_set(err, PP_USAGE, "--tolerance",
-                              "'%.64s': all metrics can only have a limit in %%", argument);
+                              "'%.64s': a limit for all metrics must be in %%", argument);
         set_limit(i, sign, !every, limit, tolerances);
     }
     return known ? PP_OK : unknown_metric(argument, name, err);

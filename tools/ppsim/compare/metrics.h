@@ -1,5 +1,5 @@
-/* The metrics that `ppsim compare` knows and the tolerances of its command line. docs/ci.md has the
- * rules. */
+/* The metrics of `ppsim compare` and the tolerances of its command line. docs/reference/compare.md
+ * has the rules. */
 #ifndef PPSIM_TOOLS_PPSIM_COMPARE_METRICS_H
 #define PPSIM_TOOLS_PPSIM_COMPARE_METRICS_H
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Copies as many whole characters of `text` as fit into `columns`, ending in "..." where it is cut.
+/* Copies as many whole characters of `text` as fit into `columns`, ending in "..." if it is cut.
  * Returns the number of columns used. */
 static size_t fit(const char *text, size_t columns, char *buffer, size_t size)
 {
@@ -151,7 +151,7 @@ static void trim(pp_text *text)
 
 enum { COLUMNS = 80, VERDICT = 9, NAME = 27, VALUE = 11, PERCENT = 10 };
 
-/* Writes a difference that is no number, or is too long for a column: "schedule 1f1b -> zbv". */
+/* Writes a difference that is not a number, or is too long for a column: "schedule 1f1b -> zbv". */
 static void text_sentence(const pp_difference *row, const pp_compare_cells *cells, pp_text *text)
 {
     bool whole = row->metric->unit == PP_METRIC_WHOLE;
@@ -209,7 +209,7 @@ static size_t shown(const pp_differences *d)
     return d->count - d->verdicts[PP_VERDICT_SAME];
 }
 
-/* Writes the names of both sides, on two lines where one would be too long. */
+/* Writes the names of both sides, on two lines if one would be too long. */
 static void text_head(const pp_compare_print *print, pp_text *text)
 {
     pp_text sentence PP_CLEANUP(pp_text_free) = { 0 };

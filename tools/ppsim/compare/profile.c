@@ -176,8 +176,8 @@ static pp_status refuse_apart(const pp_compare_file *base, const pp_compare_file
         status = pp_text_check(&is, err);
     return status ? status
                   : pp_err_set(err, PP_USAGE, now->name,
-                               "has no fitted class in common with %.200s, so that there is "
-                               "nothing to compare: %s there, %s here",
+                               "has no fitted class in common with %.200s, so there is nothing to "
+                               "compare: %s there, %s here",
                                base->name, was.data, is.data);
 }
 

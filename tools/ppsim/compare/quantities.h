@@ -47,8 +47,8 @@ PP_MUST_CHECK pp_status pp_compare_add(pp_compare_file *file, const pp_metric *m
 /* Returns a copy in which characters that terminals or XML do not accept are replaced, or NULL when
  * out of memory. */
 char *pp_compare_printable(const char *text);
-/* Sorts the quantities by metric and place. Where a place occurs more than once, as the tensors of
- * a boundary do, the later ones get a number. Fails: NOMEM. */
+/* Sorts the quantities by metric and place. If a place occurs more than once, as the tensors of a
+ * boundary do, the later ones get a number. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_compare_sort(pp_compare_file *file, pp_err *err);
 /* Returns the quantity, or NULL if the file has none. */
 const pp_quantity *pp_compare_find(const pp_compare_file *file, const pp_metric *metric,

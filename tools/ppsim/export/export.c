@@ -82,9 +82,10 @@ static pp_status plan_text(const pp_export *data, pp_text *text, pp_err *err)
 {
     pp_json_build build = { 0 };
     if (data->report && data->report->framework != data->plan->framework)
-        return pp_err_set(err, PP_INFEASIBLE, "plan",
-                          "this file communicates itself, which a plan cannot hold; write "
-                          "pytorch-comms, or give its compute ops alone (pytorch-csv)");
+        return pp_err_set(
+            err, PP_INFEASIBLE, "plan",
+            "this file contains its own sends and receives, which a plan cannot hold; write "
+            "pytorch-comms, or give a file with compute ops only (pytorch-csv)");
     return json_text(&build, pp_plan_write(data->plan, &build), text, err);
 }
 
@@ -110,7 +111,7 @@ static pp_status make_export(const char *request, const char *option, const pp_e
     char name[64];
     const char *equals = strchr(request, '=');
     if (!equals || equals == request || !equals[1] || (size_t)(equals - request) >= sizeof name)
-        return pp_err_set(err, PP_USAGE, option, "'%.64s' is not FORMAT=FILE", request);
+        return pp_err_set(err, PP_USAGE, option, "'%.64s' must be FORMAT=FILE", request);
     memcpy(name, request, (size_t)(equals - request));
     name[equals - request] = '\0';
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
@@ -125,8 +126,7 @@ static pp_status make_export(const char *request, const char *option, const pp_e
         return status;
     if (!(emit ? format->emit != NULL : format->trace != NULL))
         return pp_err_set(err, PP_USAGE, option,
-                          "'%s' is no format for %s; 'ppsim list formats' "
-                          "shows which are",
+                          "'%s' is not a format for %s; 'ppsim list formats' shows the formats",
                           name, emit ? "schedules" : "timelines");
     pp_companion companion = { 0 };
     pp_export own = *data;
@@ -158,7 +158,8 @@ static pp_status check_targets(const pp_args *args, const export_files *files, p
         for (size_t k = 0; k < i && !taken; k++)
             taken = strcmp(files->file[k].path, path) == 0;
         if (taken && !pp_file_is_special(path))
-            return pp_err_set(err, PP_USAGE, path, "is given for two products; name another file");
+            return pp_err_set(err, PP_USAGE, path,
+                              "is the target of two outputs; choose another file");
     }
     return PP_OK;
 }
@@ -197,10 +198,11 @@ static pp_status read_ranks(const pp_args *args, pp_export *data, pp_err *err)
     if (!pp_args_has(args, "--ranks"))
         return PP_OK;
     if (!pp_args_has(args, "--trace"))
-        return pp_err_set(err, PP_USAGE, "--ranks", "is a part of --trace, which is missing");
+        return pp_err_set(err, PP_USAGE, "--ranks",
+                          "chooses the ranks that --trace writes; add --trace FORMAT=FILE");
     pp_status status = pp_args_range(args, "--ranks", &low, &high, err);
     if (!status && high >= (int64_t)data->program->ranks)
-        status = pp_err_set(err, PP_USAGE, "--ranks", "there are ranks 0 to %" PRIu32,
+        status = pp_err_set(err, PP_USAGE, "--ranks", "there are only ranks 0 to %" PRIu32,
                             data->program->ranks - 1);
     data->first_rank = (uint32_t)low;
     data->ranks = (uint32_t)(high - low + 1);

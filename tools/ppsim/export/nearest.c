@@ -50,8 +50,8 @@ static bool try_order(const pp_format *format, const pp_export *data, const pp_s
     if (pp_plan_simulate(&plan, NULL, NULL, NULL, &report, &reason))
         return false;
     *step_ns_out = report->step_ns;
-    return !plan.memory_limit_bytes || !report->has_memory ||
-           report->peak_memory_bytes <= plan.memory_limit_bytes;
+    uint32_t fullest = 0;
+    return !report->has_memory || pp_report_excess(report, plan.memory_limit_bytes, &fullest) <= 0;
 }
 
 static pp_order *build(const pp_schedule *schedule, const pp_export *data)

@@ -35,7 +35,7 @@ pp_status pp_args_exchange_or_auto(const pp_args *args, pp_exchange_options *exc
              pp_args_int(args, "--tensors-per-boundary", 1, PP_TENSORS_MAX, &parsed.tensors, err)))
         return status;
     if (parsed.shape_message_ns > PP_HOST_NS_MAX)
-        return pp_err_set(err, PP_USAGE, "--shape-message", "is more than 1000 s");
+        return pp_err_set(err, PP_USAGE, "--shape-message", "must be at most 1000 s");
     *exchange = parsed;
     if (auto_out)
         *auto_out = chosen;

@@ -4,6 +4,7 @@
 
 #include "calib/profile/profile_read.h"
 #include "sim/base/alloc.h"
+#include "sim/base/synonyms.h"
 #include "traces/read/gzip.h"
 
 #include <inttypes.h>
@@ -12,23 +13,28 @@
 #include <string.h>
 #include <unistd.h>
 
-static pp_status unknown_name(const char *name, pp_data_kind kind, const char *option,
-                              const char *list, pp_err *err)
+/* Finds the names that are close to `name`, which is of kind `noun`. */
+static pp_text_search find_near(pp_data_kind kind, const char *noun, const char *name)
 {
-    size_t count = pp_data_count(kind);
-    const char **names = pp_alloc_array(count + 1, sizeof *names);
-    if (!names)
-        return pp_err_nomem(err);
-    for (size_t i = 0; i < count; i++)
-        names[i] = pp_data_at(kind, i)->name;
+    pp_text_search search = pp_text_search_begin(noun, name);
+    for (size_t i = 0; i < pp_data_count(kind); i++)
+        pp_text_search_offer(&search, pp_data_at(kind, i)->name);
+    return search;
+}
+
+static const char *const nouns[PP_DATA_KIND_COUNT] = { "model", "hardware", "profile" };
+static const char *const options[PP_DATA_KIND_COUNT] = { "--model", "--hw", "--profile" };
+static const char *const kinds[PP_DATA_KIND_COUNT] = { "models", "hardware", "profiles" };
+
+static pp_status unknown_name(const char *name, pp_data_kind kind, pp_err *err)
+{
     char hint[PP_TEXT_HINT_BYTES];
-    pp_text_nearest_hint(name, names, hint);
-    pp_status status = pp_err_set(err, PP_USAGE, option,
-                                  "'%.64s' is neither a file nor a known "
-                                  "name%s%s 'ppsim list %s' shows the names",
-                                  name, hint, pp_text_hint_end(hint), list);
-    free(names);
-    return status;
+    const pp_text_search near = find_near(kind, nouns[kind], name);
+    pp_text_search_hint(&near, hint);
+    return pp_err_set(err, PP_USAGE, options[kind],
+                      "'%.64s' is neither a file nor a known name%s%s 'ppsim list %s' shows the "
+                      "names",
+                      name, hint, pp_text_hint_end(hint), kinds[kind]);
 }
 
 /* Returns whether a name refers to a file: it has a slash, contains ".json", or exists. */
@@ -37,18 +43,59 @@ static bool is_file(const char *name)
     return strchr(name, '/') || strstr(name, ".json") || access(name, F_OK) == 0;
 }
 
+/* Returns whether a name has the form OWNER/NAME of Hugging Face's hub, and is not a path here. */
+static bool is_hub_name(const char *name)
+{
+    char owner[128];
+    const char *slash = strchr(name, '/');
+    if (!slash || slash == name || !slash[1] || strchr(slash + 1, '/') || name[0] == '.' ||
+        strstr(name, ".json") || access(name, F_OK) == 0 || slash - name >= (int)sizeof owner)
+        return false;
+    snprintf(owner, sizeof owner, "%.*s", (int)(slash - name), name);
+    return access(owner, F_OK) != 0;
+}
+
+static pp_status refuse_hub_name(const char *name, pp_err *err)
+{
+    const pp_text_search near =
+        find_near(PP_DATA_MODEL, nouns[PP_DATA_MODEL], strchr(name, '/') + 1);
+    const bool known = near.count && near.alike;
+    return pp_err_set(err, PP_USAGE, options[PP_DATA_MODEL],
+                      "'%.100s' is a name on Hugging Face; download its config.json and give "
+                      "--model config.json%s%.48s",
+                      name, known ? ", or use --model " : "", known ? near.nearest[0] : "");
+}
+
+const pp_data_file *pp_load_alias(const char *name)
+{
+    const pp_data_file *found = NULL;
+    if (pp_data_find(PP_DATA_HARDWARE, name) || is_file(name))
+        return NULL;
+    for (size_t i = 0; i < pp_data_count(PP_DATA_HARDWARE); i++) {
+        const pp_data_file *file = pp_data_at(PP_DATA_HARDWARE, i);
+        if (!pp_hardware_alias(name, file->name))
+            continue;
+        if (found)
+            return NULL; /* ambiguous: the message for unknown names shows the candidates */
+        found = file;
+    }
+    return found;
+}
+
 pp_status pp_load_text(pp_data_kind kind, const char *name_or_file, pp_loaded_text *text_out,
                        pp_err *err)
 {
-    static const char *const options[PP_DATA_KIND_COUNT] = { "--model", "--hw", "--profile" };
-    static const char *const lists[PP_DATA_KIND_COUNT] = { "models", "hardware", "profiles" };
     const pp_data_file *known = pp_data_find(kind, name_or_file);
+    if (!known && kind == PP_DATA_HARDWARE)
+        known = pp_load_alias(name_or_file);
     if (known) {
         *text_out = (pp_loaded_text){ known->text, known->bytes, known->name, NULL };
         return PP_OK;
     }
+    if (kind == PP_DATA_MODEL && is_hub_name(name_or_file))
+        return refuse_hub_name(name_or_file, err);
     if (!is_file(name_or_file))
-        return unknown_name(name_or_file, kind, options[kind], lists[kind], err);
+        return unknown_name(name_or_file, kind, err);
     char *text = NULL;
     size_t bytes = 0;
     pp_status status = pp_gzip_read(name_or_file, &text, &bytes, err);

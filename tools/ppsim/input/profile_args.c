@@ -17,7 +17,7 @@ pp_status pp_profile_given(const pp_args *args, pp_profile_in_use *use, pp_err *
     use->path = pp_args_text(args, "--profile");
     for (size_t i = 0; others[i] && !use->path; i++) {
         if (pp_args_has(args, others[i]))
-            return pp_err_set(err, PP_USAGE, others[i], "needs --profile FILE, which it is about");
+            return pp_err_set(err, PP_USAGE, others[i], "needs --profile FILE");
     }
     if (!use->path)
         return PP_OK;
@@ -78,18 +78,17 @@ static pp_status check_shape(const pp_profile_in_use *use, const pp_model *model
         return PP_OK;
     if (model->kv_heads != model->heads || model->gated_mlp || model->experts)
         return pp_err_set(err, PP_USAGE, "--profile",
-                          "%.200s has stages of compute cpu, which has no layers as those of %s: "
-                          "its heads have keys and values of their own, its MLP has no gate and no "
-                          "experts; take --profile-only links and --hw",
+                          "%.200s was measured with compute cpu, which cannot run the layers of "
+                          "%s: each of its heads has its own keys and values, and its MLP has no "
+                          "gate and no experts; use --profile-only links and --hw",
                           use->path, model->name);
     if (s.hidden == model->hidden && s.heads == model->heads && s.mlp == model->ffn)
         return PP_OK;
-    return pp_err_set(
-        err, PP_USAGE, "--profile",
-        "%.200s was measured with %s, which is not the layer of %s; measure that one: "
-        "ppsim calibrate --compute-settings hidden=%lld,heads=%lld,mlp=%lld",
-        use->path, text, model->name, (long long)model->hidden, (long long)model->heads,
-        (long long)model->ffn);
+    return pp_err_set(err, PP_USAGE, "--profile",
+                      "%.200s was measured with %s, but the layers of %s are different; measure "
+                      "them: ppsim calibrate --compute-settings hidden=%lld,heads=%lld,mlp=%lld",
+                      use->path, text, model->name, (long long)model->hidden,
+                      (long long)model->heads, (long long)model->ffn);
 }
 
 pp_status pp_profile_hardware(const pp_args *args, pp_profile_in_use *use, const pp_model *model,
@@ -108,10 +107,10 @@ pp_status pp_profile_hardware(const pp_args *args, pp_profile_in_use *use, const
             status = pp_load_hardware(name, hardware_out, err);
         use->hardware = hardware_out->name;
     } else if (!pp_measured_has_stages(use->measured, lacks, sizeof lacks)) {
-        status = pp_err_set(
-            err, PP_USAGE, "--hw",
-            "is missing: %.200s%s has no %s; name the hardware that tells it", use->path,
-            use->measured->part == PP_PROFILE_LINKS ? ", by its links alone," : "", lacks);
+        status = pp_err_set(err, PP_USAGE, "--hw",
+                            "is missing: %.200s%s has no %s; name hardware whose figures fill in",
+                            use->path,
+                            use->measured->part == PP_PROFILE_LINKS ? " (links only)" : "", lacks);
     } else {
         const char *cpu = use->profile->environment.cpu;
         const char *device = use->profile->samples.device;

@@ -55,12 +55,13 @@ static pp_status refuse(const pp_profile_in_use *use, const pp_plan *plan, pp_er
     if (status)
         return status;
     return pp_err_set(err, PP_USAGE, "--profile",
-                      "%.100s is not what the plan was made from%s%s; --recost gives its order, "
-                      "partition and data the costs of this profile",
+                      "the plan was not made from %.100s%s%s; --recost gives its order, partition "
+                      "and data the costs of this profile",
                       use->path,
-                      !plan->profile_sha256[0] ? ", which is no profile"
-                      : text.bytes             ? ": "
-                                   : ": what the plan used is the same, the rest is not",
+                      !plan->profile_sha256[0] ? ", nor from another profile"
+                      : text.bytes
+                          ? ": "
+                          : ": the parts that the plan used are the same, but the rest is not",
                       text.bytes ? text.data : "");
 }
 
@@ -72,11 +73,11 @@ static pp_status load_model(const pp_args *args, const pp_plan *plan, pp_model *
     if (name || !plan->model[0])
         return name ? pp_load_model(name, model_out, err)
                     : pp_err_set(err, PP_USAGE, "--model",
-                                 "is missing: the plan does not say what it was made for");
+                                 "is missing, and the plan does not name its model");
     if (pp_load_model(plan->model, model_out, &why))
         return pp_err_set(err, PP_USAGE, "--model",
-                          "is missing: the plan was made for %s, which is no name of 'ppsim list "
-                          "models'; give its file",
+                          "is missing: the plan was made for %s, which is not a name from 'ppsim "
+                          "list models'; give the file of the model",
                           plan->model);
     return PP_OK;
 }
@@ -110,10 +111,11 @@ static pp_status recost(const pp_args *args, pp_profile_in_use *use, pp_plan *pl
         (status = set_switches(plan, use, &context.switches, err)))
         return status;
     if (!pp_order_placement(plan->order[0], &context.placement))
-        return pp_err_set(err, PP_USAGE, "--recost", "the plan's stages lie on no known placement");
+        return pp_err_set(err, PP_USAGE, "--recost",
+                          "the placement of the plan's stages is not one that ppsim knows");
     pp_notes_drop(&plan->assumptions, "costs");
     if ((status = pp_notes_add(&plan->assumptions, err, "costs",
-                               "made anew with another profile (--recost); order, partition and "
+                               "recomputed with another profile (--recost); order, partition and "
                                "data are those of the plan, which was made for another")))
         return status;
     snprintf(plan->model, sizeof plan->model, "%s", model.name);

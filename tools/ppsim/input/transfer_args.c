@@ -22,8 +22,8 @@ static pp_status read_slowdown(const char *text, pp_sharing *sharing, pp_err *er
     if (pp_interference_share(found, sharing) || isfinite(found->compute) || isfinite(found->comm))
         return PP_OK; /* the factors were measured and may both be 1 */
     return pp_err_set(err, PP_USAGE, "--overlap-slowdown",
-                      "%.200s holds no slow-down; 'ppsim calibrate --probe interference' measures "
-                      "it, or give compute=X,comm=Y",
+                      "%.200s has no slow-down; measure it with 'ppsim calibrate --probe "
+                      "interference', or give compute=X,comm=Y",
                       text);
 }
 
@@ -37,7 +37,7 @@ static pp_status apply_sharing(const pp_args *args, pp_sharing *sharing, pp_err 
         status = pp_args_duration(args, "--transfer-latency", &sharing->latency_ns, err);
     if (!status && pp_args_has(args, "--transfer-latency") && !pp_sharing_is_on(sharing))
         return pp_err_set(err, PP_USAGE, "--transfer-latency",
-                          "matters only beside --nic or --overlap-slowdown; give one of them");
+                          "has an effect only with --nic or --overlap-slowdown; add one of them");
     return status;
 }
 
@@ -49,7 +49,7 @@ static pp_status apply_communicators(const pp_args *args, pp_plan *plan, pp_err 
         return PP_OK;
     if (pp_args_has(args, "--lanes"))
         return pp_err_set(err, PP_USAGE, "--communicators",
-                          "decides the lanes; leave --lanes out, or this");
+                          "sets the lanes itself; remove --lanes or this option");
     pp_status status =
         pp_args_choice(args, "--communicators", pp_communicators_names(), &layout, err);
     if (status)

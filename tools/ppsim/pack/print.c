@@ -141,7 +141,7 @@ static void print_subject(const pp_pack_result *result, pp_text *text)
                 result->request->framework ? result->request->framework->name : "ideal");
     pp_text_add(text, "a microbatch has at most %" PRId64 " tokens, a GPU %s\n",
                 pp_packer_capacity(result->packer),
-                pp_format_bytes(limit, sizeof limit, pp_packer_memory_limit(result->packer)));
+                pp_format_limit(limit, sizeof limit, pp_packer_memory_limit(result->packer)));
 }
 
 static int compare_ns(const void *left, const void *right)

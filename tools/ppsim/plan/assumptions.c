@@ -31,7 +31,7 @@ static pp_status note_split(const pp_search_result *result, pp_notes *notes, pp_
     return status;
 }
 
-/* What first fit made, and why there are more bins now. */
+/* Notes how many bins first fit made, and why the plan has more. */
 static pp_status note_packing(const pp_search_result *result, pp_notes *notes, pp_err *err)
 {
     const pp_assumed *assumed = &result->assumed;
@@ -128,7 +128,7 @@ static pp_status note_software(const pp_search_result *result, pp_notes *notes, 
     return status;
 }
 
-/* How tensors travel between stages, where that is not the default. */
+/* Notes how tensors travel between stages, if that is not the default. */
 static pp_status note_transfers(const pp_search_result *result, pp_notes *notes, pp_err *err)
 {
     const pp_assumed *assumed = &result->assumed;
@@ -149,7 +149,7 @@ static pp_status note_transfers(const pp_search_result *result, pp_notes *notes,
     return status;
 }
 
-/* The overrides of single ranks, which the costs of the plan contain. */
+/* Notes the overrides of single ranks, which the costs of the plan contain. */
 static pp_status note_ranks(const pp_cost_context *context, pp_notes *notes, pp_err *err)
 {
     const pp_rank_overrides *overrides = context->overrides;
@@ -211,7 +211,7 @@ static pp_status note_hardware(const pp_search_result *result, pp_notes *notes, 
     return status;
 }
 
-/* Noted only where sizes cost something. */
+/* Notes how sizes travel, but only if that costs something. */
 static pp_status note_shapes(const pp_search_result *result, pp_notes *notes, pp_err *err)
 {
     const pp_exchange_options x = pp_plan_exchange(result->plan);
@@ -263,7 +263,7 @@ static pp_status note_assumed(const pp_search_result *result, pp_notes *notes, p
     return status;
 }
 
-/* Puts `first` before the notes that are there. */
+/* Puts `first` before the existing notes. */
 static pp_status put_first(const pp_notes *first, pp_notes *notes, pp_err *err)
 {
     pp_notes joined PP_CLEANUP(pp_notes_free) = { 0 };

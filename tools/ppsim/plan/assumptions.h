@@ -5,8 +5,8 @@
 
 #include "planner/search/result.h"
 
-/* Puts the caller's own notes and then those about the result before all others that the plan and
- * its prediction have. Fails: NOMEM. */
+/* Puts the caller's own notes, and then those about the result, before all other notes of the plan
+ * and its prediction. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_plan_note_assumptions(const pp_search_result *result,
                                                  const pp_notes *own, pp_err *err);
 

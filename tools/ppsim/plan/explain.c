@@ -15,7 +15,7 @@
 
 enum { SHOWN = 12 };
 
-/* A remedy and the options that make it, as they are typed. */
+/* A fix, and the options that apply it, as the user would type them. */
 typedef struct row {
     const pp_remedy *remedy;
     char options[PP_REPAIR_VALUES_BYTES];
@@ -23,7 +23,7 @@ typedef struct row {
 
 typedef struct explained {
     const pp_explanation *x;
-    row *row; /* [x->remedies]: as there, and by their options where these tie */
+    row *row; /* [x->remedies]: sorted by GPUs, step time and options */
 } explained;
 
 static void explained_free(explained *e)
@@ -60,7 +60,7 @@ static pp_status list_rows(const pp_explanation *x, explained *e, pp_err *err)
     return PP_OK;
 }
 
-/* "free recomputation", "tp x 2" */
+/* Writes a change in words: "free recomputation", "tp x 2" */
 static const char *name_change(pp_change change, char *buffer, size_t size)
 {
     static const char *const names[PP_CHANGE_COUNT] = {
@@ -81,7 +81,8 @@ static const char *name_change(pp_change change, char *buffer, size_t size)
     return buffer;
 }
 
-/* Of tokens/s: steps differ in tokens where the batch grows with the GPUs. "+12.1 %" */
+/* Writes the gain in tokens/s, such as "+12.1 %"; steps cannot be compared, since their tokens
+ * differ if the batch grows with the GPUs. */
 static const char *name_gain(const pp_candidate *asked, const pp_candidate *c, char *buffer,
                              size_t size)
 {
@@ -200,6 +201,5 @@ pp_status pp_plan_explain(const pp_args *args, const pp_plan_request *request, p
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     print_remedies(&e, &text);
     print_effects(x, &text);
-    status = pp_text_check(&text, err);
-    return status ? status : pp_print_product(args, text.data, text.bytes, err);
+    return pp_print_answer(args, &text, err);
 }

@@ -44,7 +44,7 @@ static pp_status load_hardware(pp_plan_input *r, const char *name, pp_err *err)
     return PP_OK;
 }
 
-/* What the ranks of a cluster are, once the sizes are known. */
+/* Assigns the ranks of the pipeline to the classes of a cluster, once the sizes are known. */
 static pp_status read_cluster(pp_plan_input *r, pp_err *err)
 {
     const pp_cluster *cluster = &r->cluster;
@@ -82,14 +82,15 @@ static pp_status read_machines(const pp_args *args, pp_plan_input *r, pp_err *er
 {
     const char *model = pp_args_text(args, "--model");
     const char *hardware = pp_args_text(args, "--hw");
+    const pp_data_file *alias;
     if (!model)
         return pp_err_set(err, PP_USAGE, "--model",
-                          "is missing; give a name of 'ppsim list "
+                          "is missing; give a name from 'ppsim list "
                           "models', a ppsim.model file or a Hugging Face config.json");
     if (!pp_args_has(args, "--pp") && !pp_args_has(args, "--gpus"))
         return pp_err_set(err, PP_USAGE, "--pp",
-                          "is missing; give the number of pipeline ranks, "
-                          "for example --pp 16");
+                          "is missing; give the number of pipeline ranks, e.g. --pp 16, or the "
+                          "number of all GPUs, e.g. --gpus 64");
     pp_status status = load_model(r, model, err);
     if (!status && r->model.no_source_given)
         status = pp_notes_add(&r->assumptions, err, "model", "source not given in %s", model);
@@ -108,6 +109,9 @@ static pp_status read_machines(const pp_args *args, pp_plan_input *r, pp_err *er
         snprintf(r->hardware.name, sizeof r->hardware.name, "%s", r->cluster.name);
     if (!status && !hardware && !r->profile.path)
         status = pp_notes_add(&r->assumptions, err, "hardware", "%s (--hw)", r->hardware.name);
+    if (!status && hardware && (alias = pp_load_alias(hardware)))
+        status = pp_notes_add(&r->assumptions, err, "hardware", "%s, which --hw %.64s stands for",
+                              alias->name, hardware);
     if (!status)
         status = pp_args_rate(args, "--node-network", &r->hardware.network_bytes_per_s, err);
     r->request.model = &r->model;
@@ -115,7 +119,7 @@ static pp_status read_machines(const pp_args *args, pp_plan_input *r, pp_err *er
     return status;
 }
 
-/* A degree changes no time that was measured. */
+/* Remarks that --tp does not change times that were measured. */
 static pp_status tell_split(pp_plan_input *r, bool probed, pp_err *err)
 {
     const int64_t tp = r->request.parallel.tp;
@@ -123,15 +127,17 @@ static pp_status tell_split(pp_plan_input *r, bool probed, pp_err *err)
         return PP_OK;
     if (!r->profile.quiet)
         pp_remark(
-            "--tp %" PRId64 " changes no measured stage: %s", tp,
-            probed ? "the probe measured them with tp 1"
-                   : "the profile does not say with which tp they were measured; it must be this");
+            "--tp %" PRId64 " does not change the measured stages: %s", tp,
+            probed
+                ? "the probe measured them with tp 1"
+                : "the profile does not record the tp of its measurements, which must be the same");
     return pp_notes_add(&r->assumptions, err, "tensor parallel",
-                        "tp %" PRId64 ", as given: measured stages are taken as they are, %s", tp,
-                        probed ? "which is tp 1" : "as if measured with it");
+                        "tp %" PRId64 ", as given; measured stages are used unchanged, %s", tp,
+                        probed ? "measured with tp 1" : "as if measured with this tp");
 }
 
-/* Measured stages are what they are: split over as many GPUs, and recomputing as much. */
+/* Sets what the measured stages determine: the type of numbers and, unless they are given, tp 1 and
+ * no further recomputation. */
 static pp_status keep_stages(const pp_args *args, pp_plan_input *r, pp_err *err)
 {
     char text[128];
@@ -186,7 +192,7 @@ static pp_status read_sizes(const pp_args *args, pp_plan_input *r, pp_err *err)
     request->seed = (uint64_t)seed;
     pp_status status = pp_args_bytes(args, "--memory-limit", &request->memory_limit_bytes, err);
     if (!status && pp_args_has(args, "--memory-limit") && request->memory_limit_bytes == 0)
-        return pp_err_set(err, PP_USAGE, "--memory-limit", "must be positive, is 0");
+        return pp_err_set(err, PP_USAGE, "--memory-limit", "must be larger than 0");
     return status;
 }
 
@@ -206,7 +212,7 @@ static pp_status read_recompute(const pp_args *args, pp_switch_request *s, pp_er
     return status;
 }
 
-/* Of --communicators: a layout, or auto. */
+/* Reads --communicators: a layout, or auto. */
 static pp_status read_layout(const pp_args *args, pp_plan_input *r, pp_err *err)
 {
     const char *names[PP_COMMUNICATORS_PER_EDGE + 2] = { NULL };
@@ -314,10 +320,11 @@ static pp_status read_program(const pp_args *args, pp_plan_input *r, pp_err *err
     if (schedule && strcmp(schedule, "auto") != 0 && !planned)
         status = pp_schedule_get(schedule, &request->schedule, err);
     if (!status && request->schedule && request->schedule->simulate_only)
-        status = pp_err_set(err, PP_INFEASIBLE, "--schedule",
-                            "%s is for simulate only, no runtime takes its orders; choose "
-                            "dualpipev, which runs the same pairs with every stage on one rank",
-                            request->schedule->name);
+        status =
+            pp_err_set(err, PP_INFEASIBLE, "--schedule",
+                       "%s works only with simulate, because no runtime accepts its orders; choose "
+                       "dualpipev, which runs the same pairs with every stage on one rank",
+                       request->schedule->name);
     if (!request->schedule)
         request->orders = planned ? PP_ORDERS_PLANNED : PP_ORDERS_BETTER;
     request->one_order = writes(args, "pytorch-csv=");
@@ -378,8 +385,7 @@ pp_status pp_budget_read(const pp_args *args, int64_t *count, pp_ns *time_ns, pp
     number[bytes - 2] = '\0';
     if (pp_parse_int(number, "--budget", 1, INT64_MAX / 2, count, NULL))
         return pp_err_set(err, PP_USAGE, "--budget",
-                          "'%.64s' is no number of simulations; "
-                          "write for example 20000it",
+                          "'%.64s' is not a number of simulations; write, for example, 20000it",
                           text);
     return PP_OK;
 }
@@ -409,7 +415,7 @@ static pp_status read_jitter(const pp_args *args, pp_plan_input *r, pp_err *err)
     int percentile = 0;
     if (!text && pp_args_has(args, "--rank-by"))
         return pp_err_set(err, PP_USAGE, "--rank-by",
-                          "is for --jitter; give that too, or leave it out");
+                          "needs --jitter; add --jitter, or remove this option");
     pp_status status = pp_args_choice(args, "--rank-by", names, &percentile, err);
     if (status || !text)
         return status;
@@ -432,7 +438,8 @@ static bool shapes_given(const pp_args *args, const pp_plan_request *request)
     return pp_args_has(args, "--shapes") && !request->free.shapes;
 }
 
-/* What is to be written limits the request, too, though communication may be another's. */
+/* Limits the request to what the targets of --emit can run; its communication may be that of
+ * another framework. */
 static pp_status limit_to_emitted(const pp_args *args, pp_plan_request *request, pp_err *err)
 {
     char start[72];
@@ -443,10 +450,10 @@ static pp_status limit_to_emitted(const pp_args *args, pp_plan_request *request,
         if (!target->format.name || !writes(args, start))
             continue;
         if (planned && !target->limits.orders)
-            return pp_err_set(err, PP_INFEASIBLE, "--schedule",
-                              "target %s takes no planned order; leave out the option, or --emit "
-                              "%s",
-                              target->limits.name, target->limits.name);
+            return pp_err_set(
+                err, PP_INFEASIBLE, "--schedule",
+                "target %s does not accept a planned order; remove the option, or --emit %s",
+                target->limits.name, target->limits.name);
         pp_status status = pp_target_check_recompute(&target->limits, request, err);
         if (status)
             return status;
@@ -477,8 +484,7 @@ pp_status pp_plan_input_read(const pp_args *args, pp_plan_input *input, pp_err *
 {
     if (pp_args_word(args, 0))
         return pp_err_set(err, PP_USAGE, NULL,
-                          "'%.64s' is no option; the model is given as "
-                          "--model %.64s",
+                          "'%.64s' is not an option; give the model as --model %.64s",
                           pp_args_word(args, 0), pp_args_word(args, 0));
     return pp_plan_input_read_with(args, pp_args_text(args, "--lengths"), input, err);
 }
@@ -513,7 +519,7 @@ pp_status pp_packing_read(const pp_args *args, int *choice, bool packings[PP_PAC
     return status;
 }
 
-/* A file that groups its sequences says how they are packed. */
+/* Reads --packing. A file that groups its sequences determines their packing. */
 pp_status pp_plan_input_read_packing(const pp_args *args, pp_plan_input *r, pp_err *err)
 {
     const bool given = pp_args_has(args, "--packing");
@@ -524,7 +530,7 @@ pp_status pp_plan_input_read_packing(const pp_args *args, pp_plan_input *r, pp_e
         return status;
     if (!r->request.lengths && given)
         return pp_err_set(err, PP_USAGE, "--packing",
-                          "is for sequences of --lengths; give these too, or leave it out");
+                          "needs the sequences of --lengths; add --lengths, or remove this option");
     const bool as_is =
         choice == PP_PACKING_FIRST_FIT || (choice == PP_PACKING_GIVEN && r->request.group_count);
     for (size_t i = 0; i < 2 && r->request.lengths; i++) {
@@ -548,7 +554,8 @@ pp_status pp_plan_input_refuse_auto(const pp_plan_input *input, const char *inst
         return PP_OK;
     return pp_err_set(
         err, PP_USAGE, option,
-        "auto does not go with %s; plan without that first, then give what was chosen", instead);
+        "auto cannot be combined with %s; plan without it first, then give the chosen value",
+        instead);
 }
 
 void pp_plan_input_free(pp_plan_input *input)

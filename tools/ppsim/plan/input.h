@@ -1,4 +1,4 @@
-/* What `ppsim plan` asks of the planner, read from its command line. */
+/* The request of `ppsim plan` to the planner, read from its command line. */
 #ifndef PPSIM_TOOLS_PPSIM_PLAN_INPUT_H
 #define PPSIM_TOOLS_PPSIM_PLAN_INPUT_H
 
@@ -13,7 +13,7 @@ typedef struct pp_plan_input {
     const pp_inputs *inputs; /* files that were read before, or NULL; set it before reading */
     pp_model model;
     pp_hardware hardware;
-    pp_cluster cluster; /* without classes where --hw is one machine */
+    pp_cluster cluster; /* has no classes if --hw is one machine */
     pp_hardware class_hardware[PP_CLUSTER_CLASSES_MAX];
     pp_profile_in_use profile;
     pp_lengths lengths;
@@ -28,21 +28,21 @@ typedef struct pp_plan_input {
     pp_plan_request free_request;   /* with a target: the request without its limits */
 } pp_plan_input;
 
-/* Reads the whole command line of `ppsim plan`. *input is zero but for `inputs`; the owner frees it
- * with pp_plan_input_free. Fails: USAGE, INPUT, IO, UNAVAILABLE, NOMEM. */
+/* Reads the whole command line of `ppsim plan`. *input is zero except for `inputs`; the owner frees
+ * it with pp_plan_input_free. Fails: USAGE, INPUT, IO, UNAVAILABLE, NOMEM. */
 PP_MUST_CHECK pp_status pp_plan_input_read(const pp_args *args, pp_plan_input *input, pp_err *err);
-/* The same for a command whose word, not --lengths, names the file of lengths. */
+/* Does the same for a command that takes the file of lengths as a word, not by --lengths. */
 PP_MUST_CHECK pp_status pp_plan_input_read_with(const pp_args *args, const char *lengths,
                                                 pp_plan_input *input, pp_err *err);
-/* Reads --packing. *choice receives the packing, or PP_PACKING_COUNT for auto; packings[k] says
+/* Reads --packing. *choice receives the packing, or PP_PACKING_COUNT for auto; packings[k] receives
  * whether packing k is tried. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_packing_read(const pp_args *args, int *choice,
                                         bool packings[PP_PACKING_COUNT], pp_err *err);
 /* Reads --packing into an input that was read and may have lengths. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_plan_input_read_packing(const pp_args *args, pp_plan_input *input,
                                                    pp_err *err);
-/* Refuses what leaves framework, size protocol or layout open. instead: what needs one of each.
- * Fails: USAGE when one of them is auto. */
+/* Refuses a request that leaves framework, size protocol or layout open. instead: names what needs
+ * one of each. Fails: USAGE when one of them is auto. */
 PP_MUST_CHECK pp_status pp_plan_input_refuse_auto(const pp_plan_input *input, const char *instead,
                                                   pp_err *err);
 void pp_plan_input_free(pp_plan_input *input); /* for PP_CLEANUP */

@@ -46,7 +46,7 @@ static double spent(void *context)
     return r->time_ns > 0 ? (double)gone_ns / (double)r->time_ns : 1;
 }
 
-/* Where all orders were looked at, the shortest is the bound. */
+/* Returns the lower bound. If all orders were examined, it is the shortest of them. */
 static int64_t bound(const run *r)
 {
     return r->found && r->found->exhausted ? r->found->makespan : r->limits.ticks;
@@ -78,7 +78,7 @@ static pp_status refuse_others(const pp_args *args, const pp_option *options, pp
             fits = fits || strcmp(options->name, known[k]) == 0;
         if (!fits)
             return pp_err_set(err, PP_USAGE, options->name,
-                              "does not go with --instance, which brings its own costs");
+                              "cannot be combined with --instance, which has its own costs");
     }
     return PP_OK;
 }
@@ -110,7 +110,7 @@ static pp_status search(run *r, pp_err *err)
                                              .seed = (uint64_t)seed,
                                              .threads = (uint32_t)threads };
     struct sigaction before;
-    pp_interrupt_begin(&before);
+    pp_interrupt_begin(false, &before);
     r->shows = isatty(STDERR_FILENO) == 1;
     status = pp_order_search(r->instance, r->limits.ticks, &budget, &r->found, err);
     pp_interrupt_end(&before);
@@ -208,7 +208,7 @@ pp_status pp_plan_instance(const pp_args *args, const pp_option *options, pp_err
         (status = load(&r, err)) || (status = search(&r, err)))
         return status;
     if (pp_interrupted())
-        pp_remark("interrupted after %.1f s: this is the best order by then",
+        pp_remark("interrupted after %.1f s; this is the best order found until then",
                   (double)r.took_ns * 1e-9);
     return print(&r, err);
 }

@@ -1,8 +1,9 @@
-/* SIGINT during a search. The handler sets a flag that the search polls, and is installed for one
- * signal only (SA_RESETHAND), so that a second one ends the program. */
+/* SIGINT during a search or a sweep. The handler sets a flag that these poll, and is installed for
+ * one signal only (SA_RESETHAND), so that a second one ends the program. */
 #include "tools/ppsim/plan/interrupt.h"
 
 #include <stddef.h>
+#include <unistd.h>
 
 static volatile sig_atomic_t interrupted;
 
@@ -12,14 +13,24 @@ static void interrupt(int signal_number)
     interrupted = 1;
 }
 
+static void interrupt_and_say(int signal_number)
+{
+    static const char words[] =
+        "\nppsim: interrupted; finishing the points in progress (^C again ends at once)\n";
+    interrupt(signal_number);
+    ssize_t ignored = write(STDERR_FILENO, words, sizeof words - 1);
+    (void)ignored;
+}
+
 bool pp_interrupted(void)
 {
     return interrupted;
 }
 
-void pp_interrupt_begin(struct sigaction *before)
+void pp_interrupt_begin(bool say, struct sigaction *before)
 {
-    struct sigaction now = { .sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND };
+    struct sigaction now = { .sa_handler = say ? interrupt_and_say : interrupt,
+                             .sa_flags = (int)SA_RESETHAND };
     sigemptyset(&now.sa_mask);
     sigaction(SIGINT, &now, before);
 }
@@ -27,4 +38,10 @@ void pp_interrupt_begin(struct sigaction *before)
 void pp_interrupt_end(const struct sigaction *before)
 {
     sigaction(SIGINT, before, NULL);
+}
+
+void pp_interrupt_die(void)
+{
+    signal(SIGINT, SIG_DFL);
+    raise(SIGINT);
 }

@@ -1,15 +1,17 @@
-/* SIGINT during a search: the first ends the search with what it has found so far. */
+/* SIGINT during a search or a sweep: the first one ends it with what it has so far. */
 #ifndef PPSIM_TOOLS_PPSIM_PLAN_INTERRUPT_H
 #define PPSIM_TOOLS_PPSIM_PLAN_INTERRUPT_H
 
 #include <signal.h>
 #include <stdbool.h>
 
-/* Between begin and end the first SIGINT only makes pp_interrupted return true; the search ends
- * with the best result so far. A second SIGINT ends the program. `before` keeps the former handler.
- */
-void pp_interrupt_begin(struct sigaction *before);
+/* Between begin and end the first SIGINT only makes pp_interrupted return true, and a second one
+ * ends the program. say: at the first one, print that the points in progress will be finished.
+ * `before` keeps the former handler. */
+void pp_interrupt_begin(bool say, struct sigaction *before);
 void pp_interrupt_end(const struct sigaction *before);
 bool pp_interrupted(void);
+/* Ends the program as SIGINT does without a handler, so that a shell sees the interrupt. */
+void pp_interrupt_die(void);
 
 #endif

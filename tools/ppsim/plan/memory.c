@@ -1,15 +1,17 @@
-/* Prints what fills the memory of each rank, as a table. Of many ranks the first, the last and the
- * fullest are shown. */
+/* Prints a table of what fills the memory of each rank. If there are many ranks, it shows the
+ * first, the last and the fullest ones. */
 #include "tools/ppsim/plan/memory.h"
 
+#include "tools/ppsim/base/colour.h"
 #include "tools/ppsim/base/output.h"
+#include "tools/ppsim/report/op_words.h"
 #include "tools/ppsim/report/report_print.h"
 
 #include <inttypes.h>
 
-#define RANKS_HEAD 12u /* of a long table; and its last four, and the fullest */
+#define RANKS_HEAD 12u /* of a long table, which also has the last four and the fullest */
 #define RANKS_TAIL 4u
-#define COLUMNS_MAX 8u /* in 80 characters, or one less where a second op is told */
+#define COLUMNS_MAX 8u /* in 80 characters; one less if a second op is shown */
 
 typedef struct memory_table {
     const pp_report *report;
@@ -20,7 +22,7 @@ typedef struct memory_table {
     bool over; /* a rank exceeds its limit */
 } memory_table;
 
-/* The unit in which the fullest rank has at least 1. */
+/* Chooses the unit in which the fullest rank has at least 1. */
 static void set_unit(memory_table *table)
 {
     static const char *const names[] = { "GiB", "MiB", "KiB" };
@@ -32,7 +34,8 @@ static void set_unit(memory_table *table)
     table->unit_bytes = bytes[i];
 }
 
-/* The components that any rank has, the smallest left to the rest where they are many. */
+/* Chooses the components to show: all that any rank has, or the largest ones if these are too
+ * many. */
 static void set_columns(memory_table *table)
 {
     const size_t room = COLUMNS_MAX - table->over;
@@ -115,6 +118,7 @@ void pp_plan_memory_print(const pp_report *report, pp_text *text)
         else if (r == RANKS_HEAD)
             pp_text_add(text, "     ...%s\n", table.over ? "" : " (--json has all)");
     }
+    pp_text_add(text, PP_OP_LEGEND);
     if (table.over)
         pp_text_add(text, "over: the first op at which the rank exceeds its limit\n");
     if (table.rest)
@@ -128,7 +132,8 @@ void pp_plan_miss_print(void *context, const pp_report *nearest)
     (void)context;
     pp_plan_memory_print(nearest, &text);
     pp_over_limit_print(nearest, &text);
+    pp_colour_strip(&text);
     if (!text.failed && text.bytes)
-        pp_remark("nearest to the limit is %s\n%.*s", nearest->schedule, (int)text.bytes - 1,
+        pp_remark("%s comes closest to the limit:\n%.*s", nearest->schedule, (int)text.bytes - 1,
                   text.data);
 }

@@ -61,7 +61,7 @@ static pp_status write_csv(const pp_args *args, const pp_pareto *pareto, pp_err 
     return status ? status : pp_file_write(path, text.data, text.bytes, err);
 }
 
-/* What is about one plan. */
+/* Refuses options that are about a single plan. */
 static pp_status refuse_others(const pp_args *args, pp_err *err)
 {
     static const char *const one[] = { "--emit",    "--trace",  "--ranks",   "--why",
@@ -69,9 +69,9 @@ static pp_status refuse_others(const pp_args *args, pp_err *err)
                                        "--rank-by", "--target", "--explain" };
     for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
         if (pp_args_has(args, one[i]))
-            return pp_err_set(err, PP_USAGE, one[i],
-                              "does not go with --pareto, which writes no plan; leave one of "
-                              "the two out");
+            return pp_err_set(
+                err, PP_USAGE, one[i],
+                "cannot be combined with --pareto, which writes no plan; remove one of the two");
     }
     return PP_OK;
 }
@@ -87,7 +87,8 @@ static void show(void *context, const pp_candidate *c)
               (int)c->parallel.tp, pp_format_duration(cell[2], sizeof cell[2], c->least_step_ns));
 }
 
-/* On a terminal every limit is told of when it is done; with a budget in seconds ^C ends it. */
+/* Finds the front. On a terminal it shows each limit as soon as it is done; with a budget in
+ * seconds, ^C ends the search. */
 static pp_status find(pp_plan_input *input, pp_pareto **pareto_out, pp_err *err)
 {
     struct sigaction before;
@@ -99,7 +100,7 @@ static pp_status find(pp_plan_input *input, pp_pareto **pareto_out, pp_err *err)
     }
     if (!request->stop)
         return pp_pareto_find(request, pareto_out, err);
-    pp_interrupt_begin(&before);
+    pp_interrupt_begin(false, &before);
     pp_status status = pp_pareto_find(request, pareto_out, err);
     pp_interrupt_end(&before);
     return status;
@@ -114,8 +115,9 @@ pp_status pp_plan_pareto(const pp_args *args, pp_err *err)
         (status = pp_plan_input_refuse_auto(&input, "--pareto", err)))
         return status;
     if (input.request.orders == PP_ORDERS_PLANNED)
-        return pp_err_set(err, PP_USAGE, "--schedule",
-                          "--pareto compares planned orders with named schedules; leave it out");
+        return pp_err_set(
+            err, PP_USAGE, "--schedule",
+            "--pareto compares planned orders with named schedules; remove the option");
     if ((status = find(&input, &pareto, err)) || (status = write_csv(args, pareto, err)))
         return status;
     if (pareto->stopped)
@@ -128,6 +130,5 @@ pp_status pp_plan_pareto(const pp_args *args, pp_err *err)
     }
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     print_table(pareto, &input.request, &text);
-    status = pp_text_check(&text, err);
-    return status ? status : pp_print_product(args, text.data, text.bytes, err);
+    return pp_print_answer(args, &text, err);
 }

@@ -1,50 +1,23 @@
-/* Prints the result of a plan for people: the step time, what limits it, the alternatives, then
- * stages, memory and assumptions. */
+/* Prints the result of a plan for people: the summary, the tables that were asked for, and with
+ * --verbose the details: how the search went, alternatives, stages, memory of each rank and
+ * assumptions. */
 #include "tools/ppsim/plan/print.h"
 
 #include "tools/ppsim/base/words.h"
 #include "tools/ppsim/plan/memory.h"
 #include "tools/ppsim/plan/sentences.h"
+#include "tools/ppsim/report/op_words.h"
 #include "tools/ppsim/report/recompute_print.h"
 #include "tools/ppsim/report/report_print.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #define LAYOUT_MAX 240
-#define SPLIT_COLUMN 49 /* of the last column of the table of splits */
+#define SPLIT_COLUMN 49 /* position of the last column of the table of splits */
 
-/* "label        words" */
-static void add_wrapped(pp_text *text, const char *label, const char *words)
-{
-    const size_t used = strlen(label) > 12 ? strlen(label) + 1 : 13;
-    pp_text_add(text, "%-12s ", label);
-    pp_print_words(text, words, used, 13);
-}
-
-/* The same; nothing where there are no words. */
-static void add_words(pp_text *text, const char *label, const pp_text *words)
-{
-    text->failed = text->failed || words->failed;
-    if (words->data && !words->failed)
-        add_wrapped(text, label, words->data);
-}
-
-static void add_line(pp_text *text, const char *label, const char *format, ...) PP_PRINTF(3, 4);
-
-static void add_line(pp_text *text, const char *label, const char *format, ...)
-{
-    char words[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(words, sizeof words, format, args);
-    va_end(args);
-    add_wrapped(text, label, words);
-}
-
-/* Fewest and most layers of a stage, MTP modules included. */
+/* Finds the fewest and the most layers of a stage, MTP modules included. */
 static void layer_range(const pp_plan *plan, int64_t *least, int64_t *most)
 {
     uint32_t stages = (uint32_t)(plan->parallel.pp * plan->parallel.vpp);
@@ -81,9 +54,9 @@ static void print_data(const pp_plan *plan, pp_text *text)
     } else {
         snprintf(contents, sizeof contents, "micro-batch size %" PRId64, plan->micro_batch_size);
     }
-    add_line(text, "data", "%" PRIu32 " microbatch%s of %s token%s%s (%s)", w->microbatches,
-             w->microbatches == 1 ? "" : "es", tokens, most[0] == 1 ? "" : "s",
-             plan->parallel.dp > 1 ? " per replica" : "", contents);
+    pp_print_line(text, "data", "%" PRIu32 " microbatch%s of %s token%s%s (%s)", w->microbatches,
+                  w->microbatches == 1 ? "" : "es", tokens, most[0] == 1 ? "" : "s",
+                  plan->parallel.dp > 1 ? " per replica" : "", contents);
 }
 
 static void print_choice(const pp_search_result *choice, pp_text *text)
@@ -95,163 +68,76 @@ static void print_choice(const pp_search_result *choice, pp_text *text)
     char layers[64];
     layer_range(plan, &least, &most);
     pp_range_print(layers, sizeof layers, least, most);
-    pp_text_add(
-        text, "%s on %" PRId64 " x %s: pp %" PRId64 ", tp %" PRId64 ", cp %" PRId64 ", dp %" PRId64,
-        plan->model, pp_parallel_gpus(p), plan->hardware, p->pp, p->tp, p->cp, p->dp);
-    if (p->ep > 1)
-        pp_text_add(text, ", ep %" PRId64, p->ep);
-    pp_text_add(text, "\n\n");
-    add_line(text, "schedule", "%s, %" PRId64 " stage%s per rank (vpp %" PRId64 ")", plan->schedule,
-             p->vpp, p->vpp == 1 ? "" : "s", p->vpp);
+    pp_print_line(text, "split",
+                  "pp %" PRId64 ", tp %" PRId64 ", cp %" PRId64 ", dp %" PRId64 ", ep %" PRId64,
+                  p->pp, p->tp, p->cp, p->dp, p->ep);
+    pp_print_line(text, "schedule", "%s, %" PRId64 " stage%s per rank (vpp %" PRId64 ")",
+                  plan->schedule, p->vpp, p->vpp == 1 ? "" : "s", p->vpp);
     print_data(plan, text);
     pp_recompute_print(plan, text);
-    add_line(text, "partition", "%s: %s layer%s per stage",
-             pp_partition_name(choice->candidate[0].partition), layers, most == 1 ? "" : "s");
+    pp_print_line(text, "partition", "%s: %s layer%s per stage",
+                  pp_partition_name(choice->candidate[0].partition), layers, most == 1 ? "" : "s");
 }
 
-static void print_interval(const pp_uncertainty *u, pp_text *text)
-{
-    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
-    if (!u->step_ns)
-        return;
-    pp_uncertainty_print(u, &words);
-    if (words.data)
-        add_line(text, "", "%s (95 %% of the measurements)", words.data);
-}
-
-/* Replicas have microbatches of their own; the step is that of the slowest. */
+/* Prints how much slower the slowest replica is than the mean. Each replica has its own
+ * microbatches, and the step is that of the slowest. */
 static void print_balance(const pp_search_result *choice, pp_text *text)
 {
     const pp_candidate *c = &choice->candidate[0];
     char mean[32];
     if (choice->plan->workload.replicas > 1 && c->mean_step_ns)
-        add_line(text, "", "of the slowest of %" PRIu32 " replicas; %.2f %% above their mean, %s",
-                 choice->plan->workload.replicas,
-                 100 * ((double)c->step_ns / (double)c->mean_step_ns - 1),
-                 pp_format_duration(mean, sizeof mean, c->mean_step_ns));
+        pp_print_line(text, "",
+                      "(of the slowest of %" PRIu32 " replicas: %.2f %% above their mean, %s)",
+                      choice->plan->workload.replicas,
+                      100 * ((double)c->step_ns / (double)c->mean_step_ns - 1),
+                      pp_format_duration(mean, sizeof mean, c->mean_step_ns));
 }
 
 static void print_speed(const pp_search_result *choice, pp_text *text)
 {
     const pp_report *r = choice->plan->prediction;
-    char step[32];
     char makespan[32];
-    char boundary[32];
-    double gpus = (double)pp_parallel_gpus(&choice->plan->parallel);
-    add_line(text, "step", "%s (makespan %s + step boundary %s)",
-             pp_format_duration(step, sizeof step, r->step_ns),
-             pp_format_duration(makespan, sizeof makespan, r->makespan_ns),
-             pp_format_duration(boundary, sizeof boundary, r->step_boundary_ns));
-    print_interval(&r->uncertainty, text);
+    char tail[32];
+    pp_print_line(text, "makespan", "%s from the first op to the last one, then %s end of step",
+                  pp_format_duration(makespan, sizeof makespan, r->makespan_ns),
+                  pp_format_duration(tail, sizeof tail, r->step_boundary_ns));
     print_balance(choice, text);
-    if (r->model_flops_utilization > 0)
-        add_line(text, "throughput", "%.0f tokens/s, %.1f per GPU; MFU %.1f %% of dense peak",
-                 r->tokens_per_s, r->tokens_per_s / gpus, 100 * r->model_flops_utilization);
-    else
-        add_line(text, "throughput", "%.0f tokens/s, %.1f per GPU", r->tokens_per_s,
-                 r->tokens_per_s / gpus);
-    add_line(text, "bubble", "%.2f %% of all rank time is idle: idle / (p x makespan)",
-             100 * r->bubble_fraction);
-    add_line(text, "", "%.2f %% of the longest rank's span: (span - busy) / span",
-             100 * r->bubble_rate);
+    pp_print_line(text, "bubble", "%.2f %% of all rank time is idle: idle / (p x makespan)",
+                  100 * r->bubble_fraction);
+    pp_print_line(text, "", "%.2f %% of the longest rank's span: (span - busy) / span",
+                  100 * r->bubble_rate);
 }
 
 static void print_limits(const pp_search_result *choice, pp_text *text)
 {
     const pp_report *r = choice->plan->prediction;
     char peak[32];
-    char limit[32];
-    char token[32];
+    char limit[64];
+    char op[PP_OP_WORDS_BYTES];
     char bound[32];
     const pp_rank_report *rank = &r->per_rank[r->peak_memory_rank];
     const int64_t limit_bytes =
         rank->memory_limit_bytes ? rank->memory_limit_bytes : r->memory_limit_bytes;
     if (r->has_memory)
-        add_line(text, "peak memory", "%s%s%s on rank %" PRIu32 ", while %s runs",
-                 pp_format_bytes(peak, sizeof peak, r->peak_memory_bytes),
-                 limit_bytes ? " of " : "",
-                 limit_bytes ? pp_format_bytes(limit, sizeof limit, limit_bytes) : "",
-                 r->peak_memory_rank, pp_op_print(rank->peak_op, token, sizeof token));
+        pp_print_line(text, "peak memory", "%s%s%s on rank %" PRIu32 ", during %s",
+                      pp_format_bytes(peak, sizeof peak, r->peak_memory_bytes),
+                      limit_bytes ? " of " : "",
+                      limit_bytes ? pp_format_limit(limit, sizeof limit, limit_bytes) : "",
+                      r->peak_memory_rank, pp_op_words(rank->peak_op, op));
     if (r->has_memory && r->peak_memory_bytes < choice->candidate[0].peak_bytes)
-        add_line(text, "", "(a faster replica needs %s, on rank %" PRIu32 ")",
-                 pp_format_bytes(peak, sizeof peak, choice->candidate[0].peak_bytes),
-                 choice->candidate[0].peak_rank);
+        pp_print_line(text, "", "(a faster replica needs %s, on rank %" PRIu32 ")",
+                      pp_format_bytes(peak, sizeof peak, choice->candidate[0].peak_bytes),
+                      choice->candidate[0].peak_rank);
     if (r->has_bound && r->lower_bound_ns > 0)
-        add_line(text, "lower bound", "%s of makespan: %s; this plan is %.2f %% above it",
-                 pp_format_duration(bound, sizeof bound, r->lower_bound_ns), r->bound_name,
-                 100 * ((double)r->makespan_ns / (double)r->lower_bound_ns - 1));
+        pp_print_line(text, "lower bound", "%s of makespan: %s; this plan is %.2f %% above it",
+                      pp_format_duration(bound, sizeof bound, r->lower_bound_ns), r->bound_name,
+                      100 * ((double)r->makespan_ns / (double)r->lower_bound_ns - 1));
 }
 
-static void print_shares(const pp_search_result *choice, pp_text *text)
+static void print_search(const pp_search_result *choice, pp_text *text)
 {
-    const pp_report *r = choice->plan->prediction;
-    double step = (double)r->step_ns;
-    double bubble = 100 * r->bubble_fraction * (double)r->makespan_ns / step;
-    double boundary = 100 * (double)r->step_boundary_ns / step;
-    if (step > 0)
-        add_line(text, "where",
-                 "%.1f %% compute, %.1f %% bubble, %.1f %% step boundary "
-                 "(share of the step, mean over the ranks)",
-                 100 - bubble - boundary, bubble, boundary);
-    if (r->has_why)
-        pp_why_print(&r->why, r->step_ns, text);
-}
-
-static void print_settings(const pp_search_result *choice, pp_text *text)
-{
-    static const char *const labels[PP_SETTING_COUNT] = {
-        [PP_SETTING_FRAMEWORK] = "executor",
-        [PP_SETTING_SHAPES] = "shapes",
-        [PP_SETTING_COMMUNICATORS] = "communicators",
-    };
-    for (int k = 0; k < PP_SETTING_COUNT; k++) {
-        pp_text words PP_CLEANUP(pp_text_free) = { 0 };
-        if (!choice->setting[k].count)
-            continue;
-        pp_setting_say(choice, (pp_setting_kind)k, &words);
-        add_words(text, labels[k], &words);
-    }
-}
-
-static void print_ranking(const pp_jitter_ranking *r, pp_text *text)
-{
-    const double more = 100 * r->simplest_longer;
-    char best[128];
-    char others[64] = "";
-    if (r->ties)
-        snprintf(others, sizeof others, "; %zu other%s a tie with it", r->ties,
-                 r->ties == 1 ? " is" : "s are");
-    snprintf(best, sizeof best, "%s is best%s", r->best->name, others);
-    if (r->verdict == PP_JITTER_SIMPLEST)
-        add_line(text, "jitter",
-                 "no measurable gain over %s: %s is %.2f %% faster, within the error of %" PRId64
-                 " scenarios",
-                 r->simplest->name, r->best->name, more, r->scenarios);
-    else if (r->simplest && r->simplest != r->best)
-        add_line(text, "jitter", "%s; %s takes %.2f %% longer", best, r->simplest->name, more);
-    else
-        add_line(text, "jitter", "%s", best);
-}
-
-/* What the searches around and beyond the named schedules came to. */
-static void print_found(const pp_search_result *choice, pp_text *text)
-{
+    const size_t rest = choice->count - choice->ok - choice->pruned;
     pp_text orders PP_CLEANUP(pp_text_free) = { 0 };
-    pp_text packing PP_CLEANUP(pp_text_free) = { 0 };
-    pp_text target PP_CLEANUP(pp_text_free) = { 0 };
-    pp_free_orders_say(choice, &orders);
-    pp_packing_say(&choice->packing, &packing);
-    if (choice->target.target)
-        pp_target_say(&choice->target, &target);
-    add_words(text, "free orders", &orders);
-    print_settings(choice, text);
-    add_words(text, "packing", &packing);
-    add_words(text, "target", &target);
-}
-
-static void print_why(const pp_search_result *choice, pp_text *text)
-{
-    size_t rest = choice->count - choice->ok - choice->pruned;
     int64_t least = INT64_MAX;
     int64_t most = 0;
     for (size_t i = 0; i < choice->count; i++) {
@@ -259,23 +145,20 @@ static void print_why(const pp_search_result *choice, pp_text *text)
         least = gpus < least ? gpus : least;
         most = gpus > most ? gpus : most;
     }
-    add_line(text, "why",
-             "the fastest of %zu candidates%s: %zu simulated and fit, %zu %s, %zu do "
-             "not fit or are not legal",
-             choice->count, choice->per_gpu ? " per GPU" : "", choice->ok, choice->pruned,
-             choice->stopped ? "not looked at (budget)" : "cannot be faster (lower bound)", rest);
+    pp_print_line(
+        text, "candidates", "%zu: %zu simulated and fit, %zu %s, %zu do not fit or are not legal",
+        choice->count, choice->ok, choice->pruned,
+        choice->stopped ? "not looked at (budget)" : "cannot be faster (lower bound)", rest);
     if (choice->per_gpu)
-        add_line(text, "",
-                 "tp is free, so candidates use %" PRId64 " to %" PRId64 " GPUs; they "
-                 "are compared by tokens/s per GPU. Give --tp to compare step times.",
-                 least, most);
-    print_found(choice, text);
-    if (choice->ranking.verdict)
-        print_ranking(&choice->ranking, text);
-    print_shares(choice, text);
+        pp_print_line(text, "",
+                      "tp is free, so candidates use %" PRId64 " to %" PRId64 " GPUs; they "
+                      "are compared by tokens/s per GPU. Give --tp to compare step times.",
+                      least, most);
+    pp_free_orders_say(choice, &orders);
+    pp_print_labelled(text, "custom order", &orders);
 }
 
-/* Rows that differ in what the table shows. */
+/* Returns whether the table would show two candidates alike. */
 static bool same_row(const pp_candidate *a, const pp_candidate *b)
 {
     return a->schedule == b->schedule && a->recompute == b->recompute &&
@@ -307,15 +190,16 @@ static double score(const pp_candidate *c)
     return (double)ns * (double)pp_parallel_gpus(&c->parallel);
 }
 
-/* One of a kind is enough among those that do not fit. */
+/* Returns whether two candidates that do not fit are so alike that one of them is enough in the
+ * table. */
 static bool same_misfit(const pp_candidate *a, const pp_candidate *b)
 {
     return a->status == b->status && a->recompute == b->recompute &&
            a->parallel.tp == b->parallel.tp && a->micro_batch_size == b->micro_batch_size;
 }
 
-/* The one that misses the memory by least among those that might be faster, beyond the rows there
- * are. */
+/* Returns, among candidates that might be faster but do not fit and have no row yet, the one that
+ * exceeds the memory by least. */
 static const pp_candidate *nearest_misfit(const pp_search_result *choice, const rows *r)
 {
     const pp_candidate *best = NULL;
@@ -331,8 +215,8 @@ static const pp_candidate *nearest_misfit(const pp_search_result *choice, const 
     return best;
 }
 
-/* Five next best that ran, three that might be faster but do not fit, and the best of every
- * schedule that is not named by then. */
+/* Picks the five next best candidates that ran, three that might be faster but do not fit, and the
+ * best one of every schedule that has no row by then. */
 static rows pick_rows(const pp_search_result *choice)
 {
     rows r = { .count = 0 };
@@ -352,7 +236,8 @@ static rows pick_rows(const pp_search_result *choice)
     return r;
 }
 
-/* Step time, or tokens/s per GPU where GPU counts differ; a bound where it did not run. */
+/* Writes the step time, or tokens/s per GPU if GPU counts differ; for a candidate that did not run,
+ * a bound. */
 static void name_speed(const pp_search_result *choice, const pp_candidate *c, char *buffer,
                        size_t size)
 {
@@ -375,8 +260,10 @@ static void print_row(const pp_search_result *choice, const pp_candidate *c, pp_
     pp_text why PP_CLEANUP(pp_text_free) = { 0 };
     char cells[112];
     double slower = 100 * (score(c) / score(&choice->candidate[0]) - 1);
-    if (c->status == PP_CANDIDATE_OK)
-        pp_text_add(&why, "%.2f %% slower%s", slower, c->reason.kind ? "; " : "");
+    if (c->status == PP_CANDIDATE_OK) {
+        pp_slower_say(slower / 100, &why);
+        pp_text_add(&why, "%s", c->reason.kind ? "; " : "");
+    }
     if (c->status == PP_CANDIDATE_NOT_SIMULATED && c->least_step_ns && slower >= 0)
         pp_text_add(&why, "not simulated: at least %.2f %% slower", slower);
     else
@@ -387,7 +274,7 @@ static void print_row(const pp_search_result *choice, const pp_candidate *c, pp_
              pp_recompute_name(c->recompute), speed);
     if (52 + why.bytes > PP_COLUMNS) {
         pp_text_add(text, "%s\n", cells);
-        add_words(text, "", &why);
+        pp_print_labelled(text, "", &why);
     } else {
         pp_text_add(text, "%-51s %s\n", cells, why.data ? why.data : "");
     }
@@ -398,7 +285,7 @@ static double ranked_score(const pp_candidate *c)
     return (double)c->ranked_ns * (double)pp_parallel_gpus(&c->parallel);
 }
 
-/* The next one of those that were studied under jitter; NULL: there are no more. */
+/* Returns the next candidate that was studied under jitter, or NULL if there are no more. */
 static const pp_candidate *next_ranked(const pp_search_result *choice, const pp_candidate *last)
 {
     const pp_candidate *next = NULL;
@@ -434,7 +321,7 @@ static void print_jitter(const pp_search_result *choice, pp_text *text)
     }
 }
 
-/* The best of the next splits. */
+/* Prints the best GPU splits. */
 static void print_splits(const pp_search_result *choice, pp_text *text)
 {
     enum { SHOWN = 9 };
@@ -455,10 +342,12 @@ static void print_splits(const pp_search_result *choice, pp_text *text)
             c->step_ns ? "  " : ">=", pp_format_duration(step, sizeof step, ns));
         if (c->status == PP_CANDIDATE_INFEASIBLE)
             pp_reason_say(c, &why);
-        else if (i)
-            pp_text_add(&why, "%s%.2f %% slower", c->step_ns ? "" : "at least ", slower);
-        else
+        else if (!i)
             pp_text_add(&why, "the plan above");
+        else if (c->step_ns)
+            pp_slower_say(slower / 100, &why);
+        else
+            pp_text_add(&why, "at least %.2f %% slower", slower);
         pp_print_words(text, why.data ? why.data : "", SPLIT_COLUMN, SPLIT_COLUMN);
     }
     if (bounds)
@@ -474,6 +363,7 @@ static void print_runners_up(const pp_search_result *choice, pp_text *text)
                 choice->per_gpu ? "tok/s/GPU" : "step");
     for (size_t i = 0; i < r.count; i++)
         print_row(choice, r.row[i], text);
+    pp_text_add(text, "up to: not searched as far as the plan; --schedule NAME does that\n");
 }
 
 static void name_stage(const pp_stage *stage, char *buffer, size_t size)
@@ -533,17 +423,15 @@ static void print_assumptions(const pp_plan *plan, pp_text *text)
     }
 }
 
-void pp_search_result_print(const pp_search_result *choice, pp_text *text)
+static void print_details(const pp_search_result *choice, pp_text *text)
 {
+    pp_text_add(text, "\n");
     print_choice(choice, text);
     print_speed(choice, text);
     print_limits(choice, text);
-    pp_text_add(text, "\n");
-    print_why(choice, text);
+    print_search(choice, text);
     if (choice->splits)
         print_splits(choice, text);
-    if (choice->ranking.verdict)
-        print_jitter(choice, text);
     print_runners_up(choice, text);
     print_partition(choice->plan, text);
     if (choice->plan->prediction->has_memory)
@@ -552,9 +440,20 @@ void pp_search_result_print(const pp_search_result *choice, pp_text *text)
     print_assumptions(choice->plan, text);
     pp_text_add(
         text,
-        "\nnext: add --emit plan=plan.json to keep this plan, then\n"
-        "  ppsim simulate plan.json --trace chrome=step.json   (ui.perfetto.dev)\n"
-        "or --emit torchtitan=FILE.py, automodel=FILE or megatron=FILE for a training run,\n"
-        "--candidates FILE for all %zu candidates.\n",
+        "\nFor a training run: --target torchtitan --emit torchtitan=FILE.py (or automodel,\n"
+        "megatron). --candidates FILE writes all %zu candidates.\n",
         choice->count);
+}
+
+void pp_plan_print(const pp_plan_view *view, pp_text *text)
+{
+    const pp_search_result *result = view->result;
+    const pp_report *report = result->plan->prediction;
+    pp_plan_summary_print(view, text);
+    if (report->has_why)
+        pp_why_print(&report->why, report->step_ns, text);
+    if (result->ranking.verdict)
+        print_jitter(result, text);
+    if (view->verbose)
+        print_details(result, text);
 }

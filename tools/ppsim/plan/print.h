@@ -1,11 +1,11 @@
-/* The result of `ppsim plan` for people. */
+/* Prints the result of a plan. */
 #ifndef PPSIM_TOOLS_PPSIM_PLAN_PRINT_H
 #define PPSIM_TOOLS_PPSIM_PLAN_PRINT_H
 
-#include "planner/study/plan_search.h"
-#include "sim/base/text.h"
+#include "tools/ppsim/plan/summary.h"
 
-/* Adds the plan that was chosen and the alternatives to `text`, in 80 columns. */
-void pp_search_result_print(const pp_search_result *choice, pp_text *text);
+/* Appends the summary, the tables of --why and --jitter if these were given, and with --verbose
+ * everything else that is known. */
+void pp_plan_print(const pp_plan_view *view, pp_text *text);
 
 #endif

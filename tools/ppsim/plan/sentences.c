@@ -4,9 +4,10 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-/* What is known about how good an order is. */
+/* Appends what is known about the quality of an order. */
 static void say_gap(const pp_reason *reason, pp_text *text)
 {
     if (reason->kind == PP_REASON_ALL_ORDERS)
@@ -63,6 +64,16 @@ void pp_reason_say(const pp_candidate *candidate, pp_text *text)
     }
 }
 
+/* Appends the same for people, and for the notes in plan files. */
+static void say_distance(const pp_reason *reason, pp_text *text)
+{
+    if (reason->kind == PP_REASON_ALL_ORDERS)
+        pp_text_add(text, "no order is faster, all were tried");
+    else if (reason->kind == PP_REASON_ORDER_GAP || reason->kind == PP_REASON_STEP_GAP)
+        pp_text_add(text, "%.2f %% above the lower bound of %s", 100 * reason->gap,
+                    reason->kind == PP_REASON_ORDER_GAP ? "any order" : "the step");
+}
+
 void pp_free_orders_say(const pp_search_result *result, pp_text *text)
 {
     const pp_free_orders_outcome *o = &result->orders;
@@ -74,24 +85,25 @@ void pp_free_orders_say(const pp_search_result *result, pp_text *text)
         pp_text_add(text, "not searched: the budget was used up");
         break;
     case PP_FREE_ORDERS_HOPELESS:
-        pp_text_add(text, "no free order can be measurably faster than %s", o->named->name);
+        pp_text_add(text, "none can be measurably faster than %s (lower bound)", o->named->name);
         break;
     case PP_FREE_ORDERS_UNUSABLE:
-        pp_text_add(text, "none that executor %s runs within the memory: %.110s",
+        pp_text_add(text, "executor %s runs none of those found within the memory: %.110s",
                     result->plan->framework->name,
                     pp_misfit_print(&o->reason, words, sizeof words));
         break;
     case PP_FREE_ORDERS_ONLY:
-        pp_text_add(text, "found where no named schedule fits; ");
-        say_gap(&o->reason, text);
+        pp_text_add(text, "taken, as no named schedule fits; ");
+        say_distance(&o->reason, text);
         break;
     case PP_FREE_ORDERS_TAKEN:
     case PP_FREE_ORDERS_NO_GAIN:
-        pp_text_add(
-            text, "%s%.2f %% %s than %s, the best named schedule; ",
-            o->verdict == PP_FREE_ORDERS_TAKEN ? "" : "no measurable gain: the best one found is ",
-            100 * fabs(o->gain), o->gain < 0 ? "slower" : "faster", o->named->name);
-        say_gap(&o->reason, text);
+        pp_text_add(text, "%s%.2f %% %s than %s, the best named schedule; ",
+                    o->verdict == PP_FREE_ORDERS_TAKEN
+                        ? "taken: "
+                        : "no measurable gain: the best one found is ",
+                    100 * fabs(o->gain), o->gain < 0 ? "slower" : "faster", o->named->name);
+        say_distance(&o->reason, text);
         break;
     }
 }
@@ -106,7 +118,7 @@ static void say_value(pp_setting_kind kind, const pp_setting_value *v, pp_text *
                     : pp_communicators_names()[v->communicators - 1]);
 }
 
-/* "torch 1.927 s (+3.66 %)" */
+/* Appends "torch 1.927 s (+3.66 %)" */
 static void say_cost(pp_setting_kind kind, const pp_setting_value *v, pp_text *text)
 {
     char step[32];
@@ -149,7 +161,7 @@ void pp_setting_say(const pp_search_result *result, pp_setting_kind kind, pp_tex
         pp_text_add(text, "; there is no other");
 }
 
-void pp_packing_say(const pp_packing_outcome *outcome, pp_text *text)
+void pp_packing_say(const pp_packing_outcome *outcome, bool bounded, pp_text *text)
 {
     const char *before = outcome->grouped ? "the file's microbatches" : "first fit";
     char method[120];
@@ -176,33 +188,64 @@ void pp_packing_say(const pp_packing_outcome *outcome, pp_text *text)
                     pp_format_duration(step, sizeof step, outcome->before_ns));
         break;
     }
-    pp_text_add(text, "; on this split and partition no packing is more than %.2f %% faster",
-                100 * outcome->most);
+    if (bounded)
+        pp_text_add(text, "; on this split and partition no packing is more than %.2f %% faster",
+                    100 * outcome->most);
 }
 
-/* "1.20 % (v-half, tp 8: 9.479 s)" */
-static void say_target_cost(const pp_target_cost *cost, pp_text *text)
+void pp_ranking_say(const pp_jitter_ranking *r, pp_text *text)
+{
+    const double more = 100 * r->simplest_longer;
+    if (r->verdict == PP_JITTER_SIMPLEST) {
+        pp_text_add(text,
+                    "%s is not measurably slower than %s: %.2f %%, within the error of %" PRId64
+                    " scenarios",
+                    r->simplest->name, r->best->name, more, r->scenarios);
+        return;
+    }
+    pp_text_add(text, "%s is best", r->best->name);
+    if (r->ties)
+        pp_text_add(text, "; %zu other%s a tie with it", r->ties, r->ties == 1 ? " is" : "s are");
+    if (r->simplest && r->simplest != r->best)
+        pp_text_add(text, "; %s takes %.2f %% longer", r->simplest->name, more);
+}
+
+void pp_slower_say(double more, pp_text *text)
+{
+    const double percent = 100 * more;
+    if (fabs(percent) < 0.005)
+        pp_text_add(text, "as fast");
+    else if (percent < 0)
+        pp_text_add(text, "%.2f %% faster", -percent);
+    else
+        pp_text_add(text, "up to %.2f %% slower", percent);
+}
+
+/* Appends "make the step 1.20 % longer than without (v-half, tp 8, 9.479 s)" */
+static void say_target_cost(const pp_target_cost *cost, const char *without, pp_text *text)
 {
     char step[32];
     if (cost->kind == PP_TARGET_COST_BUDGET)
-        pp_text_add(text, "what is not known, as the budget ended first");
+        pp_text_add(text, "cost an unknown time, as the budget ended first");
     else if (cost->kind == PP_TARGET_COST_NO_PLAN)
-        pp_text_add(text, "what is not known: %s", cost->why);
+        pp_text_add(text, "cost an unknown time: without them, %s", cost->why);
     else if (fabs(100 * cost->more) * PP_MEASURABLE_PART < 100)
-        pp_text_add(text, "nothing measurable");
+        pp_text_add(text, "make no measurable difference");
     else
-        pp_text_add(text, "%.2f %% (%s, tp %" PRId64 ": %s)", 100 * cost->more,
+        pp_text_add(text, "make the step %.2f %% %s than %s (%s, tp %" PRId64 ", %s)",
+                    100 * fabs(cost->more), cost->more < 0 ? "shorter" : "longer", without,
                     cost->schedule->name, cost->tp,
                     pp_format_duration(step, sizeof step, cost->step_ns));
 }
 
 void pp_target_say(const pp_target_costs *costs, pp_text *text)
 {
-    pp_text_add(text, "limits of %s cost ", costs->target->name);
-    say_target_cost(&costs->limits, text);
-    pp_text_add(text, "; against the free choice with executor %s it costs ",
-                costs->free_framework->name);
-    say_target_cost(&costs->all, text);
+    char without[64];
+    snprintf(without, sizeof without, "executor %s", costs->free_framework->name);
+    pp_text_add(text, "the limits of %s ", costs->target->name);
+    say_target_cost(&costs->limits, "without them", text);
+    pp_text_add(text, "; limits and executor ");
+    say_target_cost(&costs->all, without, text);
 }
 
 static pp_status add_note(const pp_search_result *result, const char *key, const pp_text *text,
@@ -226,7 +269,7 @@ pp_status pp_plan_note_choices(const pp_search_result *result, pp_err *err)
     pp_status status = PP_OK;
     if (result->packing.verdict > PP_PACKING_UNSEARCHED) {
         pp_text text PP_CLEANUP(pp_text_free) = { 0 };
-        pp_packing_say(&result->packing, &text);
+        pp_packing_say(&result->packing, true, &text);
         status = add_note(result, "packing gain", &text, err);
     }
     for (int k = 0; k < PP_SETTING_COUNT && !status; k++) {

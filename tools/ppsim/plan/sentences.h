@@ -1,21 +1,29 @@
-/* What a search found, in sentences: the planner's results are values. Each appends to `text`. */
+/* What a search found, in sentences, since the planner's results are values. Each function appends
+ * to `text`. */
 #ifndef PPSIM_TOOLS_PPSIM_PLAN_SENTENCES_H
 #define PPSIM_TOOLS_PPSIM_PLAN_SENTENCES_H
 
 #include "planner/search/result.h"
 #include "sim/base/text.h"
 
-/* Why a candidate is not the chosen one, or how good a planned order is; nothing where its reason
- * is NONE. */
+/* Why a candidate is not the chosen one, or how good a planned order is; nothing if its reason is
+ * NONE. */
 void pp_reason_say(const pp_candidate *candidate, pp_text *text);
 void pp_free_orders_say(const pp_search_result *result, pp_text *text);
 /* The value of a free setting that was chosen, and what the others cost. */
 void pp_setting_say(const pp_search_result *result, pp_setting_kind kind, pp_text *text);
-void pp_packing_say(const pp_packing_outcome *outcome, pp_text *text);
+/* What the search for a packing found. bounded: also how far it is from the best possible
+ * packing. */
+void pp_packing_say(const pp_packing_outcome *outcome, bool bounded, pp_text *text);
+/* Which schedule is best under jitter, and by how much. */
+void pp_ranking_say(const pp_jitter_ranking *ranking, pp_text *text);
+/* Appends "up to 0.44 % slower". more: how much longer than the chosen plan another plan takes, as
+ * a fraction. The other plan was searched less thoroughly, so it may be faster than that. */
+void pp_slower_say(double more, pp_text *text);
 void pp_target_say(const pp_target_costs *costs, pp_text *text);
 
-/* Puts what free settings and packings came to among the assumptions of the plan and of its
- * prediction; the same of the target's limits. Fails: NOMEM. */
+/* Add to the assumptions of the plan and of its prediction the settings and packing that were
+ * chosen, and the limits of the target. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_plan_note_choices(const pp_search_result *result, pp_err *err);
 PP_MUST_CHECK pp_status pp_plan_note_target(const pp_search_result *result, pp_err *err);
 

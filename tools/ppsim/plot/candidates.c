@@ -10,6 +10,7 @@
 
 /* The columns that are drawn or used in names. */
 enum { STATUS, SCHEDULE, VPP, TP, DP, BATCH, RECOMPUTE, STEP, BUBBLE, PEAK, USED };
+enum { FIRST_SETTING = VPP, LAST_SETTING = RECOMPUTE };
 
 static const char *const names[USED] = {
     "status",
@@ -23,6 +24,12 @@ static const char *const names[USED] = {
     "bubble_fraction",
     "peak_memory_bytes",
 };
+
+/* The settings of the first row, and which of them differ in other rows. */
+typedef struct settings {
+    char first[USED][CELL_BYTES];
+    bool differ[USED];
+} settings;
 
 bool pp_candidates_recognise(const char *text, size_t bytes)
 {
@@ -46,8 +53,7 @@ static const char *read_cell(const char *at, char cell[CELL_BYTES])
     return at + length;
 }
 
-/* Reads the header at *text and moves *text behind it. place[i] receives the position of column
- * i. */
+/* Reads the header at *text and moves *text past it. place[i] receives the position of column i. */
 static pp_status read_header(const char **text, const char *file, int place[USED], pp_err *err)
 {
     const char *at = *text;
@@ -96,15 +102,14 @@ static const char *read_row(const char *at, const int place[USED], char cells[US
  * row of a schedule is its best. */
 static bool seen(const pp_picture *picture, size_t from, const char *schedule)
 {
-    size_t length = strlen(schedule);
     for (size_t i = from; i < picture->bar_count; i++) {
-        if (strncmp(picture->bar[i].name, schedule, length) == 0 &&
-            picture->bar[i].name[length] == ' ')
+        if (strcmp(picture->bar[i].name, schedule) == 0)
             return true;
     }
     return false;
 }
 
+/* Adds a bar that is named after its schedule. */
 static pp_status add_row(char cells[USED][CELL_BYTES], const char *where, pp_picture *picture,
                          pp_err *err)
 {
@@ -120,9 +125,52 @@ static pp_status add_row(char cells[USED][CELL_BYTES], const char *where, pp_pic
         return pp_err_set(err, PP_INPUT, where, "bubble_fraction '%s' is not from 0 to 1",
                           cells[BUBBLE]);
     bar->bubble_fraction = bubble;
-    snprintf(bar->name, sizeof bar->name, "%.40s vpp %.8s tp %.8s dp %.8s mbs %.8s recompute %.16s",
-             cells[SCHEDULE], cells[VPP], cells[TP], cells[DP], cells[BATCH], cells[RECOMPUTE]);
+    snprintf(bar->name, sizeof bar->name, "%s", cells[SCHEDULE]);
     return PP_OK;
+}
+
+/* Notes which settings differ from those of the first row. */
+static void compare_settings(char cells[USED][CELL_BYTES], bool first, settings *s)
+{
+    for (int i = FIRST_SETTING; i <= LAST_SETTING; i++) {
+        if (first)
+            memcpy(s->first[i], cells[i], CELL_BYTES);
+        s->differ[i] |= strcmp(s->first[i], cells[i]) != 0;
+    }
+}
+
+static void add_words(const char *name, const char *value, const char *between, char *text,
+                      size_t bytes)
+{
+    size_t used = strlen(text);
+    snprintf(text + used, bytes - used, "%s%s %s", used ? between : "", name, value);
+}
+
+/* Adds to the names of the bars the settings in which they differ, and to the picture the others.
+ * text: after the header. */
+static void add_settings(const char *text, const int place[USED], const settings *s, size_t from,
+                         pp_picture *picture)
+{
+    static const char *const names_of[USED] = {
+        [VPP] = "vpp", [TP] = "tp", [DP] = "dp", [BATCH] = "mbs", [RECOMPUTE] = "recompute"
+    };
+    char cells[USED][CELL_BYTES];
+    for (size_t i = from; *text && i < picture->bar_count;) {
+        pp_bar *bar = &picture->bar[i];
+        text = read_row(text, place, cells);
+        if (strcmp(cells[STATUS], "ok") != 0 || strcmp(cells[SCHEDULE], bar->name) != 0)
+            continue;
+        for (int k = FIRST_SETTING; k <= LAST_SETTING; k++) {
+            if (s->differ[k])
+                add_words(names_of[k], cells[k], " ", bar->name, sizeof bar->name);
+        }
+        i++;
+    }
+    for (int k = FIRST_SETTING; k <= LAST_SETTING; k++) {
+        if (!s->differ[k])
+            add_words(names_of[k], s->first[k], ", ", picture->bars_share,
+                      sizeof picture->bars_share);
+    }
 }
 
 pp_status pp_candidates_read(const char *text, const char *file, pp_picture *picture, pp_err *err)
@@ -130,15 +178,21 @@ pp_status pp_candidates_read(const char *text, const char *file, pp_picture *pic
     int place[USED];
     char cells[USED][CELL_BYTES];
     char where[256];
+    settings s = { .differ = { false } };
     size_t from = picture->bar_count;
     pp_status status = read_header(&text, file, place, err);
+    const char *rows = text;
     for (int line = 2; *text && !status; line++) {
         text = read_row(text, place, cells);
         snprintf(where, sizeof where, "%.200s:%d:1", file, line);
-        if (strcmp(cells[STATUS], "ok") == 0 && !seen(picture, from, cells[SCHEDULE]))
-            status = add_row(cells, where, picture, err);
+        if (strcmp(cells[STATUS], "ok") != 0 || seen(picture, from, cells[SCHEDULE]))
+            continue;
+        compare_settings(cells, picture->bar_count == from, &s);
+        status = add_row(cells, where, picture, err);
     }
     if (!status && picture->bar_count == from)
         status = pp_err_set(err, PP_INPUT, file, "has no candidate that fits");
+    if (!status)
+        add_settings(rows, place, &s, from, picture);
     return status;
 }

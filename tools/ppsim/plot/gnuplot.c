@@ -34,11 +34,10 @@ pp_status pp_plot_files_name(const char *picture, pp_plot_files *files_out, pp_e
     const char *dot = strrchr(base, '.');
     bool png = dot && strcmp(dot, ".png") == 0;
     if (!dot || dot == base || (!png && strcmp(dot, ".svg") != 0))
-        return pp_err_set(err, PP_USAGE, "-o",
-                          "'%.64s' is no picture's name; it ends in .svg or .png", picture);
+        return pp_err_set(err, PP_USAGE, "-o", "'%.64s' must end in .svg or .png", picture);
     for (const char *c = picture; *c; c++) {
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            return pp_err_set(err, PP_USAGE, "-o", "the name has a control character in it");
+            return pp_err_set(err, PP_USAGE, "-o", "the name contains a control character");
     }
     size_t stem = (size_t)(dot - picture);
     pp_plot_files files = { .picture = picture, .png = png };
@@ -71,7 +70,7 @@ static void close_file(FILE **file)
 /* Runs in the child process and never returns. */
 static void become_gnuplot(const pp_plot_files *files, int out, int words)
 {
-    char script[512]; /* "./" comes first, so that a name with a leading dash is no option */
+    char script[512]; /* "./" comes first, so that a name with a leading dash is not an option */
     int length = snprintf(script, sizeof script, "./%s", pp_plot_base_name(files->script));
     char *const argv[] = { "gnuplot", "-d", script, NULL };
     int nothing = open("/dev/null", O_RDONLY);
@@ -113,16 +112,17 @@ static pp_status judge(const pp_plot_files *files, int status, FILE *out, FILE *
     char *picture PP_CLEANUP(pp_free_text) = NULL;
     size_t bytes = 0;
     if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_THERE)
-        return pp_err_set(err, PP_UNAVAILABLE, "gnuplot",
-                          "is not there; %.200s and %.200s are written: install gnuplot, then, in "
-                          "their folder, 'gnuplot %.100s > %.100s' makes the picture",
-                          files->script, files->data, pp_plot_base_name(files->script),
-                          pp_plot_base_name(files->picture));
+        return pp_err_set(
+            err, PP_UNAVAILABLE, "gnuplot",
+            "is not installed; the picture's script %.200s and data %.200s are written: install "
+            "gnuplot, then run 'gnuplot %.100s > %.100s' in their folder",
+            files->script, files->data, pp_plot_base_name(files->script),
+            pp_plot_base_name(files->picture));
     pp_status read = read_back(words, &said, &bytes, err);
     if (read || (read = read_back(out, &picture, &bytes, err)))
         return read;
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || !bytes)
-        return pp_err_set(err, PP_IO, files->script, "gnuplot made no picture of it: %.400s",
+        return pp_err_set(err, PP_IO, files->script, "gnuplot cannot draw it: %.400s",
                           first_words(said));
     *picture_out = picture;
     *bytes_out = bytes;
@@ -137,7 +137,8 @@ pp_status pp_gnuplot_run(const pp_plot_files *files, char **picture_out, size_t 
     FILE *words PP_CLEANUP(close_file) = tmpfile();
     int status = 0;
     if (!out || !words)
-        return pp_err_set(err, PP_IO, "gnuplot", "no temporary file: %s", strerror(errno));
+        return pp_err_set(err, PP_IO, "gnuplot", "a temporary file cannot be made: %s",
+                          strerror(errno));
     pid_t child = fork();
     if (child == 0)
         become_gnuplot(files, fileno(out), fileno(words));

@@ -145,17 +145,18 @@ static pp_status choose_axes(const pp_args *args, request *r, pp_err *err)
     if (status)
         return status;
     if (r->x == SIZE_MAX || r->x == r->y)
-        return pp_err_set(err, PP_USAGE, "--x",
-                          "%s; sweep an option over several values, or name another axis",
-                          r->x == r->y && x ? "is the axis of --y too" : "no axis has values left");
+        return pp_err_set(
+            err, PP_USAGE, "--x", "%s; sweep an option over several values, or name another axis",
+            r->x == r->y && x ? "is also the axis of --y" : "no axis with several values is left");
     if (r->fixed[r->x] || (r->y != SIZE_MAX && r->fixed[r->y]))
-        return pp_err_set(err, PP_USAGE, "--where", "fixes an axis of the picture; leave one out");
+        return pp_err_set(err, PP_USAGE, "--where",
+                          "fixes an axis of the picture; remove it, or choose another axis");
     for (size_t i = 0; i < grid->axes; i++) {
         if (is_model(&grid->axis[i]) && grid->axis[i].count > 1 && i != r->x && i != r->y &&
             !r->fixed[i])
             return pp_err_set(err, PP_USAGE, "--where",
-                              "the sweep has several models, which are not compared in a cell; "
-                              "choose one, as in --where model=%.64s",
+                              "the sweep has several models, and a cell cannot compare models; "
+                              "choose one, for example --where model=%.64s",
                               grid->axis[i].value[0]);
     }
     return PP_OK;
@@ -176,8 +177,9 @@ static pp_status choose_metric(const pp_args *args, request *r, pp_err *err)
     if (!name)
         return PP_OK;
     const char *near = pp_text_nearest(name, names);
-    return pp_err_set(err, PP_USAGE, "--metric", "'%.64s' is no number of a sweep, %s%s%s", name,
-                      near ? "did you mean '" : "such as '", near ? near : names[0], "'?");
+    return pp_err_set(err, PP_USAGE, "--metric", "'%.64s' is not a metric of this sweep; %s '%s'%s",
+                      name, near ? "did you mean" : "give, for example,", near ? near : names[0],
+                      near ? "?" : "");
 }
 
 /* Returns whether the reason contains one of `words`, which are parts of messages of plan and
@@ -251,7 +253,8 @@ static pp_status add_point(const request *r, uint32_t point, pp_cell *cell, pp_e
     }
     if (!pp_json_has(&root, r->metric->key))
         return pp_err_set(err, PP_USAGE, "--metric",
-                          "the points of this sweep have no %s; name another", r->metric->key);
+                          "the points of this sweep have no %s; choose another metric",
+                          r->metric->key);
     if ((status = pp_json_get_double(&root, r->metric->key, -HUGE_VAL, HUGE_VAL, &value, err)))
         return status;
     value *= r->metric->scale;
@@ -351,9 +354,9 @@ pp_status pp_heat_read(const pp_args *args, const char *text, size_t bytes, cons
 {
     request r PP_CLEANUP(free_request) = { .picture = picture };
     if (picture->cell_count)
-        return pp_err_set(err, PP_USAGE, file,
-                          "one sweep fits a picture; put files of one sweep together with 'ppsim "
-                          "sweep --merge'");
+        return pp_err_set(
+            err, PP_USAGE, file,
+            "a picture shows one sweep; merge the files of one sweep with 'ppsim sweep --merge'");
     pp_status status = read_lines(text, bytes, file, &r, err);
     if (status || (status = read_where(args, &r, err)) || (status = choose_axes(args, &r, err)) ||
         (status = choose_metric(args, &r, err)) || (status = add_ticks(&r, r.x, false, err)) ||

@@ -36,6 +36,32 @@ static pp_status add_bar(const char *schedule, const char *source, const pp_repo
     return PP_OK;
 }
 
+/* Prints what a plan trains, on how many GPUs, and the batch of a step. */
+static void describe(const pp_plan *plan, char *text, size_t bytes)
+{
+    const pp_parallel *p = &plan->parallel;
+    int64_t gpus = (int64_t)p->pp * p->tp * p->cp * p->dp;
+    int used = snprintf(text, bytes, "%s on %" PRId64 " GPU%s (pp %d", plan->model, gpus,
+                        gpus == 1 ? "" : "s", (int)p->pp);
+    const struct {
+        const char *name;
+        int degree;
+    } degrees[] = {
+        { "tp", (int)p->tp }, { "cp", (int)p->cp }, { "ep", (int)p->ep }, { "dp", (int)p->dp }
+    };
+    for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++) {
+        if (degrees[i].degree > 1)
+            used += snprintf(text + used, bytes - (size_t)used, ", %s %d", degrees[i].name,
+                             degrees[i].degree);
+    }
+    used += snprintf(text + used, bytes - (size_t)used, ")");
+    if (plan->global_batch_size)
+        used += snprintf(text + used, bytes - (size_t)used, ", batch %" PRId64,
+                         plan->global_batch_size);
+    if (plan->global_batch_size && plan->seq_length)
+        snprintf(text + used, bytes - (size_t)used, " x %" PRId64 " tokens", plan->seq_length);
+}
+
 /* Adds a prediction. It is drawn from the trace that it would write, so that both give the same
  * picture. */
 static pp_status add_prediction(const pp_scenario *s, pp_picture *picture, pp_err *err)
@@ -56,6 +82,8 @@ static pp_status add_prediction(const pp_scenario *s, pp_picture *picture, pp_er
         return status;
     pp_json_at root = pp_json_root(json, "prediction");
     status = pp_chrome_read(&root, &track, err);
+    if (!status && *s->plan->model)
+        describe(s->plan, track.about, sizeof track.about);
     if (!status)
         pp_picture_add_track(picture, &track);
     return status;
@@ -67,7 +95,8 @@ static pp_status add_study(const pp_args *args, const char *source, pp_picture *
     pp_scenario s PP_CLEANUP(pp_scenario_free) = { 0 };
     const char *framework = pp_args_text(args, "--executor");
     if (framework && strcmp(framework, "all") == 0)
-        return pp_err_set(err, PP_USAGE, "--executor", "a picture shows one; name it");
+        return pp_err_set(err, PP_USAGE, "--executor",
+                          "a picture shows one executor; name it instead of all");
     pp_status status = pp_scenario_read(args, source, &s, err);
     if (status || (status = pp_scenario_predict(&s, err)) ||
         (status = add_prediction(&s, picture, err)))
@@ -185,12 +214,25 @@ static pp_status add_json(const pp_args *args, const char *text, size_t bytes, c
     return status;
 }
 
+/* Adds the settings that all bars of earlier inputs share to their names, since bars of another
+ * input follow. */
+static void name_shared(pp_picture *picture)
+{
+    for (size_t i = 0; i < picture->bar_count && *picture->bars_share; i++) {
+        size_t used = strlen(picture->bar[i].name);
+        snprintf(picture->bar[i].name + used, sizeof picture->bar[i].name - used, " %s",
+                 picture->bars_share);
+    }
+    *picture->bars_share = '\0';
+}
+
 pp_status pp_plot_load(const pp_args *args, const char *source, pp_picture *picture, pp_err *err)
 {
     char *text PP_CLEANUP(pp_free_text) = NULL;
     size_t bytes = 0;
     bool mine = true;
     picture->inputs++;
+    name_shared(picture);
     if (pp_schedule_find(source))
         return add_study(args, source, picture, err);
     pp_status status = pp_gzip_read(source, &text, &bytes, err);

@@ -148,6 +148,6 @@ pp_status pp_plot_add_profile(const char *text, size_t bytes, const char *file,
     if (!status && picture->curve_count == before && class_name)
         return refuse_class(profile, file, class_name, err);
     if (!status && picture->curve_count == before)
-        status = pp_err_set(err, PP_INPUT, file, "has no class that any form fits");
+        status = pp_err_set(err, PP_INPUT, file, "has no class with a fitted form");
     return status;
 }

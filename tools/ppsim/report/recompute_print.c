@@ -1,5 +1,5 @@
-/* Prints what a plan recomputes: one word where all stages do the same, else layers stage by
- * stage, or a table where microbatches differ. */
+/* Prints what a plan recomputes: one word if all stages do the same, otherwise layers stage by
+ * stage, or a table if microbatches differ. */
 #include "tools/ppsim/report/recompute_print.h"
 
 #include "tools/ppsim/base/words.h"

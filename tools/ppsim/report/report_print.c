@@ -1,7 +1,9 @@
 /* Prints a report for people: the step time and its parts first, then one line per rank. */
 #include "tools/ppsim/report/report_print.h"
 
+#include "tools/ppsim/base/colour.h"
 #include "tools/ppsim/base/words.h"
+#include "tools/ppsim/report/op_words.h"
 #include "tools/ppsim/report/robustness.h"
 
 #include <inttypes.h>
@@ -75,46 +77,51 @@ static int64_t static_bytes(const pp_memory_peak *peak)
 
 void pp_over_limit_print(const pp_report *report, pp_text *text)
 {
-    char cell[3][32];
-    char token[32];
+    char cell[2][32];
+    char limit[64];
+    char op[PP_OP_WORDS_BYTES];
     uint32_t r = 0;
     const pp_rank_report *rank = pp_report_first_over(report, &r);
     if (!rank)
         return;
     const int64_t limit_bytes =
         rank->memory_limit_bytes ? rank->memory_limit_bytes : report->memory_limit_bytes;
-    pp_format_bytes(cell[2], sizeof cell[2], limit_bytes);
-    if (static_bytes(&rank->memory) > limit_bytes) {
-        pp_text_add(text,
-                    "over limit   rank %" PRIu32 " before any op: weights, gradients, optimizer and"
-                    "\n             communicators are %s of %s\n",
-                    r, pp_format_bytes(cell[1], sizeof cell[1], static_bytes(&rank->memory)),
-                    cell[2]);
-        return;
-    }
-    pp_text_add(text, "over limit   first by rank %" PRIu32 " while %s runs, at %s: %s of %s\n", r,
-                pp_op_print(rank->over_op, token, sizeof token),
-                pp_format_duration(cell[0], sizeof cell[0], rank->over_at_ns),
-                pp_format_bytes(cell[1], sizeof cell[1], rank->over_bytes), cell[2]);
+    pp_format_limit(limit, sizeof limit, limit_bytes);
+    if (static_bytes(&rank->memory) > limit_bytes)
+        pp_print_line(text, "over limit",
+                      "%srank %" PRIu32 " before any op: weights, gradients, optimizer and "
+                      "communicators are %s of %s%s",
+                      pp_colour_begin(PP_COLOUR_BAD), r,
+                      pp_format_bytes(cell[1], sizeof cell[1], static_bytes(&rank->memory)), limit,
+                      pp_colour_end(PP_COLOUR_BAD));
+    else
+        pp_print_line(text, "over limit",
+                      "%sfirst by rank %" PRIu32 " at %s, during %s: %s of %s%s",
+                      pp_colour_begin(PP_COLOUR_BAD), r,
+                      pp_format_duration(cell[0], sizeof cell[0], rank->over_at_ns),
+                      pp_op_words(rank->over_op, op),
+                      pp_format_bytes(cell[1], sizeof cell[1], rank->over_bytes), limit,
+                      pp_colour_end(PP_COLOUR_BAD));
 }
 
 static void print_memory(const pp_report *report, pp_text *text)
 {
     char peak[32];
-    char limit[32];
-    char token[32];
+    char limit[64];
+    char op[PP_OP_WORDS_BYTES];
+    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
     if (!report->has_memory)
         return;
     const pp_rank_report *rank = &report->per_rank[report->peak_memory_rank];
-    pp_text_add(text, "peak memory  %s on rank %" PRIu32 " while %s runs",
+    pp_text_add(&words, "%s on rank %" PRIu32 ", during %s",
                 pp_format_bytes(peak, sizeof peak, report->peak_memory_bytes),
-                report->peak_memory_rank, pp_op_print(rank->peak_op, token, sizeof token));
+                report->peak_memory_rank, pp_op_words(rank->peak_op, op));
     if (report->memory_replica != report->replica)
-        pp_text_add(text, " of replica %" PRIu32, report->memory_replica);
+        pp_text_add(&words, " of replica %" PRIu32, report->memory_replica);
     if (report->memory_limit_bytes)
-        pp_text_add(text, " (limit %s)",
-                    pp_format_bytes(limit, sizeof limit, report->memory_limit_bytes));
-    pp_text_add(text, "\n");
+        pp_text_add(&words, "; the limit is %s",
+                    pp_format_limit(limit, sizeof limit, report->memory_limit_bytes));
+    pp_print_labelled(text, "peak memory", &words);
     print_components(&rank->memory, text);
     pp_over_limit_print(report, text);
 }
@@ -207,6 +214,7 @@ static void print_worst(const pp_report *report, pp_text *text)
             pp_text_add(text, "  %s of rank %" PRIu32, one->by, one->by_rank);
         pp_text_add(text, "\n");
     }
+    pp_text_add(text, PP_OP_LEGEND);
 }
 
 static double percent(pp_ns part_ns, pp_ns step_ns)
@@ -214,20 +222,34 @@ static double percent(pp_ns part_ns, pp_ns step_ns)
     return step_ns > 0 ? 100 * (double)part_ns / (double)step_ns : 0;
 }
 
-void pp_why_print(const pp_why *why, pp_ns step_ns, pp_text *text)
+static void print_why_row(const char *what, pp_ns mean_ns, pp_ns slowest_ns, pp_ns step_ns,
+                          pp_text *text)
 {
     char cell[2][32];
+    if (mean_ns || slowest_ns)
+        pp_text_add(text, "  %-26s %12s %6.2f %%  %12s %6.2f %%\n", what,
+                    pp_format_duration(cell[0], sizeof cell[0], mean_ns), percent(mean_ns, step_ns),
+                    pp_format_duration(cell[1], sizeof cell[1], slowest_ns),
+                    percent(slowest_ns, step_ns));
+}
+
+void pp_why_print(const pp_why *why, pp_ns step_ns, pp_text *text)
+{
+    static const char *const groups[PP_EXCHANGE_KINDS] = { [PP_EXCHANGE_TP] = "tp exchange in ops",
+                                                           [PP_EXCHANGE_CP] = "cp exchange in ops",
+                                                           [PP_EXCHANGE_EP] =
+                                                               "ep exchange in ops" };
     pp_text_add(text,
                 "\nwhere the step goes            mean over the ranks     rank %" PRIu32
                 ", which computes longest\n",
                 why->slowest);
     for (int c = 0; c < PP_WHY_COUNT; c++) {
-        if (why->mean_ns[c] || why->slowest_ns[c])
-            pp_text_add(text, "  %-26s %12s %6.2f %%  %12s %6.2f %%\n", pp_why_text((pp_why_part)c),
-                        pp_format_duration(cell[0], sizeof cell[0], why->mean_ns[c]),
-                        percent(why->mean_ns[c], step_ns),
-                        pp_format_duration(cell[1], sizeof cell[1], why->slowest_ns[c]),
-                        percent(why->slowest_ns[c], step_ns));
+        if (c != PP_WHY_COLLECTIVES)
+            print_why_row(pp_why_text((pp_why_part)c), why->mean_ns[c], why->slowest_ns[c], step_ns,
+                          text);
+        for (int k = 0; c == PP_WHY_COLLECTIVES && k < PP_EXCHANGE_KINDS; k++)
+            print_why_row(groups[k], why->exchange_mean_ns[k], why->exchange_slowest_ns[k], step_ns,
+                          text);
     }
 }
 

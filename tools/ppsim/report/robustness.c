@@ -24,7 +24,7 @@ pp_status pp_robust_read(const pp_args *args, pp_robustness_request *request, pp
         request->threads = PP_JITTER_THREADS_MAX;
     if (!text && pp_args_has(args, "--threads"))
         return pp_err_set(err, PP_USAGE, "--threads",
-                          "is for --jitter; give that too, or leave it out");
+                          "needs --jitter; add --jitter, or remove this option");
     pp_status status = text ? pp_jitter_parse(text, &request->spec, err) : PP_OK;
     return status
                ? status

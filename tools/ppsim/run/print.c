@@ -15,7 +15,8 @@ typedef struct spread {
     pp_ns low_ns, high_ns;
 } spread;
 
-/* Returns the range of the step times that were not voided, or of all if every one was. */
+/* Returns the range of the step times that were not voided, or of all step times if all were
+ * voided. */
 static spread spread_of(const pp_run_result *result)
 {
     bool all = result->voided == result->count;
@@ -252,7 +253,7 @@ static pp_json *json_iterations(const pp_run_result *result, pp_json_build *buil
     return list;
 }
 
-/* Makes the object about what ranks send each other in a step. */
+/* Makes the object about the messages of a step. */
 static pp_json *json_traffic(const pp_execution *x, pp_json_build *build)
 {
     pp_json *object = pp_json_new_object(build);

@@ -16,7 +16,7 @@ typedef struct pp_run_print {
 
 /* Appends the result as text. */
 void pp_run_text(const pp_run_print *run, const pp_comparison *comparison, pp_text *text);
-/* Returns the report with the additional key "execution" (docs/formats.md). */
+/* Returns the report with the additional key "execution" (docs/reference/formats.md). */
 pp_json *pp_run_json(const pp_run_print *run, const pp_comparison *comparison,
                      pp_json_build *build);
 

@@ -175,7 +175,5 @@ pp_status pp_print_executor_table(const pp_args *args, pp_plan *plan, pp_err *er
                 plan->schedule);
     pp_status status = add_rows(plan, &text, NULL, NULL, err);
     pp_text_add(&text, "one queue: with a queue per rank and no buffers\n");
-    if (!status)
-        status = pp_text_check(&text, err);
-    return status ? status : pp_print_product(args, text.data, text.bytes, err);
+    return status ? status : pp_print_answer(args, &text, err);
 }

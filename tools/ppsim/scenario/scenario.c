@@ -1,5 +1,5 @@
-/* Loads a scenario: a plan, a schedule file, or a named schedule with its costs, and what the
- * command line says about its sizes. */
+/* Loads a scenario: a plan, a schedule file, or a named schedule with its costs, and the sizes that
+ * the command line gives. */
 #include "tools/ppsim/scenario/scenario.h"
 
 #include "sim/base/alloc.h"
@@ -42,8 +42,8 @@ static pp_status check_given(const pp_args *args, const char *option, int64_t fo
     pp_status status = pp_args_int(args, option, 1, INT32_MAX, &wanted, err);
     if (!status && wanted != found)
         return pp_err_set(err, PP_USAGE, option,
-                          "%" PRId64 " does not fit %s, which has %" PRId64
-                          "; leave the option out",
+                          "%" PRId64 " is not the value in %s, which is %" PRId64
+                          "; remove the option",
                           wanted, path, found);
     return status;
 }
@@ -86,7 +86,7 @@ static pp_status load_costs(const pp_args *args, uint32_t ranks, uint32_t stages
         return PP_OK;
     if (plan->costs[0]->has_memory)
         return pp_err_set(err, PP_USAGE, "--memory-costs",
-                          "%.64s tells the memory of its ops itself; leave the option out, or give "
+                          "%.64s already gives the memory of its ops; remove the option, or give "
                           "activations instead of bytes",
                           file);
     pp_costs_set_memory(plan->costs[0], &plan->memory_costs);
@@ -111,12 +111,12 @@ static pp_status schedule_from_file(const pp_args *args, const char *path, const
         return status;
     if (*written_out && pp_args_has(args, "--executor"))
         status = pp_err_set(err, PP_USAGE, "--executor",
-                            "%.64s communicates itself and is run as "
-                            "it stands; leave the option out",
+                            "%.64s contains its own sends and receives, which are run as they are; "
+                            "remove the option",
                             path);
     if (!status && pp_args_has(args, "--microbatch-group-size"))
         status = pp_err_set(err, PP_USAGE, "--microbatch-group-size",
-                            "%.64s is an order already; leave the option out", path);
+                            "%.64s already gives the order of the ops; remove the option", path);
     plan->order[0] = order;
     plan->order_count = 1;
     name_after_file(path, plan->schedule, sizeof plan->schedule);
@@ -176,8 +176,9 @@ pp_status pp_scenario_check_words(const pp_args *args, pp_err *err)
     pp_schedule_params shape;
     pp_status status = PP_OK;
     if (!name)
-        return pp_err_set(err, PP_USAGE, "--schedule",
-                          "is missing; give a name of 'ppsim list schedules', or a schedule file");
+        return pp_err_set(
+            err, PP_USAGE, "--schedule",
+            "is missing; give a name from 'ppsim list schedules', or a schedule file");
     if (pp_schedule_find(name) || !strpbrk(name, "./"))
         status = read_shape(args, name, &schedule, &shape, err);
     if (!status && framework)
@@ -237,7 +238,7 @@ static pp_status new_plan(const pp_args *args, bool with_costs, pp_plan **plan_o
     return PP_OK;
 }
 
-/* Refuses options that set what a plan file holds already. */
+/* Refuses options that set what a plan file already holds. */
 static pp_status refuse_with_plan(const pp_args *args, const char *path, pp_err *err)
 {
     static const char *const own[] = {
@@ -247,8 +248,7 @@ static pp_status refuse_with_plan(const pp_args *args, const char *path, pp_err 
     for (size_t i = 0; own[i]; i++) {
         if (pp_args_has(args, own[i]))
             return pp_err_set(err, PP_USAGE, own[i],
-                              "%.64s is a plan and brings its own; leave "
-                              "the option out",
+                              "%.64s is a plan and already has this setting; remove the option",
                               path);
     }
     return PP_OK;
@@ -306,8 +306,8 @@ pp_status pp_scenario_forward_only(const pp_args *args, const pp_program *writte
     pp_status status = PP_OK;
     if (pp_args_has(args, "--forward-only") && written)
         return pp_err_set(err, PP_USAGE, "--forward-only",
-                          "this file communicates itself and is run as it stands; give its compute "
-                          "ops alone (pytorch-csv)");
+                          "this file contains its own sends and receives, which are run as they "
+                          "are; give a file with compute ops only (pytorch-csv)");
     if (pp_args_has(args, "--forward-only"))
         status = drop_backwards(plan, err);
     if (status || !pp_order_forward_only(plan->order[0]))
@@ -331,8 +331,8 @@ static pp_status pad(const pp_size_protocol *wanted, pp_plan *plan, pp_err *err)
         return PP_OK;
     if (had->kind >= PP_SIZES_PADDED)
         return pp_err_set(err, PP_USAGE, "--shapes",
-                          "the plan was made with %s, its costs include the padding; make another "
-                          "with 'ppsim plan'",
+                          "the plan was made with %s, so its costs include padding; make another "
+                          "plan with 'ppsim plan'",
                           pp_size_protocol_print(had, sizes, sizeof sizes));
     return pp_plan_pad(wanted, plan, err);
 }
@@ -350,8 +350,8 @@ pp_status pp_scenario_exchange(const pp_args *args, pp_plan *plan, bool written,
     bool messages = exchange.shapes.kind > PP_SIZES_PLAN && exchange.shapes.kind < PP_SIZES_PADDED;
     if (written && (messages || exchange.tensors > 1))
         return pp_err_set(err, PP_USAGE, messages ? "--shapes" : "--tensors-per-boundary",
-                          "the file communicates itself and is run as it stands; leave the option "
-                          "out");
+                          "the file contains its own sends and receives, which are run as they "
+                          "are; remove the option");
     plan->host = exchange.host;
     plan->shape_message_ns = exchange.shape_message_ns;
     plan->tensors = exchange.tensors;

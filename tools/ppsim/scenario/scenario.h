@@ -37,8 +37,7 @@ PP_MUST_CHECK pp_status pp_scenario_forward_only(const pp_args *args, const pp_p
                                                  pp_plan *plan, pp_err *err);
 
 /* Applies --shapes, --host, --shape-message and --tensors-per-boundary. A protocol with padding
- * changes the costs. `written` says that the file has communication of its own. Fails: USAGE,
- * NOMEM. */
+ * changes the costs. `written`: the file has communication of its own. Fails: USAGE, NOMEM. */
 PP_MUST_CHECK pp_status pp_scenario_exchange(const pp_args *args, pp_plan *plan, bool written,
                                              pp_err *err);
 

@@ -7,6 +7,7 @@
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/input/transfer_args.h"
+#include "tools/ppsim/report/op_words.h"
 #include "tools/ppsim/scenario/scenario.h"
 
 #include <inttypes.h>
@@ -56,7 +57,7 @@ static void tell_unused_links(const pp_rank_overrides *overrides, const pp_order
             used = pp_rank_override_joins(t, order->stage_rank[s], order->stage_rank[s + 1]);
         if (!used)
             pp_remark("--rank-link %" PRIu32 ":%" PRIu32
-                      " changes nothing: no stage of one is beside a stage of the other",
+                      " has no effect: no stage of one rank is next to a stage of the other",
                       t->rank, t->other);
     }
 }
@@ -71,8 +72,8 @@ static pp_status apply_overrides(const pp_args *args, pp_plan *plan, pp_err *err
         return status;
     if (order->mirrored_from < order->microbatches)
         return pp_err_set(err, PP_USAGE, "--schedule",
-                          "every stage runs on two ranks here, so none can have a speed, memory or "
-                          "link of its own; choose dualpipev");
+                          "every stage of this schedule runs on two ranks, so a single rank cannot "
+                          "have its own speed, memory or link; choose dualpipev");
     for (uint32_t i = 0; i < plan->costs_count && !status; i++)
         status = pp_rank_overrides_apply(&overrides, order->stage_rank, plan->sharing.latency_ns,
                                          plan->costs[i], err);
@@ -87,12 +88,11 @@ void pp_scenario_tell_if_stale(const pp_plan *plan, const pp_report *report, con
     char is[32];
     if (!pp_plan_is_stale(plan, report))
         return;
-    pp_remark(
-        "%s: the prediction in the file, step %s, is not what its order and costs give, %s: it "
-        "was edited, or predicted by another version; what follows is simulated anew, 'ppsim "
-        "simulate %s --emit plan=NEW.json' keeps that",
-        path, pp_format_duration(told, sizeof told, plan->predicted_in_file_ns),
-        pp_format_duration(is, sizeof is, report->step_ns), path);
+    pp_remark("%s: the file predicts a step of %s, but its order and costs give %s: it was edited, "
+              "or predicted by another version. The results are from a new simulation, and 'ppsim "
+              "simulate %s --emit plan=NEW.json' saves it",
+              path, pp_format_duration(told, sizeof told, plan->predicted_in_file_ns),
+              pp_format_duration(is, sizeof is, report->step_ns), path);
 }
 
 void pp_scenario_tell_stale(const pp_plan *plan, const char *path)
@@ -181,8 +181,8 @@ static pp_status check_asked(const pp_args *args, const pp_scenario *s, pp_err *
                           s->plan->framework->name);
     if (pp_args_has(args, "--memory-limit") && !s->plan->prediction->has_memory)
         return pp_err_set(err, PP_USAGE, "--memory-limit",
-                          "memory is not known; give --memory-costs with units, a costs file with "
-                          "\"memory\", or leave the limit out");
+                          "the memory of the ops is not known; give --memory-costs with units or a "
+                          "costs file with \"memory\", or remove the limit");
     return PP_OK;
 }
 
@@ -204,17 +204,17 @@ pp_status pp_scenario_check_limit(const pp_report *report, pp_err *err)
         return PP_OK;
     const pp_rank_report *rank = &report->per_rank[fullest];
     const pp_memory_peak *peak = &rank->memory;
-    char token[32];
+    char op[PP_OP_WORDS_BYTES];
     char at[32];
     int largest = 0;
     for (int c = 1; c < PP_MEMORY_COUNT; c++)
         largest = peak->bytes[c] > peak->bytes[largest] ? c : largest;
     pp_format_bytes(missing, sizeof missing, beyond);
-    return pp_err_set(err, PP_INFEASIBLE, NULL,
-                      "does not fit the memory limit: rank %" PRIu32
-                      " is short by %s, most of its memory is %s; first over it while %s runs, at "
-                      "%s",
-                      fullest, missing, pp_memory_key((pp_memory_component)largest),
-                      pp_op_print(rank->over_op, token, sizeof token),
-                      pp_format_duration(at, sizeof at, rank->over_at_ns));
+    return pp_err_set(
+        err, PP_INFEASIBLE, NULL,
+        "the step does not fit the memory limit: rank %" PRIu32
+        " needs %s more than its limit, and most of its memory is %s; it is first over "
+        "the limit at %s, during %s",
+        fullest, missing, pp_memory_key((pp_memory_component)largest),
+        pp_format_duration(at, sizeof at, rank->over_at_ns), pp_op_words(rank->over_op, op));
 }

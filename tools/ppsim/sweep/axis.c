@@ -30,8 +30,8 @@ static int compare(const void *left, const void *right)
     return strcmp(a, b);
 }
 
-/* Returns whether commas separate values of this option. They do not where one value contains
- * commas, as F=1ms,B=2ms and Et*3|t,t*3L do. */
+/* Returns whether commas separate values of this option. They do not if a single value may contain
+ * commas, such as F=1ms,B=2ms or Et*3|t,t*3L. */
 static bool is_list(const pp_option *option)
 {
     return option->argument && !strchr(option->argument, ',') &&
@@ -91,8 +91,8 @@ static pp_status read_range(const char *name, const char *text, range *out, bool
     bool goes_on = out->by == '*' ? out->step > 1 && out->first > 0 : out->step > 0;
     if (!goes_on || out->last < out->first)
         return pp_err_set(err, PP_USAGE, name,
-                          "'%.64s' is no range; write FIRST..LAST, FIRST..LAST+STEP or "
-                          "FIRST..LAST*FACTOR, the first the smallest",
+                          "'%.64s' is not a range; write FIRST..LAST, FIRST..LAST+STEP or "
+                          "FIRST..LAST*FACTOR, with the smallest value first",
                           text);
     return PP_OK;
 }
@@ -104,7 +104,7 @@ static pp_status add_range(pp_axis *axis, const range *r, const char *text, pp_e
         snprintf(number, sizeof number, "%" PRId64, i);
         if (axis->count >= PP_SWEEP_POINTS_MAX)
             return pp_err_set(err, PP_USAGE, axis->option->name,
-                              "'%.64s' has more than %d values; take fewer", text,
+                              "'%.64s' has more than %d values; give fewer", text,
                               PP_SWEEP_POINTS_MAX);
         pp_status status = add_value(axis, number, strlen(number), err);
         if (status)
@@ -150,7 +150,7 @@ pp_status pp_axis_sort(pp_axis *axis, pp_err *err)
     for (size_t i = 1; i < axis->count; i++) {
         if (strcmp(axis->value[i - 1], axis->value[i]) == 0)
             return pp_err_set(err, PP_USAGE, axis->option->name,
-                              "'%.64s' is given twice; leave one out", axis->value[i]);
+                              "'%.64s' is given twice; remove one", axis->value[i]);
     }
     return PP_OK;
 }

@@ -1,7 +1,7 @@
-/* Runs a sweep over the processes of an MPI job. Process 0 hands out points and writes what
- * comes back; it computes too, in a thread of its own. No process is watched: when all points
- * are handed out, those without an answer are handed out again, so that the points of processes
- * that died or are slow are computed by others. */
+/* Runs a sweep over the processes of an MPI job. Process 0 hands out points and writes the results;
+ * it also computes points, in a separate thread. No process is watched: when all points are handed
+ * out, those without an answer are handed out again, so that the points of processes that died or
+ * are slow are computed by others. */
 #include "tools/ppsim/sweep/farm.h"
 
 #include "runtime/core/clock.h"
@@ -57,7 +57,7 @@ void pp_sweep_farm_close(pp_sweep_farm *farm)
     farm->farm = NULL;
 }
 
-/* What process 0 knows of another process. */
+/* The state of another process, as far as process 0 knows it. */
 typedef struct peer {
     bool waits;        /* it has asked since everything was done */
     bool left;         /* it got the answer to end */
@@ -118,7 +118,7 @@ static uint64_t choose_answer(server *s, uint32_t from, uint64_t end)
     return pp_sweep_take(s->work, true, &point) ? point : ASK_AGAIN;
 }
 
-/* Receives and answers one message, if there is one. *came says whether there was. */
+/* Receives and answers one message, if there is one. *came receives whether there was. */
 static pp_status serve_one(server *s, uint64_t end, bool *came, pp_err *err)
 {
     uint32_t from;
@@ -143,8 +143,8 @@ static void *compute(void *argument)
     return NULL;
 }
 
-/* Serves until everything is done and every process has asked once more. The wait for processes
- * that do not ask is limited. */
+/* Serves until all work is done and every process has asked once more, or until a timeout
+ * expires. */
 static pp_status serve(server *s, pp_err *err)
 {
     uint32_t others = s->farm->processes - 1;
@@ -211,7 +211,7 @@ static size_t run_point(const pp_sweep *sweep, uint32_t point, message *m)
     pp_err err = PP_COMMAND_ERR;
     pp_status status = pp_point_run(sweep, point, &line, &bytes, &err);
     if (!status && bytes > sizeof m->text)
-        status = pp_err_set(&err, PP_IO, NULL, "a line is too long for a message");
+        status = pp_err_set(&err, PP_IO, NULL, "a line is too long for an MPI message");
     m->point = point;
     m->status = status;
     m->empty = false;

@@ -1,9 +1,8 @@
-/* The file of a sweep: a header, then a line per point that is done, in the order in which they
- * came.
+/* The file of a sweep: a header, then a line per point that is done, in the order of completion.
  *
  * A line is appended, as a rule by one write(), and counts once its newline is there. A process
- * that is killed at any byte therefore leaves whole lines and at most one torn one, which the
- * next run cuts off. */
+ * that is killed at any byte therefore leaves whole lines and at most one torn one, which the next
+ * run cuts off. */
 #include "tools/ppsim/sweep/file.h"
 
 #include "runtime/core/clock.h"
@@ -72,8 +71,9 @@ static pp_status check_torn_header(const pp_sweep *sweep, const char *path, cons
     size_t header_bytes = 0;
     pp_status status = pp_sweep_header(sweep, &header, &header_bytes, err);
     if (!status && (bytes >= header_bytes || memcmp(header, text, bytes) != 0))
-        status = pp_err_set(err, PP_INPUT, path,
-                            "is no file of a sweep, and is left as it is; name another with -o");
+        status =
+            pp_err_set(err, PP_INPUT, path,
+                       "is not the file of a sweep and is not changed; name another file with -o");
     return status;
 }
 
@@ -136,10 +136,10 @@ static pp_status begin(const pp_sweep *sweep, pp_sweep_lines *lines, pp_sweep_fi
         return io_error(file, err);
     file->regular = S_ISREG(info.st_mode);
     if (file->regular && flock(file->descriptor, LOCK_EX | LOCK_NB))
-        return errno == EWOULDBLOCK
-                   ? pp_err_set(err, PP_IO, file->path,
-                                "another sweep is writing it; wait for it, or name another with -o")
-                   : io_error(file, err);
+        return errno == EWOULDBLOCK ? pp_err_set(err, PP_IO, file->path,
+                                                 "another sweep is writing this file; wait until "
+                                                 "it ends, or name another file with -o")
+                                    : io_error(file, err);
     if (file->regular && info.st_size > 0) {
         pp_status status =
             pp_sweep_lines_read(sweep, file->path, false, lines, &file->good_bytes, err);

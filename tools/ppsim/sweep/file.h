@@ -42,8 +42,7 @@ typedef struct pp_sweep_file {
 PP_MUST_CHECK pp_status pp_sweep_file_open(const pp_sweep *sweep, const char *path,
                                            pp_sweep_lines *lines, pp_sweep_file *file_out,
                                            pp_err *err);
-/* Appends a whole line. A line that comes at least a second after the last sync causes another.
- * Fails: IO. */
+/* Appends a whole line. Syncs if the last sync was at least a second ago. Fails: IO. */
 PP_MUST_CHECK pp_status pp_sweep_file_append(pp_sweep_file *file, const char *line, size_t bytes,
                                              pp_err *err);
 /* Syncs the file to disk. Fails: IO. */

@@ -25,14 +25,14 @@ static pp_status refuse_products(const pp_command *study, const pp_option *optio
     for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
         if (strcmp(option->name, products[i]) == 0)
             return pp_err_set(err, PP_USAGE, option->name,
-                              "is not for the points of a sweep; leave it out, and ask for it with "
-                              "the options of one point");
+                              "cannot be used in a sweep; remove it, and use it with the command "
+                              "and options of a single point");
     }
     for (size_t i = 0; study == &pp_sweep_simulate && i < sizeof of_plans / sizeof of_plans[0];
          i++) {
         if (strcmp(option->name, of_plans[i]) == 0)
             return pp_err_set(err, PP_USAGE, option->name,
-                              "is about a plan that simulate reads, and a sweep reads none; take "
+                              "applies to a plan file, and a sweep of simulate reads none; use "
                               "--study plan, whose points are plans");
     }
     return PP_OK;
@@ -43,10 +43,11 @@ static pp_status find_axis(pp_grid *grid, const char *name, size_t *at_out, pp_e
 {
     const pp_option *option = pp_option_find(grid->study->options, name, strlen(name));
     if (!option)
-        return pp_err_set(err, PP_USAGE, name,
-                          "is no option of %s, of which the points are; see 'ppsim %s --help', or "
-                          "choose another --study",
-                          grid->study->name, grid->study->name);
+        return pp_err_set(
+            err, PP_USAGE, name,
+            "is not an option of %s, which computes the points; see 'ppsim %s --help', or "
+            "choose another --study",
+            grid->study->name, grid->study->name);
     pp_status status = refuse_products(grid->study, option, err);
     for (size_t i = 0; i < grid->axes && !status; i++) {
         if (grid->axis[i].option == option) {
@@ -99,8 +100,8 @@ static pp_status finish(pp_grid *grid, pp_err *err)
     uint64_t points = 1;
     if (grid->axes == 0)
         return pp_err_set(err, PP_USAGE, NULL,
-                          "there is nothing to sweep; give options of %s, with lists of values: "
-                          "--pp 4,8,16",
+                          "there is nothing to sweep; give options of %s with lists of values, for "
+                          "example --pp 4,8,16",
                           grid->study->name);
     qsort(grid->axis, grid->axes, sizeof *grid->axis, compare_axes);
     for (size_t i = 0; i < grid->axes; i++) {
@@ -109,12 +110,14 @@ static pp_status finish(pp_grid *grid, pp_err *err)
         if (status)
             return status;
         if (axis->count == 0)
-            return pp_err_set(err, PP_USAGE, axis->option->name, "has no value; leave it out");
+            return pp_err_set(err, PP_USAGE, axis->option->name,
+                              "has no value; add one, or remove the option");
         points *= axis->count;
         if (points > PP_SWEEP_POINTS_MAX)
-            return pp_err_set(err, PP_USAGE, axis->option->name,
-                              "makes more than %d points; take shorter lists, or several sweeps",
-                              PP_SWEEP_POINTS_MAX);
+            return pp_err_set(
+                err, PP_USAGE, axis->option->name,
+                "makes more than %d points; give shorter lists, or divide the sweep into several",
+                PP_SWEEP_POINTS_MAX);
     }
     grid->points = (uint32_t)points;
     return PP_OK;
@@ -208,7 +211,7 @@ static pp_status read_file(const char *path, pp_grid *grid, pp_err *err)
     return pp_grid_read_json(&root, grid, err);
 }
 
-/* Adds the options of the command line as axes. An option that the file of --grid has already is
+/* Adds the options of the command line as axes. An option that the file of --grid already has is
  * refused. */
 static pp_status read_options(const pp_args *args, const pp_option *own, pp_grid *grid, pp_err *err)
 {
@@ -223,7 +226,7 @@ static pp_status read_options(const pp_args *args, const pp_option *own, pp_grid
         for (size_t k = 0; k < in_file; k++) {
             if (strcmp(grid->axis[k].option->name, given->name) == 0)
                 return pp_err_set(err, PP_USAGE, given->name,
-                                  "is in the file of --grid already; give it once");
+                                  "is already in the file of --grid; remove one of the two");
         }
         status = add_values(grid, given->name, value, err);
     }
@@ -237,7 +240,8 @@ pp_status pp_grid_read(const pp_args *args, const pp_option *own, pp_grid *grid_
     const char *study = pp_args_text(args, "--study");
     pp_status status = PP_OK;
     if (file && study)
-        return pp_err_set(err, PP_USAGE, "--study", "stands in the file of --grid; leave it out");
+        return pp_err_set(err, PP_USAGE, "--study",
+                          "is already in the file of --grid; remove the option");
     if (study && !(grid.study = pp_sweep_study(study)))
         return pp_err_set(err, PP_USAGE, "--study", "'%.64s' is not one of plan, simulate", study);
     if (file)

@@ -18,7 +18,7 @@ typedef struct pp_grid {
 } pp_grid;
 
 /* Reads --study, --grid and all options of the study. `own` are the options of sweep itself, which
- * are no axes. Fails: USAGE, INPUT, IO, NOMEM. */
+ * are not axes. Fails: USAGE, INPUT, IO, NOMEM. */
 PP_MUST_CHECK pp_status pp_grid_read(const pp_args *args, const pp_option *own, pp_grid *grid_out,
                                      pp_err *err);
 /* Reads the keys "study" and "grid" of a grid file or a header. Fails: INPUT, NOMEM. */
@@ -31,7 +31,7 @@ const char *pp_grid_value(const pp_grid *grid, uint32_t point, size_t axis);
 void pp_grid_key(const pp_grid *grid, uint32_t point, pp_text *key);
 void pp_grid_write_point(const pp_grid *grid, uint32_t point, pp_json_build *build,
                          pp_json *object);
-/* Finds the point that the object of a line belongs to. Fails: INPUT when it is no point of this
+/* Finds the point that the object of a line belongs to. Fails: INPUT when it is not a point of this
  * grid. */
 PP_MUST_CHECK pp_status pp_grid_find(const pp_grid *grid, const pp_json_at *at, uint32_t *point_out,
                                      pp_err *err);

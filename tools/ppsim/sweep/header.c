@@ -167,7 +167,7 @@ static pp_status same_grid(const pp_grid *mine, const pp_grid *other, const char
     join(order >= 0 ? b : NULL, there, sizeof there);
     return pp_err_set(err, PP_INPUT, path,
                       "holds another sweep: %s is %s%s%s there and %s%s%s here; name another file "
-                      "with -o, or sweep the same",
+                      "with -o, or repeat the same sweep",
                       (order <= 0 ? a : b)->option->name, there[0] ? "'" : "",
                       there[0] ? there : "not given", there[0] ? "'" : "", here[0] ? "'" : "",
                       here[0] ? here : "not given", here[0] ? "'" : "");
@@ -187,11 +187,11 @@ pp_status pp_sweep_same(const pp_sweep *sweep, const pp_json_at *header, bool an
         return status;
     if (strcmp(sweep->contents, other.contents) != 0)
         return pp_err_set(err, PP_INPUT, header->file,
-                          "was made when a model, hardware, lengths, profile or costs file had "
-                          "another content; name another file with -o");
+                          "was made before a model, hardware, lengths, profile or costs file "
+                          "changed; name another file with -o");
     if (strcmp(sweep->version, other.version) != 0)
         return pp_err_set(err, PP_INPUT, header->file,
-                          "was made by ppsim %s, this is %s; name another file with -o",
+                          "was made by ppsim %s, but this is %s; name another file with -o",
                           other.version, sweep->version);
     if (!any_shard && strcmp(has, sweep->shards > 1 ? shard : "") != 0)
         return pp_err_set(

@@ -99,7 +99,7 @@ static void put_report(const pp_report *report, pp_json_build *build, pp_json *l
         pp_json_put_int(build, line, "peak_memory_bytes", report->peak_memory_bytes);
     if (report->tokens_per_s > 0) {
         pp_json_put_double(build, line, "tokens_per_s", report->tokens_per_s);
-        if (report->model_flops_utilization > 0) /* a profile alone does not know the peak */
+        if (report->model_flops_utilization > 0) /* a profile alone does not contain the peak */
             pp_json_put_double(build, line, "model_flops_utilization",
                                report->model_flops_utilization);
     }

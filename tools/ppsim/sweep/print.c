@@ -273,8 +273,8 @@ static void print_value(const pp_json_at *root, const char *key, pp_text *text)
         print_cell(words, text);
 }
 
-/* Returns whether a number has a column of its own. One that has the name of an axis is printed as
- * that axis. */
+/* Returns whether a number has its own column. One that has the name of an axis is printed as that
+ * axis. */
 static bool is_column(const pp_grid *grid, const char *key)
 {
     for (size_t i = 0; i < grid->axes; i++) {

@@ -6,6 +6,7 @@
 #include "sim/base/alloc.h"
 #include "tools/ppsim/base/option_names.h"
 #include "tools/ppsim/base/ticker.h"
+#include "tools/ppsim/plan/interrupt.h"
 #include "tools/ppsim/sweep/point.h"
 
 #include <inttypes.h>
@@ -65,7 +66,7 @@ static bool find_open(const pp_sweep_work *work, uint32_t *at)
 
 static bool is_over(const pp_sweep_work *work)
 {
-    return work->left == 0 || work->failure.status;
+    return work->left == 0 || work->failure.status || pp_interrupted();
 }
 
 bool pp_sweep_take(pp_sweep_work *work, bool again, uint32_t *point_out)
@@ -139,6 +140,17 @@ pp_status pp_sweep_result(pp_sweep_work *work, pp_err *err)
     if (work->failure.status)
         return pp_err_set(err, work->failure.status, work->failure.where, "%s", work->failure.text);
     return pp_sweep_file_sync(work->file, err);
+}
+
+bool pp_sweep_unfinished(pp_sweep_work *work, uint32_t *done_out, uint32_t *wanted_out)
+{
+    pthread_mutex_lock(&work->lock);
+    *wanted_out = work->wanted;
+    *done_out = work->wanted - work->left;
+    if (work->left)
+        pp_ticker_end(&work->ticker);
+    pthread_mutex_unlock(&work->lock);
+    return *done_out < *wanted_out;
 }
 
 static void compute(pp_sweep_work *work, bool again)

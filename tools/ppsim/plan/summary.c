@@ -1,0 +1,440 @@
+/* Prints the answer of a plan: labelled lines of at most 80 columns, the plan itself first.
+ * plan/print.c prints the details (alternatives, stages, memory of each rank, assumptions). */
+#include "tools/ppsim/plan/summary.h"
+
+#include "sim/cost/published_steps.h"
+#include "tools/ppsim/base/colour.h"
+#include "tools/ppsim/base/words.h"
+#include "tools/ppsim/plan/sentences.h"
+#include "tools/ppsim/report/shares.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    LINES_MAX = 15,
+    COLUMN = 13, /* of the text after a label */
+};
+
+/* Appends "pp 16, tp 8, ep 8": the pipeline, and every other degree that is not 1. */
+static void add_degrees(const pp_parallel *p, pp_text *words)
+{
+    const struct {
+        const char *name;
+        int64_t degree;
+    } others[] = {
+        { "tp", p->tp }, { "cp", p->cp }, { "dp", p->dp }, { "ep", p->ep }, { "vpp", p->vpp }
+    };
+    pp_text_add(words, "pp %" PRId64, p->pp);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (others[i].degree > 1)
+            pp_text_add(words, ", %s %" PRId64, others[i].name, others[i].degree);
+    }
+}
+
+/* Appends "micro-batch size 2 (64 microbatches per replica)"; with lengths, their tokens. */
+static void add_data(const pp_plan *plan, pp_text *words)
+{
+    const pp_workload *w = &plan->workload;
+    int64_t least = INT64_MAX;
+    int64_t most = 0;
+    char tokens[64];
+    for (size_t j = 0; j < (size_t)w->replicas * w->microbatches; j++) {
+        const int64_t now = w->microbatch[j].tokens;
+        least = now < least ? now : least;
+        most = now > most ? now : most;
+    }
+    pp_range_print(tokens, sizeof tokens, least, most);
+    pp_text_add(words, "micro-batch size %" PRId64 " (%" PRIu32 " microbatch%s%s",
+                plan->micro_batch_size, w->microbatches, w->microbatches == 1 ? "" : "es",
+                plan->parallel.dp > 1 ? " per replica" : "");
+    if (least != most)
+        pp_text_add(words, " of %s tokens", tokens);
+    pp_text_add(words, ")");
+}
+
+static const char *recompute_words(pp_recompute recompute)
+{
+    switch (recompute) {
+    case PP_RECOMPUTE_NONE:
+        return "no recomputation";
+    case PP_RECOMPUTE_SELECTIVE:
+        return "selective recomputation";
+    case PP_RECOMPUTE_FULL:
+        return "full recomputation";
+    case PP_RECOMPUTE_STAGES:
+        return "recomputation per stage";
+    case PP_RECOMPUTE_MICROBATCHES:
+        return "recomputation per microbatch";
+    case PP_RECOMPUTE_AUTO:
+    case PP_RECOMPUTE_UNKNOWN:
+        break;
+    }
+    return "unknown recomputation";
+}
+
+static void print_run(const pp_plan *plan, bool is_planned, pp_text *text)
+{
+    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
+    add_degrees(&plan->parallel, &words);
+    pp_text_add(&words, "; ");
+    add_data(plan, &words);
+    pp_text_add(&words, "; %s; ", recompute_words(plan->recompute));
+    if (is_planned)
+        pp_text_add(&words, "a custom order of forwards and backwards (planned)");
+    else
+        pp_text_add(&words, "schedule %s", plan->schedule);
+    pp_print_labelled(text, "run", &words);
+}
+
+static void print_step(const pp_report *r, double gpus, pp_text *text)
+{
+    char step[32];
+    pp_text_add(text, "%-12s %s%s%s", "step", pp_colour_begin(PP_COLOUR_ANSWER),
+                pp_format_duration(step, sizeof step, r->step_ns), pp_colour_end(PP_COLOUR_ANSWER));
+    if (r->tokens_per_s > 0)
+        pp_text_add(text, ", %.0f tokens/s (%.1f per GPU)", r->tokens_per_s,
+                    r->tokens_per_s / gpus);
+    if (r->model_flops_utilization > 0)
+        pp_text_add(text, ", MFU %.1f %%", 100 * r->model_flops_utilization);
+    pp_text_add(text, "\n");
+}
+
+/* Returns whether the times of layers contain exchange that was not measured separately. */
+static bool exchange_is_hidden(const pp_search_result *result)
+{
+    const pp_parallel *p = &result->plan->parallel;
+    return result->context.hardware->measured && (p->tp > 1 || p->cp > 1 || p->ep > 1) &&
+           !result->why.mean_ns[PP_WHY_COLLECTIVES];
+}
+
+static void print_time(const pp_search_result *result, pp_text *text)
+{
+    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
+    const pp_shares shares = pp_shares_of(&result->why);
+    pp_shares_print(&shares, &result->plan->parallel, exchange_is_hidden(result), &words);
+    pp_print_labelled(text, "time", &words);
+}
+
+/* The rank that comes closest to its limit, or the fullest one if there are no limits. */
+typedef struct tightest {
+    uint32_t rank;
+    int64_t peak_bytes, limit_bytes; /* limit: 0 is none */
+} tightest;
+
+static int64_t limit_of(const pp_report *r, uint32_t rank)
+{
+    const int64_t own_bytes = r->per_rank[rank].memory_limit_bytes;
+    return own_bytes ? own_bytes : r->memory_limit_bytes;
+}
+
+static tightest tightest_of(const pp_search_result *result)
+{
+    const pp_report *r = result->plan->prediction;
+    const pp_candidate *c = &result->candidate[0];
+    tightest t = { r->peak_memory_rank, r->peak_memory_bytes, limit_of(r, r->peak_memory_rank) };
+    for (uint32_t k = 0; k < r->ranks; k++) {
+        const int64_t peak_bytes = r->per_rank[k].memory.total_bytes;
+        const int64_t limit_bytes = limit_of(r, k);
+        if (limit_bytes &&
+            (!t.limit_bytes || limit_bytes - peak_bytes < t.limit_bytes - t.peak_bytes))
+            t = (tightest){ k, peak_bytes, limit_bytes };
+    }
+    /* a replica that is not the slowest one, whose times are shown, may need more */
+    if (c->peak_rank < r->ranks && c->peak_bytes > r->peak_memory_bytes &&
+        (!t.limit_bytes ||
+         limit_of(r, c->peak_rank) - c->peak_bytes < t.limit_bytes - t.peak_bytes))
+        t = (tightest){ c->peak_rank, c->peak_bytes, limit_of(r, c->peak_rank) };
+    return t;
+}
+
+static void print_memory(const pp_search_result *result, pp_text *text)
+{
+    const tightest t = tightest_of(result);
+    const int64_t left_bytes = t.limit_bytes - t.peak_bytes;
+    const pp_colour colour = t.limit_bytes && left_bytes < 0 ? PP_COLOUR_BAD : PP_COLOUR_NONE;
+    char cell[3][64];
+    pp_format_bytes(cell[0], sizeof cell[0], t.peak_bytes);
+    pp_format_limit(cell[1], sizeof cell[1], t.limit_bytes);
+    pp_format_bytes(cell[2], sizeof cell[2], left_bytes < 0 ? -left_bytes : left_bytes);
+    if (!result->plan->prediction->has_memory)
+        pp_print_line(text, "memory", "not known");
+    else if (!t.limit_bytes)
+        pp_print_line(text, "memory", "%s on rank %" PRIu32 ", the fullest; there is no limit",
+                      cell[0], t.rank);
+    else
+        pp_print_line(text, "memory", "%s%s of %s on rank %" PRIu32 ", the tightest: %s %s%s",
+                      pp_colour_begin(colour), cell[0], cell[1], t.rank, cell[2],
+                      left_bytes < 0 ? "too much" : "left", pp_colour_end(colour));
+}
+
+static double score(const pp_candidate *c)
+{
+    return (double)c->step_ns * (double)pp_parallel_gpus(&c->parallel);
+}
+
+/* "; the best other split that was simulated, pp 4, cp 2, dp 2, is 0.44 % slower". Most splits are
+ * not simulated, since a bound or the memory rules them out. */
+static void add_next_split(const pp_search_result *result, pp_text *words)
+{
+    const pp_candidate *next = result->splits > 1 ? &result->split[1] : NULL;
+    if (!next || !next->step_ns || next->status == PP_CANDIDATE_INFEASIBLE)
+        return;
+    pp_text_add(words, "; the best other split that was simulated, ");
+    add_degrees(&next->parallel, words);
+    pp_text_add(words, ", is ");
+    pp_slower_say(score(next) / score(&result->split[0]) - 1, words);
+}
+
+static void add_next_schedule(const pp_search_result *result, pp_text *words)
+{
+    for (size_t i = 1; i < result->count; i++) {
+        const pp_candidate *c = &result->candidate[i];
+        if (c->status != PP_CANDIDATE_OK || c->schedule == result->candidate[0].schedule)
+            continue;
+        pp_text_add(words, "; the next best, %s, is ", c->schedule->name);
+        pp_slower_say(score(c) / score(&result->candidate[0]) - 1, words);
+        return;
+    }
+}
+
+/* Adds what the search for custom orders of ops found, compared with named schedules. */
+static void add_orders(const pp_search_result *result, pp_text *words)
+{
+    const pp_free_orders_outcome *o = &result->orders;
+    switch (o->verdict) {
+    case PP_FREE_ORDERS_NOT_ASKED:
+        add_next_schedule(result, words);
+        break;
+    case PP_FREE_ORDERS_UNSEARCHED:
+        pp_text_add(words, "; custom orders of its ops were not searched (budget)");
+        break;
+    case PP_FREE_ORDERS_HOPELESS:
+    case PP_FREE_ORDERS_UNUSABLE:
+        add_next_schedule(result, words);
+        break;
+    case PP_FREE_ORDERS_ONLY:
+        pp_text_add(words, "; no named schedule fits");
+        break;
+    case PP_FREE_ORDERS_TAKEN:
+        pp_text_add(words, "; %.2f %% faster than %s, the best named schedule", 100 * o->gain,
+                    o->named->name);
+        break;
+    case PP_FREE_ORDERS_NO_GAIN:
+        pp_text_add(words, "; no custom order found is measurably faster");
+        break;
+    }
+}
+
+static void print_reason(const pp_search_result *result, pp_text *text)
+{
+    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
+    if (result->stopped)
+        pp_text_add(&words, "the fastest found before the budget ended (%zu simulations)",
+                    result->simulated);
+    else if (result->count == 1)
+        pp_text_add(&words, "the only candidate");
+    else
+        pp_text_add(&words, "the fastest of %zu candidates%s", result->count,
+                    result->per_gpu ? " per GPU (without --tp they use different numbers)" : "");
+    add_orders(result, &words);
+    add_next_split(result, &words);
+    pp_print_labelled(text, "why", &words);
+}
+
+/* Returns whether the job is like those of published steps, which are of dense models with
+ * sequences of one length and without cp and ep. */
+static bool is_like_published(const pp_search_result *result)
+{
+    const pp_parallel *p = &result->plan->parallel;
+    return !result->context.model->experts && !result->plan->workload.bins && p->cp == 1 &&
+           p->ep == 1;
+}
+
+static void add_published(const pp_search_result *result, pp_text *words)
+{
+    const pp_published_steps *known = pp_published_steps_of(result->plan->hardware);
+    if (!known)
+        pp_text_add(words, "; no published step of this GPU is among the tests");
+    else if (!is_like_published(result))
+        pp_text_add(words, "; no published step of such a job is among the tests");
+    else
+        pp_text_add(words,
+                    "; %d published steps (%s) are predicted to %d %% in the mean, %d %% at most",
+                    known->steps, known->what, known->mean_percent, known->most_percent);
+}
+
+/* Adds what the profile lacks: it counts as taking no time, so the predicted step is too short. */
+static void add_unmeasured(const pp_notes *assumptions, pp_text *words)
+{
+    for (size_t i = 0; i < assumptions->count; i++) {
+        const pp_note *note = &assumptions->note[i];
+        if (strcmp(note->key, "not in the profile") == 0)
+            pp_text_add(words, "; %s: %s", note->key, note->value);
+    }
+}
+
+static void print_confidence(const pp_plan_view *view, pp_text *text)
+{
+    const pp_search_result *result = view->result;
+    const pp_plan *plan = result->plan;
+    const pp_uncertainty *u = &plan->prediction->uncertainty;
+    const bool ideal = strcmp(plan->framework->name, "ideal") == 0;
+    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
+    if (u->step_ns) {
+        pp_text_add(&words, "%s", u->links_only ? "" : "step ");
+        pp_uncertainty_print(u, &words);
+        pp_text_add(&words, " (95 %% of the measurements); ");
+    }
+    pp_text_add(&words, "predicted from ");
+    if (view->profile)
+        pp_text_add(&words, "the measurements in %s", view->profile);
+    if (view->profile && view->hardware)
+        pp_text_add(&words, " and ");
+    if (!view->profile || view->hardware)
+        pp_text_add(&words, "%s %s", view->is_file ? "figures in" : "published figures of",
+                    view->hardware);
+    pp_text_add(&words, ", executor %s%s", plan->framework->name,
+                ideal ? " (links never congested)" : "");
+    add_unmeasured(&plan->assumptions, &words);
+    if (!view->profile && !view->is_file)
+        add_published(result, &words);
+    pp_print_labelled(text, "how sure", &words);
+}
+
+static void print_settings(const pp_search_result *result, pp_text *text)
+{
+    static const char *const labels[PP_SETTING_COUNT] = {
+        [PP_SETTING_FRAMEWORK] = "executor",
+        [PP_SETTING_SHAPES] = "shapes",
+        [PP_SETTING_COMMUNICATORS] = "communicators",
+    };
+    for (int k = 0; k < PP_SETTING_COUNT; k++) {
+        pp_text words PP_CLEANUP(pp_text_free) = { 0 };
+        if (!result->setting[k].count)
+            continue;
+        pp_setting_say(result, (pp_setting_kind)k, &words);
+        pp_print_labelled(text, labels[k], &words);
+    }
+}
+
+/* Prints the results of --target, --packing, --jitter, and of options that were auto, such as
+ * --executor auto. */
+static void print_requested(const pp_plan_view *view, pp_text *text)
+{
+    const pp_search_result *result = view->result;
+    pp_text packing PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text target PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text jitter PP_CLEANUP(pp_text_free) = { 0 };
+    print_settings(result, text);
+    if (view->packing || view->verbose || result->packing.verdict == PP_PACKING_TAKEN ||
+        result->packing.verdict == PP_PACKING_ONLY)
+        pp_packing_say(&result->packing, view->packing || view->verbose, &packing);
+    if (result->target.target)
+        pp_target_say(&result->target, &target);
+    if (result->ranking.verdict)
+        pp_ranking_say(&result->ranking, &jitter);
+    pp_print_labelled(text, "packing", &packing);
+    pp_print_labelled(text, "target", &target);
+    pp_print_labelled(text, "jitter", &jitter);
+}
+
+/* Returns the end of the word of a shell command that begins at `c`. */
+static const char *word_end(const char *c)
+{
+    bool quoted = false;
+    for (; *c && (quoted || *c != ' '); c++)
+        quoted = quoted != (*c == '\'');
+    return c;
+}
+
+/* Writes a command in several lines, which a shell joins again. */
+static void add_command(const char *label, const char *command, pp_text *out)
+{
+    size_t column = COLUMN;
+    pp_text_add(out, "%-12s ", label);
+    for (const char *c = command; *c;) {
+        const char *end = word_end(c);
+        const size_t bytes = (size_t)(end - c);
+        /* an option and its value stay on one line */
+        const char *next =
+            *end && strncmp(c, "--", 2) == 0 && end[1] != '-' ? word_end(end + 1) : end;
+        const size_t both = (size_t)(next - c);
+        if (c != command && c[-1] == ' ' && column + 1 + both + 2 > PP_COLUMNS && c[0] == '-') {
+            pp_text_add(out, " \\\n%*s", COLUMN + 4, "");
+            column = COLUMN + 4;
+        } else if (c != command) {
+            pp_text_add(out, " ");
+            column++;
+        }
+        pp_text_add(out, "%.*s", (int)bytes, c);
+        column += bytes;
+        c = *end ? end + 1 : end;
+    }
+    pp_text_add(out, "\n");
+}
+
+static size_t count_lines(const pp_text *text)
+{
+    size_t lines = 0;
+    for (size_t i = 0; i < text->bytes; i++)
+        lines += text->data[i] == '\n';
+    return lines;
+}
+
+static void print_next(const pp_plan_view *view, size_t lines, pp_text *text)
+{
+    pp_text keep PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text command PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text_add(&command, "%s --emit plan=plan.json", view->command);
+    if (command.data)
+        add_command("next", command.data, &keep);
+    text->failed |= keep.failed || command.failed;
+    if (!view->plan_file && keep.data && lines + count_lines(&keep) + 2 <= LINES_MAX)
+        pp_text_add(text, "%s", keep.data);
+    else if (!view->plan_file)
+        pp_print_line(text, "next", "repeat this command with --emit plan=plan.json, then");
+    pp_text_add(text, "%-12s ppsim simulate %s --trace chrome=step.json\n",
+                view->plan_file ? "next" : "", view->plan_file ? view->plan_file : "plan.json");
+    if (!view->verbose)
+        pp_text_add(text,
+                    "%-12s --verbose: alternatives, stages, memory per rank, %zu assumptions\n", "",
+                    view->result->plan->assumptions.count);
+}
+
+/* "llama3-70b (70.6 billion parameters) on 64 x h100-80g": the number shows whether a file was
+ * understood. */
+static void print_head(const pp_plan_view *view, int64_t gpus, pp_text *text)
+{
+    const pp_plan *plan = view->result->plan;
+    const double parameters = (double)pp_model_parameters(view->result->context.model);
+    const bool is_large = parameters >= 1e9;
+    pp_text_add(text, "%s%s (%.1f %s parameters) on %" PRId64 " x %s%s",
+                pp_colour_begin(PP_COLOUR_ANSWER), plan->model, parameters / (is_large ? 1e9 : 1e6),
+                is_large ? "billion" : "million", gpus, plan->hardware,
+                pp_colour_end(PP_COLOUR_ANSWER));
+    if (view->alias)
+        pp_text_add(text, " (--hw %.24s)", view->alias);
+    pp_text_add(text, "\n");
+}
+
+void pp_plan_summary_print(const pp_plan_view *view, pp_text *text)
+{
+    const pp_search_result *result = view->result;
+    const pp_plan *plan = result->plan;
+    const int64_t gpus = pp_parallel_gpus(&plan->parallel);
+    pp_text requested PP_CLEANUP(pp_text_free) = { 0 };
+    print_head(view, gpus, text);
+    print_run(plan, !pp_candidate_is_named(&result->candidate[0]), text);
+    print_step(plan->prediction, (double)gpus, text);
+    print_time(result, text);
+    print_memory(result, text);
+    print_reason(result, text);
+    print_confidence(view, text);
+    print_requested(view, &requested);
+    text->failed |= requested.failed;
+    if (requested.data)
+        pp_text_add(text, "%s", requested.data);
+    print_next(view, count_lines(text), text);
+}
