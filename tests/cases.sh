@@ -2,8 +2,11 @@
 # What run_bad.sh and run_golden.sh share: a case is a folder whose cmd (shell lines that call
 # `ppsim`) runs in a fresh scratch folder with copies of the case's other files; $CASE is the case's
 # own folder. A case with a file no_sanitizer (say, for `ulimit -v`) is left out under sanitizers.
-# Sourced with the runner's arguments: PPSIM CASES [--update] [case...]. The runner sets
+# Sourced with the runner's arguments: PPSIM CASES [--update] [--part K/N] [case...]. --part takes the K-th of
+# N parts of all cases, counted from 0. Under sanitizers one case in $thinning is tried, by PPSIM_TEST_SEED,
+# unless PPSIM_TEST_LONG is set. The runner sets
 #   kind      its name in messages
+#   thinning  see above
 #   verdicts  files of a case that cmd must not see
 # and defines judge, which looks at $status, $work/stdout, $work/stderr, $work/before and
 # $work/after (name and content of all in the scratch folder), says what is wrong and sets bad=yes.
@@ -20,6 +23,11 @@ update=no
 if [ "${1:-}" = --update ]; then
     update=yes
     shift
+fi
+part=0/1
+if [ "${1:-}" = --part ]; then
+    part=$2
+    shift 2
 fi
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
@@ -53,10 +61,14 @@ run_case() {
 run_cases() {
     failed=
     count=0
+    thin=1
     if [ $# -eq 0 ]; then
         set -- "$cases"/*/
         [ -d "$1" ] || shift
+        [ -z "${PPSIM_SANITIZE:-}" ] || [ -n "${PPSIM_TEST_LONG:-}" ] || thin=$thinning
     fi
+    number=${PPSIM_TEST_SEED:-0}
+    kept=0
     for case in "$@"; do
         name=$(basename "$case")
         case=$cases/$name
@@ -64,6 +76,10 @@ run_cases() {
         if [ -n "${PPSIM_SANITIZE:-}" ] && [ -e "$case/no_sanitizer" ]; then
             continue
         fi
+        number=$((number + 1))
+        [ $((number % thin)) -eq 0 ] || continue
+        kept=$((kept + 1))
+        [ $((kept % ${part#*/})) -eq "${part%/*}" ] || continue
         count=$((count + 1))
         run_case
         if [ "$bad" = yes ]; then

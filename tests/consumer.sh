@@ -6,6 +6,7 @@ source=$1
 build=$2
 scratch=$3
 version=$4
+patience=${PPSIM_TEST_PATIENCE:-1} # factor of time limits
 soname=libppsim.so.${version%.*}
 fail() { echo "consumer: $*"; exit 1; }
 
@@ -78,7 +79,7 @@ if [ -n "$(find prefix -name ppsim_mpi.so)" ] && command -v mpirun >/dev/null; t
     ${CC:-cc} -std=c11 -O2 train_mpi.c -o with-mpi $(pkg-config --cflags --libs ppsim) -lm
     export OMPI_MCA_rmaps_base_oversubscribe=1
     [ "$(id -u)" != 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    LD_LIBRARY_PATH=$folder timeout -k 5 300 mpirun -n 4 ./with-mpi >mpi.log 2>&1 ||
+    LD_LIBRARY_PATH=$folder timeout -k 5 $((300 * patience)) mpirun -n 4 ./with-mpi >mpi.log 2>&1 ||
         { tail -20 mpi.log; fail "over MPI"; }
     grep -v 'loss 0.0000$' mpi.log | sort >mpi.losses # only the last stage's process knows it
     diff losses mpi.losses || fail "over MPI the losses are others"

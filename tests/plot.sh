@@ -57,12 +57,14 @@ costs='--costs F=1ms,I=1ms,W=0.8ms,comm=0.1ms --memory-costs F=1GiB,I=-512MiB,W=
     for executor in ideal torch ppsim; do
         draw $executor.svg --schedule zb-h1 --pp 4 --microbatches 6 $costs --executor $executor
         look $executor.svg 'time (ms)' "executor $executor: makespan" 'F forward' 'W backward' F5 \
-            'critical path' 'idle: data'
+            'critical path' 'idle'
     done
     draw wide.png --schedule 1f1b --pp 64 --microbatches 64 $costs --size 900x400
     look wide.png 900x400
     draw memory.svg --schedule 1f1b --pp 4 --microbatches 6 $costs --memory-limit 5GiB --kind memory
-    look memory.svg activations limit peak 'rank 0: 4.000 GiB at 0F3' 'memory per rank (GiB)'
+    look memory.svg activations 'limit 5.000 GiB' peak 'rank 0: peak 4.000 GiB in 0F3' 'memory per rank (GiB)'
+    draw over.svg --schedule 1f1b --pp 4 --microbatches 6 $costs --memory-limit 2GiB --kind memory
+    look over.svg 'over the limit' 'rank 0: peak 4.000 GiB in 0F3; over the limit from 2.000 ms on, in 0F2'
     draw panels.png --schedule 1f1b --pp 64 --microbatches 64 $costs --kind memory --size 900x400
     look panels.png 900x400
     for executor in ideal torch; do
@@ -76,12 +78,12 @@ look both.svg 'predicted' 'executed' 'later by (ms)'
 draw bars.svg ideal-report.json torch-report.json --kind schedules
 look bars.svg 'step (ms)' 'bubble (%)' 'peak memory (GiB)' '1f1b (ideal-report.json)'
 draw jitter.svg ideal-report.json torch-report.json
-look jitter.svg 'p50' 'p99' 'without jitter' 'longer than without jitter (%)'
+look jitter.svg 'p50' 'p99' 'without jitter' 'longer than without jitter (%)' 'mean'
 draw one.svg ideal-report.json
 look one.svg 'p50' 'p99' 'step (ms)'
 "$ppsim" plan --model llama3-8b --pp 4 --tp 2 --micro-batch-size 1 --pareto --json -o pareto.json
 draw pareto.svg pareto.json
-look pareto.svg 'memory limit per GPU (GiB)' 'fastest step (s)' 'no order of any candidate is faster' '1f1b'
+look pareto.svg 'memory limit per GPU (GiB)' 'fastest step (s)' 'no order of ops in any setup tried is faster' 'dualpipev'
 "$ppsim" sweep --model llama3-8b --pp 1,2,4 --tp 1,2,8 --schedule 1f1b,zbv -o s.jsonl >words
 draw heat.svg s.jsonl --x pp --y tp
 look heat.svg 'tokens/s per GPU' 'best over schedule' 'does not fit the memory' 'best'
@@ -115,6 +117,6 @@ chmod +x fake/gnuplot
 cp ideal.svg before.svg
 PATH=$PWD/fake:$PATH "$ppsim" plot torch.json -o ideal.svg 2>words && wrong 'a failure of gnuplot is no failure'
 cmp -s ideal.svg before.svg || wrong 'the picture of before is gone'
-grep -q 'line 3: no such thing' words || { cat words; wrong 'nobody says what gnuplot said'; }
+grep -q 'line 3: no such thing' words || { cat words; wrong "the message of gnuplot is not repeated"; }
 [ "$i" -eq 9 ] && [ "$bad" = 0 ] && echo "plot: all pictures are whole"
 exit $bad

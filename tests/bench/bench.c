@@ -54,7 +54,7 @@ static void die(const pp_err *err)
     exit(EXIT_FAILURE);
 }
 
-/* An explicit graph in a legal order: what the bare loop walks. */
+/* An explicit graph in a legal order, which the bare loop follows. */
 typedef struct bare {
     uint32_t *first, *second; /* predecessors: index into end, 0 is a dummy that ends at 0 */
     int32_t *duration_ns, *latency_ns;
@@ -185,7 +185,7 @@ static void run_once(const pp_schedule *schedule, size s, const pp_costs *costs,
     if (pp_framework_get("ideal", &framework, &err) || framework->lower(order, &program, &err))
         die(&err);
     lowered_ns = pp_clock_now_ns();
-    if (pp_simulate(program, costs, &timeline, &err)) /* touches the pages of the timeline */
+    if (pp_simulate(program, costs, &timeline, &err)) /* this touches the pages of the timeline */
         die(&err);
     t[2] = pp_clock_now_ns();
     if (pp_simulate_into(program, costs, timeline, &err))
@@ -201,7 +201,8 @@ static void run_once(const pp_schedule *schedule, size s, const pp_costs *costs,
     run_torch(order, costs, out);
     if (!bare_build(program, timeline, costs, &graph))
         die(&err);
-    out->makespan_ns = bare_run(&graph); /* warms the caches, as the steps above are warm */
+    out->makespan_ns = bare_run(&graph); /* this warms the caches, since those of the steps above
+                                            are warm */
     t[0] = pp_clock_now_ns();
     pp_ns again = bare_run(&graph);
     t[1] = pp_clock_now_ns();

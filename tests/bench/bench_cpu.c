@@ -59,7 +59,7 @@ static void *take(int64_t bytes)
     return block;
 }
 
-/* F, I, W, and B where the first three are one after the other. */
+/* Measures F, I and W, and B, which runs the first three one after the other. */
 static void measure(void *worker, const pp_costs *costs, double best[PP_OP_KIND_COUNT])
 {
     static const pp_op_kind kinds[] = { PP_OP_F, PP_OP_I, PP_OP_W, PP_OP_F, PP_OP_B };

@@ -1,7 +1,7 @@
 /* Memory against time: the shortest step found at parts of an instance's memory, with the bound of
- * any order at that memory. Orders of less memory are begun with, so that the curve cannot rise.
- * Every order is replayed by tests/support/instance_replay.h.
- *   bench_curve [--budget SECONDS per point] [--threads N] FILE [PART]... */
+ * any order at that memory. Each point begins with the orders found with less memory, so that the
+ * curve cannot rise. Every order is replayed by tests/support/instance_replay.h. bench_curve
+ * [--budget SECONDS per point] [--threads N] FILE [PART]... */
 #include "planner/order/problem_read.h"
 #include "planner/order/search.h"
 #include "runtime/core/clock.h"

@@ -1,10 +1,10 @@
-/* Where the gap between makespan and bound of an instance comes from, in two tables.
- *  1. Some ranks are kept; the others take any number of ops at once, with no limit of memory. An
- *     order of that relaxed problem with makespan M says: no bound that knows only so many ranks is
- *     above M.
- *  2. Drawn from the instance's microbatches and two of its stages: instances small enough to be
- *     solved. Their optimum against the bound, with the instance's share of memory and with four
- *     times as much.
+/* Finds out where the gap between makespan and bound of an instance comes from, in two tables.
+ * 1. Some ranks are kept; the others run any number of ops at once, without a memory limit. If an
+ *    order of that relaxed problem has makespan M, no bound that considers only the kept ranks is
+ *    above M.
+ * 2. Instances small enough to be solved are drawn from the instance's microbatches and two of its
+ *    stages. Their optimum is compared with the bound, with the instance's share of memory and with
+ *    four times as much.
  *   bench_gap [--iterations N] [--draws N, 0: no table 2] FILE [RANK that is kept]... */
 #include "planner/order/exact.h"
 #include "planner/order/problem_read.h"
@@ -47,7 +47,7 @@ static pp_order_problem *instance_of(const pp_json_at *root)
     return x;
 }
 
-/* Ops of ranks that are not kept become waits of those behind them. */
+/* Ops of ranks that are not kept become delays of the ops after them. */
 static void relax(pp_order_problem *x, const bool *kept)
 {
     for (uint32_t op = 0; op < x->ops; op++) {
@@ -84,8 +84,8 @@ static void relaxed(const pp_json_at *root, const uint32_t *rank, uint32_t count
     fflush(stdout);
 }
 
-/* Cells of `from`: stages 1 and 2, microbatches as drawn. The share of its memory that a rank has
- * in terms of the mean microbatch and the number of ranks stays. */
+/* Makes an instance of stages 1 and 2 of `from` and the microbatches drawn. Each rank keeps its
+ * share of memory, in terms of the mean microbatch and the number of ranks. */
 static pp_order_problem *draw(const pp_order_problem *from, uint32_t count, double memory,
                               uint64_t *seed)
 {

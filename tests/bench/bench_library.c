@@ -1,5 +1,5 @@
-/* What the library adds to a step whose callbacks do nothing: making the plan, threads, memory and
- * agreement, and the time per op. Prints a table of medians. */
+/* Measures what the library adds to a step whose callbacks do nothing: making the plan, threads,
+ * memory and agreement, and the time per op. Prints a table of medians. */
 #include "runtime/core/clock.h"
 #include "runtime/library/pp_runtime.h"
 

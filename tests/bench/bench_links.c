@@ -1,5 +1,5 @@
-/* What the fits make of the published measurements of links in traces/data/links: prints the table
- * of docs/calibration.md. */
+/* Fits the published measurements of links in traces/data/links and prints the table of
+ * docs/explanation/calibration.md. */
 #include "tests/support/links.h"
 
 int main(void)

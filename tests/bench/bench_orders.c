@@ -1,7 +1,7 @@
-/* What the order search reaches on the instances of a folder: best known, ours, bound, gap. Beside
- * it what published rules make of the same instances, orders given and tent-shaped. All orders are
- * replayed by tests/support/instance_replay.h.
- *   bench_orders [--budget SECONDS] [--threads N] [--seed N] [--rules] [FOLDER [PREFIX]] */
+/* What the order search reaches on the instances of a folder: best known, ours, bound, gap. The
+ * table also has what published rules make of the same instances, orders given and tent-shaped. All
+ * orders are replayed by tests/support/instance_replay.h. bench_orders [--budget SECONDS]
+ * [--threads N] [--seed N] [--rules] [FOLDER [PREFIX]] */
 #include "planner/order/problem_read.h"
 #include "planner/order/search.h"
 #include "runtime/core/clock.h"
@@ -37,7 +37,8 @@ static double spent(void *context)
     return (double)(pp_clock_now_ns() - b->begin_ns) * 1e-9 / b->budget_s;
 }
 
-/* The makespan of a rule, over the best known; marked when the order breaks the memory. */
+/* Prints the makespan of a rule divided by the best known, and marks it when the order exceeds the
+ * memory. */
 static void print_rule(replay *x, const uint32_t *order, bool delayed, bool fused)
 {
     bool fits = false;

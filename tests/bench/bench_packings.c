@@ -54,7 +54,7 @@ static int by_length(const void *left, const void *right)
     return (a < b) - (a > b);
 }
 
-/* What a document weighs: forward, backward and weights on the middle stage. */
+/* The weight of a document: forward, backward and weights on the middle stage. */
 static double weigh(const pp_json_at *stage, int64_t tokens)
 {
     static const char *const keys[] = { "f", "b", "w" };
@@ -73,7 +73,7 @@ static void put(int64_t *tokens, int64_t *squares, uint32_t i, int64_t length)
     squares[i] += length * length;
 }
 
-/* Documents into m microbatches. p: ranks, for the ramp. */
+/* Packs the documents into m microbatches. p: ranks, for the ramp. */
 static void pack(const bench *b, const pp_json_at *stage, packing how, uint32_t m, uint32_t p,
                  int64_t *tokens, int64_t *squares)
 {
@@ -105,7 +105,7 @@ static void pack(const bench *b, const pp_json_at *stage, packing how, uint32_t 
     free(share);
 }
 
-/* y: of replay_read, to be filled for m microbatches. */
+/* y: read by replay_read; filled for m microbatches. */
 static void set_microbatches(const pp_json_at *root, uint32_t m, const int64_t *tokens,
                              const int64_t *squares, replay *y)
 {

@@ -10,7 +10,7 @@ enum { SHARES_MOST = 16, STAGES_MOST = 256 };
 
 typedef struct bench {
     const char *file;
-    int64_t iterations, layers, own_layers; /* own: of the file's middle stage */
+    int64_t iterations, layers, own_layers; /* own_layers: those of the file's middle stage */
     uint32_t microbatches;
     double share[SHARES_MOST];
     int shares;
@@ -23,7 +23,8 @@ static void die(const char *where, const char *why)
     exit(EXIT_FAILURE);
 }
 
-/* A quantity of `layers` layers, on the first or last stage with what that has besides. */
+/* Scales a quantity to `layers` layers; the first and the last stage keep what they have in
+ * addition. */
 static int64_t scaled(const bench *b, const int64_t *cells, uint32_t stage, uint32_t stages,
                       int64_t layers, uint32_t i)
 {
@@ -53,7 +54,7 @@ static void fill_op(const bench *b, pp_order_problem *x, uint32_t op)
     x->memory[op].need = b->from.extra[t->kind][b->from.m + i] + (t->kind ? 0 : taken);
 }
 
-/* What rank 0 of 1F1B holds at most, a stage per rank. */
+/* The most memory that rank 0 of 1F1B holds, with one stage per rank. */
 static int64_t peak_of_1f1b(const bench *b)
 {
     int64_t peak = 0;
@@ -67,7 +68,7 @@ static int64_t peak_of_1f1b(const bench *b)
     return peak;
 }
 
-/* The order, replayed by other code. */
+/* Replays the order with independent code. */
 static void check(const bench *b, const pp_order_problem *x, const pp_found_order *found)
 {
     replay y PP_CLEANUP(replay_free) = { .p = x->ranks, .s = x->stages, .m = x->microbatches };

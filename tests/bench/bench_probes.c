@@ -29,7 +29,7 @@ static int by_size(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Over the passes of a point: the middle of their medians, or the least of their p10. */
+/* Over the passes of a point: the median of their medians, or the least of their p10. */
 static double over_passes(const pp_series *series, const pp_sample *at, bool least)
 {
     double of[64];

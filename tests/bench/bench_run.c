@@ -1,5 +1,5 @@
-/* What executing costs, and how well it was predicted. A benchmark: its figures depend on the
- * machine and on what else runs there.
+/* Measures the overhead of executing plans and how well they were predicted. Its figures depend on
+ * the machine and on what else runs there.
  *
  * usage: bench_run [RUNS [PART]]    (each case is executed RUNS times, 5; one part alone) */
 #include "runtime/compute/registry.h"
@@ -84,7 +84,7 @@ static middle middle_of(double *values, int count)
     return (middle){ values[count / 2], values[0], values[count - 1] };
 }
 
-/* What one number of several executions was. */
+/* One number of an execution, of which several are compared. */
 typedef double (*probe)(const pp_execution *x);
 
 static middle repeat(const scene *s, int runs, probe read)
@@ -122,7 +122,8 @@ static double replay_error(const pp_execution *x)
     return 100 * comparison_of(x).replay_error;
 }
 
-/* Microseconds of a processor per instruction: an op, or a message at one of its ends. */
+/* Processor time per instruction, in microseconds. An instruction is an op, or a message at one of
+ * its ends. */
 static double overhead_us(const pp_execution *x)
 {
     size_t instructions = x->program->count + x->program->comm->transfer_count;
@@ -213,7 +214,7 @@ static void print_prediction(int runs)
     }
 }
 
-/* Alpha and the rate from what transfers took at two sizes. */
+/* Alpha and the rate, from the times of transfers of two sizes. */
 static double transfer_us(const pp_execution *x)
 {
     const pp_timeline *t = x->result.iteration[x->result.median].timeline;

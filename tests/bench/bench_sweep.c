@@ -1,4 +1,4 @@
-/* How many plans of a model of the size of GPT-3 a sweep makes in a second, over 10,240 points,
+/* Measures how many plans of a model of the size of GPT-3 a sweep makes per second: 10,240 points,
  * with all processors or --threads N, without a file. */
 #include "runtime/core/clock.h"
 #include "tools/ppsim/base/args.h"

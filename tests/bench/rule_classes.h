@@ -1,4 +1,4 @@
-/* The best order of classes of microbatches, as DynaPipe (Jiang 2024) looks for one. */
+/* Finds the best order of classes of microbatches, like DynaPipe (Jiang 2024). */
 #ifndef PPSIM_TESTS_BENCH_RULE_CLASSES_H
 #define PPSIM_TESTS_BENCH_RULE_CLASSES_H
 
@@ -33,7 +33,8 @@ static inline int64_t rule_work(const replay *x, uint32_t i)
     return x->ticks[0][i] + x->ticks[1][i] + x->ticks[2][i];
 }
 
-/* class_out: [m], of at most four by work, nearest mean (Lloyd), begun at the quarters. */
+/* class_out: [m], the class of each microbatch: at most four by work, each with the nearest mean
+ * (Lloyd), starting from the quartiles. */
 static inline void rule_classify(const replay *x, uint32_t *class_out)
 {
     double mean[4] = { 0 };
@@ -72,7 +73,8 @@ static inline void rule_try_list(replay *x, const uint32_t *order, int64_t *best
     }
 }
 
-/* As DynaPipe orders microbatches: all orders of four classes; besides, given and tent. */
+/* Orders microbatches like DynaPipe: all orders of four classes, and in addition the given order
+ * and the tent. */
 static inline int64_t rule_classes(replay *x)
 {
     uint32_t *order = pp_alloc_array(2 * (size_t)x->m, sizeof *order);

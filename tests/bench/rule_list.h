@@ -1,4 +1,4 @@
-/* A list schedule with fused backwards that obeys memory, as DynaPipe's (Jiang 2024). */
+/* A list schedule with fused backwards that obeys memory limits, like DynaPipe's (Jiang 2024). */
 #ifndef PPSIM_TESTS_BENCH_RULE_LIST_H
 #define PPSIM_TESTS_BENCH_RULE_LIST_H
 
@@ -9,10 +9,11 @@ enum { CHECKED_MOST = 2048 }; /* forwards of a schedule that is replayed */
 
 /* One rank of the list schedule below. */
 typedef struct rule_rank {
-    uint32_t next, runs, back, backs; /* into the order; microbatches held; into its queue */
+    uint32_t next, runs, back, backs; /* index into the order; microbatches held; index into its
+                                         queue */
     int64_t now, held;
     int64_t extra;   /* the largest transient */
-    uint32_t *queue; /* [m]: whose B may run, as they came */
+    uint32_t *queue; /* [m]: microbatches whose B may run, in the order of arrival */
     int64_t *ready;  /* [m]: of queue */
     pp_text text;
 } rule_rank;
@@ -80,8 +81,9 @@ static int64_t rule_next(const replay *x, const rule_rank *rank, const uint32_t 
     return best;
 }
 
-/* List schedule within the caps, backwards fused and before forwards, as DynaPipe's (Jiang 2024):
- * at most ahead x (p - r) microbatches on rank r, 0: any. -1: it gets stuck. A stage per rank. */
+/* List schedule within the caps, with fused backwards that run before forwards, like DynaPipe's
+ * (Jiang 2024). There are at most ahead x (p - r) microbatches on rank r; 0: any number. Returns -1
+ * if it gets stuck. One stage per rank. */
 static int64_t rule_list(replay *x, const uint32_t *order, uint32_t ahead)
 {
     rule_rank *rank = pp_alloc_array(x->p, sizeof *rank);

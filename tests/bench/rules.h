@@ -5,7 +5,7 @@
 #include "sim/base/text.h"
 #include "tests/support/instance_replay.h"
 
-/* 1F1B of rank r with `ahead` forwards before the first B, each W `late` backwards behind its B:
+/* 1F1B of rank r with `ahead` forwards before the first B, and each W `late` backwards after its B:
  * late 0 is 1F1B (Narayanan 2021), ahead p - r and late r ZB-H1 (Qi 2024). */
 static void rule_add_rank(const replay *x, uint32_t r, const uint32_t *order, uint32_t ahead,
                           uint32_t late, pp_text *text)
@@ -24,7 +24,7 @@ static void rule_add_rank(const replay *x, uint32_t r, const uint32_t *order, ui
     pp_text_add(text, "\n");
 }
 
-/* The makespan of a rule, whatever memory it needs. fits: within the caps of x. */
+/* The makespan of a rule, without a memory limit. fits: whether it stays within the caps of x. */
 static int64_t rule_makespan(replay *x, const uint32_t *order, bool delayed, bool fused, bool *fits)
 {
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };

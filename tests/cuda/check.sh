@@ -128,21 +128,21 @@ for schedule in 1f1b interleaved zbv planned; do
 done
 grep -q '^GPU: stand-in GPU' one/environment.txt || wrong "the GPU is not noted: $(cat one/environment.txt)"
 [ "$(hostname)" = localhost ] || ! grep -rqw "$(hostname)" one || wrong "the host's name is in what is kept"
-mkdir -p tree/tools/dev tree/docs tree/traces/data
+mkdir -p tree/tools/dev tree/docs/how-to tree/traces/data
 cp "$check" tree/tools/dev
-cp "$root/docs/gpu.md" tree/docs
+cp "$root/docs/how-to/gpu.md" tree/docs/how-to
 tree/tools/dev/gpu-check --import one 'a b' 2>err
 [ $? -eq 2 ] || wrong "a name with a blank"
 PPSIM_BUILD="$build" tree/tools/dev/gpu-check --docs || wrong "--docs without samples"
-cmp tree/docs/gpu.md "$root/docs/gpu.md" || [ -d "$root/traces/data/measured" ] || wrong "docs/gpu.md has another table"
-[ "$(grep -c '| not measured |$' tree/docs/gpu.md)" -ge 6 ] || wrong "without samples: $(cat tree/docs/gpu.md)"
+cmp tree/docs/how-to/gpu.md "$root/docs/how-to/gpu.md" || [ -d "$root/traces/data/measured" ] || wrong "docs/how-to/gpu.md has another table"
+[ "$(grep -c '| not measured |$' tree/docs/how-to/gpu.md)" -ge 6 ] || wrong "without samples: $(cat tree/docs/how-to/gpu.md)"
 mkdir nothing && tree/tools/dev/gpu-check --import nothing x 2>err
 [ $? -eq 3 ] || wrong "nothing is imported: $(cat err)"
 tree/tools/dev/gpu-check --import one stand-in || wrong "--import"
 ls tree/traces/data/measured/stand-in | tr '\n' ' ' | grep -qx 'commands.txt environment.txt profile.json table.md ' || wrong "what is imported"
 ! grep -q "$scratch" tree/traces/data/measured/stand-in/commands.txt || wrong "folders of the machine: $(cat tree/traces/data/measured/stand-in/commands.txt)"
-tree/tools/dev/gpu-check --docs && grep -q '^| \*\*stand-in\*\* | stand-in GPU, ' tree/docs/gpu.md || wrong "the table of samples: $(cat tree/docs/gpu.md)"
-grep -q '^| links | 1 curves: median [0-9.]* %' tree/docs/gpu.md || wrong "no curve: $(cat tree/docs/gpu.md)"
+tree/tools/dev/gpu-check --docs && grep -q '^| \*\*stand-in\*\* | stand-in GPU, ' tree/docs/how-to/gpu.md || wrong "the table of samples: $(cat tree/docs/how-to/gpu.md)"
+grep -q '^| links | 1 curves: median [0-9.]* %' tree/docs/how-to/gpu.md || wrong "no curve: $(cat tree/docs/how-to/gpu.md)"
 # The time of a call; the next one goes on.
 GPU_CHECK_SECONDS=0 GPU_CHECK_RANKS=2 "$check" late >table 2>err
 [ $? -ne 0 ] && ! ls late/*.status >late.txt 2>&1 || wrong "it runs without time: $(cat err)"

@@ -6,6 +6,7 @@ modules=$2
 build=$3
 root=$PWD
 failed=0
+patience=${PPSIM_TEST_PATIENCE:-1} # factor of time limits
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -32,7 +33,7 @@ refuses() {
         shift
     done
     shift
-    env $settings timeout 60 "$ppsim" $command "$@" >"$scratch/out" 2>"$scratch/err"
+    env $settings timeout $((60 * patience)) "$ppsim" $command "$@" >"$scratch/out" 2>"$scratch/err"
     status=$?
     [ $status -eq "$wanted" ] && grep -q -- "$words" "$scratch/err" && [ ! -s "$scratch/out" ] &&
         [ "$(grep -vc "$noise" "$scratch/err")" -eq 1 ] ||
@@ -45,7 +46,7 @@ survives() {
     call=$1
     shift
     rm -f log
-    STANDIN_FAIL=$call STANDIN_LOG=log timeout -k 5 60 "$@" >"$scratch/out" 2>&1 ||
+    STANDIN_FAIL=$call STANDIN_LOG=log timeout -k 5 $((60 * patience)) "$@" >"$scratch/out" 2>&1 ||
         wrong "$call: status $?, wanted 0: $(cat "$scratch/out")"
     grep -q "^fails ${call%:*}$" log || wrong "$call: there are fewer calls"
 }

@@ -10,7 +10,7 @@ cd "$scratch" || exit 1
 run() {
     wanted=$1 words=$2
     shift 2
-    timeout -k 5 100 "$ppsim" run --compute cuda "$@" >out 2>&1
+    timeout -k 5 $((100 * patience)) "$ppsim" run --compute cuda "$@" >out 2>&1
     status=$?
     if [ $status -ne "$wanted" ] || ! grep -q "$words" out; then
         echo "run $*: status $status, wanted $wanted and '$words':"
@@ -91,7 +91,7 @@ STANDIN_DRIVER=0 run 4 'no NVIDIA driver' --schedule 1f1b --pp 2 --microbatches 
 STANDIN_ENDLESS=40 run 1 'rank [01] computes [01][FB][0-3] since .*: it is slow, or its op does not end' --schedule 1f1b --pp 2 --microbatches 4 --costs F=1ms,B=1ms --iterations 2 \
     --compute-settings $small --durations plan --deadline 2s
 # Ranks that wait for their turn are not to blame, but the one whose kernel does not end.
-STANDIN_GPUS=1 STANDIN_ENDLESS=40 run 1 'does not get on: rank [0-3] waits for its turn on the GPU since [^;]*; rank [0-3] computes [^;]*: it is slow, or its op does not end' \
+STANDIN_GPUS=1 STANDIN_ENDLESS=40 run 1 'makes no progress: rank [0-3] waits for its turn on the GPU since [^;]*; rank [0-3] computes [^;]*: it is slow, or its op does not end' \
     --schedule 1f1b --pp 4 --microbatches 6 --costs F=1ms,B=1ms --iterations 2 --serialize-compute \
     --compute-settings $small --durations plan --deadline 2s
 # A rank that dies or stalls ends the run.

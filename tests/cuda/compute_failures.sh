@@ -8,7 +8,7 @@ cd "$scratch" || exit 1
 
 # Ranks in turn on two GPUs.
 computes() {
-    STANDIN_GPUS=2 STANDIN_FAIL=$1 timeout -k 5 60 "$ppsim" run --schedule 1f1b --pp 3 --microbatches 3 --compute cuda \
+    STANDIN_GPUS=2 STANDIN_FAIL=$1 timeout -k 5 $((60 * patience)) "$ppsim" run --schedule 1f1b --pp 3 --microbatches 3 --compute cuda \
         --compute-settings hidden=16,heads=2,mlp=24,tokens=12,vocab=11,tied=on --costs F=100us,B=100us \
         --iterations 1 --warmup 0 $verify --durations plan >out 2>&1
     status=$?
@@ -23,30 +23,30 @@ verify=
 for n in 1 2 6 9 11; do
     computes cudaMalloc:$n 6 'GPU of rank [0-2] is out of memory'
 done
-computes cudaStreamCreateWithPriority:1 5 'making a stream failed; CUDA says'
+computes cudaStreamCreateWithPriority:1 5 'making a stream failed; CUDA reports'
 computes cudaDeviceGetStreamPriorityRange:2 5 'making a stream failed'
 for n in 1 9; do
     computes cudaEventCreate:$n 5 'making an event failed'
 done
 for n in 1 5 20; do
-    computes cudaMemcpyAsync:$n 5 'CUDA says'
+    computes cudaMemcpyAsync:$n 5 'CUDA reports'
 done
 for n in 1 9 16; do
-    computes cudaMemsetAsync:$n 5 'CUDA says'
-    computes cudaStreamSynchronize:$n 5 'CUDA says'
+    computes cudaMemsetAsync:$n 5 'CUDA reports'
+    computes cudaStreamSynchronize:$n 5 'CUDA reports'
 done
 for n in 1 2 25 40; do
-    computes cudaSetDevice:$n 5 'CUDA says'
+    computes cudaSetDevice:$n 5 'CUDA reports'
 done
 for n in 1 2 3 20; do
     computes cudaEventRecord:$n 5 'recording an event failed'
     computes cudaEventQuery:$n 5 'computing failed'
     computes cudaEventElapsedTime:$n 5 'reading an event failed'
-    computes cudaLaunchKernel:$n 5 'launching a kernel failed; CUDA says: unspecified launch failure'
-    computes cublasLtMatmul:$n 5 'cuBLASLt says'
+    computes cudaLaunchKernel:$n 5 'launching a kernel failed; CUDA reports: unspecified launch failure'
+    computes cublasLtMatmul:$n 5 'cuBLASLt reports'
 done
 computes cublasLtCreate:1 5 'cuBLASLt'
-computes cudaGetDeviceCount:4 4 'CUDA says: unknown error'
+computes cudaGetDeviceCount:4 4 'CUDA reports: unknown error'
 verify=--verify
 computes cudaEventQuery:40 5 'computing failed'
 computes cudaLaunchKernel:200 5 'launching a kernel failed'

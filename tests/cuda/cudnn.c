@@ -74,7 +74,7 @@ cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* What refers to it goes on referring to it. */
+/* Descriptors that refer to it keep referring to it. */
 cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t of)
 {
     const cudnn_descriptor *d = of;
@@ -179,7 +179,7 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t of)
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* Descriptors are copied into those that the caller brings. */
+/* Descriptors are copied into those of the caller. */
 cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t of,
                                        cudnnBackendAttributeName_t name,
                                        cudnnBackendAttributeType_t type, int64_t wanted,

@@ -1,11 +1,10 @@
 /* Stand-in for libcudnn: descriptors keep what they are given, and a graph is run as they say.
  *
  *   STANDIN_CUDNN=90500        the library's version
- *   STANDIN_CUDNN_WRONG=dk     what it computes wrong: o, dq, dk, dv or nan; sums: what it keeps in
- *                              the workspace is added to what is there; first: cleared at the first
- *                              run only
- *   STANDIN_CUDNN_PERCENT=105  what o, dq, dk or dv is then; 150 unless told
- *   STANDIN_CUDNN_LEAVES=dv    of which it leaves the last rows unwritten
+ *   STANDIN_CUDNN_WRONG=dk     what it computes wrongly: o, dq, dk, dv or nan; sums: what it keeps
+ * in the workspace is added to what is there; first: cleared at the first run only
+ *   STANDIN_CUDNN_PERCENT=105  what o, dq, dk or dv is then, in percent; default 150
+ *   STANDIN_CUDNN_LEAVES=dv    leaves the last rows of this tensor unwritten
  *   STANDIN_FAIL=cudnnCreate:1 these calls fail */
 #ifndef PPSIM_TESTS_CUDA_CUDNN_H
 #define PPSIM_TESTS_CUDA_CUDNN_H
@@ -23,7 +22,7 @@ typedef struct cudnn_attribute {
 } cudnn_attribute;
 
 typedef struct cudnn_descriptor {
-    struct cudnn_descriptor *next; /* of all there ever were */
+    struct cudnn_descriptor *next; /* list of all descriptors that were created */
     cudnnBackendDescriptorType_t type;
     bool finished;
     int runs; /* of a plan */

@@ -19,7 +19,7 @@ mkdir empty
 : >empty/libcudnn.so.9 # whatever the machine has
 refuses 4 'cuDNN 9 was not found (.*libcudnn.so.9: .*); LD_LIBRARY_PATH may name its folder' LD_LIBRARY_PATH=$scratch/empty --
 refuses 4 'cuDNN is 9.5.0; attention over sequences of several lengths needs 9.6' STANDIN_CUDNN=90500 --
-refuses 4 'computes another attention: the gradient of keys of token .* by 0.[0-9]* of its own and a typical row.s length together, 0.03 is allowed' STANDIN_CUDNN_WRONG=dk --
+refuses 4 'the attention of cuDNN .* is wrong: the gradient of keys of token .* by 0.[0-9]* of its own and a typical row.s length together, 0.03 is allowed' STANDIN_CUDNN_WRONG=dk --
 refuses 4 'does not start: the stand-in fails' STANDIN_FAIL=cudnnCreate:1 --
 refuses 4 'cannot do forward of 496 tokens in 5 sequences' STANDIN_FAIL=cudaGetDevice:1 --
 refuses 5 'GPU 0: attention by cuDNN [0-9.]* failed: ' STANDIN_FAIL=cudnnSetStream:4 --
@@ -34,14 +34,14 @@ refuses 4 'with heads of 12 on GPU 0: hidden_dim should be multiple of 8' -- --c
 refuses 2 'a head has at most 256 elements' -- --compute-settings hidden=1024,heads=2
 
 # Beside other probes its absence is a note.
-LD_LIBRARY_PATH="$scratch/empty" timeout 300 "$ppsim" calibrate $quick --compute-settings $small --probe gpu-launch --probe gpu-cudnn >out 2>&1 ||
+LD_LIBRARY_PATH="$scratch/empty" timeout $((300 * patience)) "$ppsim" calibrate $quick --compute-settings $small --probe gpu-launch --probe gpu-cudnn >out 2>&1 ||
     wrong "without cuDNN: $(cat out)"
 grep -q '^probe gpu-cudnn: cuDNN 9 was not found' out || wrong "no note: $(cat out)"
 
 # A shape that cuDNN refuses is left out, with a note; so are sequences of one token.
-timeout 300 "$ppsim" calibrate --budget 1s --compute-settings hidden=32,heads=2,mlp=64,tokens=64 --probe gpu-cudnn >out 2>&1 ||
+timeout $((300 * patience)) "$ppsim" calibrate --budget 1s --compute-settings hidden=32,heads=2,mlp=64,tokens=64 --probe gpu-cudnn >out 2>&1 ||
     wrong "of 64 tokens: $(cat out)"
-STANDIN_FAIL=cudnnBackendFinalize:130 timeout 300 "$ppsim" calibrate $quick --compute-settings $small --probe gpu-launch --probe gpu-cudnn \
+STANDIN_FAIL=cudnnBackendFinalize:130 timeout $((300 * patience)) "$ppsim" calibrate $quick --compute-settings $small --probe gpu-launch --probe gpu-cudnn \
     -o part.json >out 2>&1 || wrong "a shape refused: $(cat out)"
 grep -qE '^points of attn_(fwd|bwd): cuDNN [0-9.]+ cannot do .* tokens in [0-9]+ sequences? of at most' out && [ -s part.json ] ||
     wrong "no note of a shape: $(cat out)"
@@ -61,13 +61,13 @@ used = {c for c in json.load(open("plan.json"))["provenance"]["profile_classes"]
 assert used == {f"attn_fwd{sys.argv[2]}", f"attn_bwd{sys.argv[2]}"}, (sys.argv, used)
 END
 }
-timeout 300 "$ppsim" calibrate $quick --compute-settings $small --probe gpu-gemm --probe gpu-attention -o own.json >out 2>&1 ||
+timeout $((300 * patience)) "$ppsim" calibrate $quick --compute-settings $small --probe gpu-gemm --probe gpu-attention -o own.json >out 2>&1 ||
     wrong "gpu-attention: $(cat out)"
 plans own.json ' ppsim'
-LD_LIBRARY_PATH="$scratch/empty" timeout 300 "$ppsim" calibrate $quick --compute-settings $small --probe gpu-cudnn --resume -o own.json \
+LD_LIBRARY_PATH="$scratch/empty" timeout $((300 * patience)) "$ppsim" calibrate $quick --compute-settings $small --probe gpu-cudnn --resume -o own.json \
     >out 2>&1 || wrong "gpu-cudnn missing: $(cat out)"
 grep -q '^probe gpu-cudnn: cuDNN 9 was not found' out || wrong "no note when resumed: $(cat out)"
-timeout 300 "$ppsim" calibrate $quick --compute-settings $small --probe gpu-cudnn --resume -o own.json \
+timeout $((300 * patience)) "$ppsim" calibrate $quick --compute-settings $small --probe gpu-cudnn --resume -o own.json \
     >out 2>&1 || wrong "gpu-cudnn: $(cat out)"
 ! grep -q 'was not found' out own.json || wrong "a note of what is there now: $(cat out)"
 plans own.json ''

@@ -1,5 +1,5 @@
-/* Runs a graph as its descriptors say: where tensors lie, what is masked and multiplied, operation
- * by operation, in double and without a notion of attention. */
+/* Runs a graph as its descriptors state: places of tensors, masks and products, operation by
+ * operation, in double and without a notion of attention. */
 #include "runtime/cuda/timing/cudnn_graph.h"
 #include "tests/cuda/cudnn.h"
 #include "tests/cuda/standin.h"
@@ -40,7 +40,7 @@ static int64_t count(const tensor *t)
     return t->dim[0] * t->dim[1] * t->dim[2] * t->dim[3];
 }
 
-/* Of element i, in the order of values. */
+/* The indices of element i, in the order of values. */
 static void place(const tensor *t, int64_t i, int64_t at[4])
 {
     for (int d = 3; d >= 0; d--) {
@@ -49,7 +49,7 @@ static void place(const tensor *t, int64_t i, int64_t at[4])
     }
 }
 
-/* Dimensions of 1 stand for all. */
+/* Dimensions of 1 are broadcast. */
 static double value_at(const tensor *t, const int64_t at[4])
 {
     int64_t i = 0;
@@ -96,7 +96,7 @@ static size_t size_of(const tensor *t)
     return type == CUDNN_DATA_INT64 ? 8 : type == CUDNN_DATA_BFLOAT16 ? 2 : 4;
 }
 
-/* Calls `each` for the elements that the tensor has memory for: of a ragged one those up to where
+/* Calls `each` for the elements that the tensor has memory for; of a ragged tensor, those before
  * the next sequence begins. */
 static void over_memory(graph *g, tensor *t, void (*each)(const tensor *, int64_t, char *))
 {
@@ -154,7 +154,7 @@ static bool is_told(const char *setting, const tensor *t)
     return name && t->uid <= PP_CUDNN_D_V && names[t->uid] && strcmp(name, names[t->uid]) == 0;
 }
 
-/* What lies in the workspace is used as it lies there then. */
+/* The content of the workspace is used as it is at that time. */
 static void add_to_what_is_there(const tensor *t, int64_t i, const char *there)
 {
     const char *wrong = getenv("STANDIN_CUDNN_WRONG");
@@ -310,7 +310,7 @@ static void reduce(graph *g, const cudnn_descriptor *op)
     made(g, y);
 }
 
-/* The last two dimensions change places. */
+/* Exchanges the last two dimensions. */
 static void reshape(graph *g, const cudnn_descriptor *op)
 {
     const tensor *x = input(g, cudnn_part(op, CUDNN_ATTR_OPERATION_RESHAPE_XDESC, 0));
@@ -343,7 +343,8 @@ static void mask(graph *g, const cudnn_descriptor *op)
     made(g, y);
 }
 
-/* stats: NULL, or for the logarithm of each row's sum. lengths: NULL, or of the sequences. */
+/* stats: NULL, or receives the logarithm of each row's sum. lengths: NULL, or those of the
+ * sequences. */
 static void softmax(const tensor *x, const tensor *lengths, double *stats, double *y)
 {
     const int64_t rows = x->dim[1] * x->dim[2], n = x->dim[3];
@@ -363,7 +364,7 @@ static void softmax(const tensor *x, const tensor *lengths, double *stats, doubl
 
 static void run_ops(graph *g, const cudnn_descriptor *ops);
 
-/* The one operation that newer versions have for all of forward. */
+/* The single operation that newer versions have for all of forward. */
 static void forward(graph *g, const cudnn_descriptor *op)
 {
     const cudnn_descriptor *within = cudnn_part(op, CUDNN_ATTR_OPERATION_SDPA_FWD_SUBGRAPH, 0);
@@ -430,7 +431,7 @@ static bool is_result(cudnnBackendAttributeName_t name)
            name == CUDNN_ATTR_OPERATION_DIAGONAL_BAND_MASK_YDESC;
 }
 
-/* Who makes the tensor, of operations that were not run yet? */
+/* Returns true if an operation that has not run yet makes the tensor. */
 static bool waits_for(const cudnn_attribute *all, const bool *over, int64_t uid)
 {
     for (int64_t i = 0; i < all->count; i++) {
@@ -478,7 +479,7 @@ static void run_ops(graph *g, const cudnn_descriptor *ops)
     }
 }
 
-/* What is passed by value is there during the call only. */
+/* A value passed by pointer is valid during the call only. */
 static void read_values(graph *g, const cudnn_descriptor *ops)
 {
     const cudnn_attribute *all = cudnn_find(ops, CUDNN_ATTR_OPERATIONGRAPH_OPS);

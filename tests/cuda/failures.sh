@@ -8,7 +8,7 @@ export PPSIM_MODULE_DIR="$modules"
 cd "$scratch" || exit 1
 
 fails() {
-    STANDIN_FAIL=$1 timeout -k 5 60 "$ppsim" run --schedule 1f1b --pp 3 --microbatches 3 --transport nccl \
+    STANDIN_FAIL=$1 timeout -k 5 $((60 * patience)) "$ppsim" run --schedule 1f1b --pp 3 --microbatches 3 --transport nccl \
         --costs F=100us,B=100us --iterations 1 --warmup 0 --communicators "$2" >out 2>&1
     status=$?
     case $status in
@@ -19,8 +19,8 @@ fails() {
     failed=1
 }
 for layout in world per-edge; do
-    fails cudaSetDevice:$([ $layout = world ] && echo 1 || echo 4) $layout 'making a stream failed; CUDA says'
-    fails cudaSetDevice:8 $layout 'memory for messages failed; CUDA says'
+    fails cudaSetDevice:$([ $layout = world ] && echo 1 || echo 4) $layout 'making a stream failed; CUDA reports'
+    fails cudaSetDevice:8 $layout 'memory for messages failed; CUDA reports'
     fails cudaDeviceGetStreamPriorityRange:1 $layout 'making a stream failed'
     fails cudaStreamCreateWithPriority:2 $layout 'making a stream failed'
     for n in 1 4 7; do
@@ -35,18 +35,18 @@ for layout in world per-edge; do
     fails cudaEventCreate:9 $layout 'making an event failed'
     fails cudaEventCreateWithFlags:1 $layout 'recording an event failed'
     fails cudaEventRecord:1 $layout 'recording an event failed'
-    fails cudaEventRecord:9 $layout 'CUDA says'
-    fails cudaEventQuery:1 $layout 'CUDA says'
-    fails cudaEventQuery:40 $layout 'CUDA says'
+    fails cudaEventRecord:9 $layout 'CUDA reports'
+    fails cudaEventQuery:1 $layout 'CUDA reports'
+    fails cudaEventQuery:40 $layout 'CUDA reports'
     fails cudaEventElapsedTime:2 $layout 'reading an event failed'
     fails ncclGetUniqueId:1 $layout 'stand-in: this call fails'
     fails ncclCommInitRankConfig:2 $layout 'joining a communicator failed'
-    fails ncclCommGetAsyncError:1 $layout 'joining a communicator failed; NCCL says: remote process exited'
-    fails ncclCommGetAsyncError:60 $layout 'NCCL says: remote process exited'
+    fails ncclCommGetAsyncError:1 $layout 'joining a communicator failed; NCCL reports: remote process exited'
+    fails ncclCommGetAsyncError:60 $layout 'NCCL reports: remote process exited'
     fails ncclGroupStart:1 $layout 'opening a group failed'
     fails ncclGroupStart:6 $layout 'opening a group failed'
     fails ncclGroupEnd:1 $layout 'joining a communicator failed'
-    fails ncclGroupEnd:6 $layout 'NCCL says'
+    fails ncclGroupEnd:6 $layout 'NCCL reports'
     fails ncclSend:1 $layout 'connecting to a neighbour failed'
     fails ncclSend:7 $layout 'sending and receiving failed'
     fails ncclRecv:2 $layout 'connecting to a neighbour failed'

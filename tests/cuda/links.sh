@@ -13,7 +13,7 @@ measure() {
     wanted=$1
     shift
     rm -f log p.json
-    env STANDIN_LOG="$scratch/log" "$@" timeout -k 5 100 "$ppsim" calibrate --quick --budget 100ms --probe $probe \
+    env STANDIN_LOG="$scratch/log" "$@" timeout -k 5 $((100 * patience)) "$ppsim" calibrate --quick --budget 100ms --probe $probe \
         -o p.json >out 2>&1
     status=$?
     [ $status -eq "$wanted" ] || { wrong "$*: status $status, wanted $wanted"; cat out; }
@@ -25,24 +25,32 @@ took() {
         in_series && now == class && /"seconds":/ { printf "%.0f\n", $2 * 1e6 }' p.json
 }
 least() { took "$1" | sort -n | head -n 1; }
-# Every time of a class is that long at least, in us; the least one is no thousand times longer: another unit.
+# Every time of a class is that long at least, in us; the least one is not a thousand times longer, as in
+# another unit.
 lasts() {
     took "$1" >times
-    [ -s times ] && awk -v least="$2" '$1 < least { bad = 1 } $1 < 300 * least { sane = 1 } END { exit bad || !sane }' times ||
+    [ -s times ] && awk -v least="$2" '$1 < least { bad = 1 } $1 < 900 * least { sane = 1 } END { exit bad || !sane }' times ||
         { wrong "$1: wanted $2 us each, or somewhat more:"; cat times; }
 }
 
 # Two GPUs. A group takes 3 ms at least: both ways at once too; posting it does not wait for it.
-measure 0 STANDIN_GPUS=2 STANDIN_GROUP_US=3000
+# A process that waits for a processor makes times longer, never shorter. What has to be short is so
+# in one of several measurements.
+is_short() {
+    group=$(least shape_message) # measured by itself
+    [ $((2 * $(least nccl_post))) -lt "$group" ] && [ $((2 * $(least send_recv))) -lt $((3 * group)) ] &&
+        [ "$group" -lt $((10 * $(least send_recv))) ]
+}
+tries=0
+until measure 0 STANDIN_GPUS=2 STANDIN_GROUP_US=3000 && is_short; do
+    tries=$((tries + 1))
+    [ $tries -lt 8 ] || { wrong "8 times: posting $(least nccl_post) us, a shape $group, 64 B $(least send_recv)"; break; }
+done
 [ "$(classes)" = 'all_gather pair;all_reduce;all_reduce pair;nccl_post;send_recv;send_recv both;send_recv edge;send_recv max 1;send_recv max 16;send_recv max 2;send_recv max 4;send_recv max 8;send_recv min 16;send_recv min 32;shape_message;' ] ||
     wrong "classes of two GPUs: $(classes)"
 lasts send_recv 3000
 lasts 'send_recv both' 3000
 lasts shape_message 3000
-group=$(least shape_message) # measured by itself
-[ $((2 * $(took nccl_post | sort -n | tail -n 1))) -lt "$group" ] || wrong "posting takes as long as a group ($group): $(took nccl_post)"
-[ $((2 * $(least send_recv))) -lt $((3 * group)) ] || wrong "64 B take as long as two groups ($group): $(took send_recv)"
-[ "$group" -lt $((10 * $(least send_recv))) ] || wrong "a message of a shape takes as long as ten: $(took shape_message)"
 grep -q '"source": "probe nccl-link, device time, 2 GPUs"' p.json || wrong "no source"
 grep -q '"clock": "device"' p.json || wrong "the clock is not said"
 grep -q '"library": "nccl 2' p.json || wrong "NCCL's version is not said"
@@ -65,7 +73,7 @@ measure 0 STANDIN_GPUS=1
 grep -q 'nothing of a link' p.json || wrong "it is not said what one GPU cannot tell"
 
 # Clocks and power.
-grep -q 'not known: there is no libnvidia-ml.so.1' out || [ -e /dev/nvidiactl ] || { wrong "the lack of NVML is not told:"; cat out; }
+grep -q 'not known: libnvidia-ml.so.1 was not found' out || [ -e /dev/nvidiactl ] || { wrong "the lack of NVML is not told:"; cat out; }
 measure 0 STANDIN_GPUS=1 LD_LIBRARY_PATH="$modules/nvml"
 grep -q '^GPU 0 after nccl-link: 1980 MHz, 70 W, 31 C$' out && grep -q '^GPU 1 after nccl-link: 1200 MHz, 700 W, 81 C; slowed down by power cap, heat$' out ||
     { wrong "states of the GPUs:"; cat out; }
@@ -77,8 +85,8 @@ while read -r call words; do
     measure 0 STANDIN_GPUS=1 LD_LIBRARY_PATH="$modules/nvml" STANDIN_FAIL="$call"
     grep -q "$words" out || { wrong "$call: wanted '$words':"; cat out; }
 done <<'END'
-nvmlInit_v2:7 does not start: its code 7
-nvmlDeviceGetCount_v2:999 does not count the GPUs: its code 999
+nvmlInit_v2:7 does not start (error 7)
+nvmlDeviceGetCount_v2:999 cannot count the GPUs (error 999)
 nvmlDeviceGetHandleByIndex_v2:15 ^GPU 0 after gpu-launch: clock not known, power not known, temperature not known; what slows it down is not known$
 nvmlDeviceGetClockInfo:3 ^GPU 0 after gpu-launch: clock not known, 70 W, 3[0-9] C$
 nvmlDeviceGetPowerUsage:3 ^GPU 1 after gpu-launch: 1200 MHz, power not known, 8[0-9] C; slowed down by power cap, heat$
@@ -106,7 +114,7 @@ together() {
         starts=
         [ $rank -ne 1 ] || starts=$elsewhere
         $starts env STANDIN_LOG="$scratch/log" STANDIN_FAIL="$([ $rank -ne 0 ] || echo "${fails:-}")" RANK=$rank WORLD_SIZE=$processes LOCAL_RANK=$rank MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
-            timeout -k 5 300 "$ppsim" calibrate --quick --budget 100ms --probe nccl-link -o p$rank.json >out.$rank 2>&1 &
+            timeout -k 5 $((300 * patience)) "$ppsim" calibrate --quick --budget 100ms --probe nccl-link -o p$rank.json >out.$rank 2>&1 &
         pids="$pids $!"
     done
     ended=
@@ -141,7 +149,7 @@ else
 fi
 fails=ncclSend:20
 together
-[ $ended = 511 ] && grep -q 'NCCL says' out.0 && grep -q 'stopped' out.1 || { wrong "a process that fails: $ended"; cat out.?; }
+[ $ended = 511 ] && grep -q 'NCCL reports' out.0 && grep -q 'stopped' out.1 || { wrong "a process that fails: $ended"; cat out.?; }
 fails=
 
 # Where it cannot run.
@@ -155,12 +163,12 @@ for call in cudaGetDeviceProperties:1 cudaSetDevice:2 cudaMalloc:2 cudaMalloc:4 
     status=5
     case $call in cudaMalloc*) status=6 ;; esac
     measure $status STANDIN_GPUS=2 STANDIN_FAIL=$call
-    grep -qE 'failed; (CUDA|NCCL) says|out of memory' out || { wrong "$call:"; cat out; }
+    grep -qE 'failed; (CUDA|NCCL) reports|out of memory' out || { wrong "$call:"; cat out; }
 done
 # Copies to another GPU, with or without access to its memory.
 copies='--quick --budget 100ms --probe gpu-copy --probe gpu-launch'
 STANDIN_GPUS=2 STANDIN_FAIL=cudaMemcpyPeerAsync:2 "$ppsim" calibrate $copies >out 2>&1
-[ $? -eq 5 ] && grep -q 'launching the work failed; CUDA says' out || { wrong "a copy that fails:"; cat out; }
+[ $? -eq 5 ] && grep -q 'launching the work failed; CUDA reports' out || { wrong "a copy that fails:"; cat out; }
 survives cudaDeviceEnablePeerAccess:1 env STANDIN_GPUS=2 "$ppsim" calibrate $copies -o p.json
 [ "$(classes)" = 'copy_device;copy_in;copy_out;copy_peer;launch;launch_host;' ] || wrong "classes of copies and launches: $(classes)"
 survives cudaGetLastError:1 env STANDIN_GPUS=2 "$ppsim" calibrate $copies

@@ -1,4 +1,4 @@
-/* Stand-in for libnvidia-ml: two GPUs, of which the second is hot; looking makes both hotter.
+/* Stand-in for libnvidia-ml: two GPUs; the second one is hot, and each query makes both hotter.
  * STANDIN_FAIL=nvmlInit_v2:7: that call always fails, with code 7. */
 #include "tests/cuda/nvml.h"
 

@@ -1,4 +1,4 @@
-/* What of libnvidia-ml.so.1 is used. */
+/* The part of libnvidia-ml.so.1 that is used. */
 #ifndef PPSIM_TESTS_CUDA_NVML_H
 #define PPSIM_TESTS_CUDA_NVML_H
 

@@ -17,7 +17,7 @@ brief='calibrate --quick --budget 100ms'
 command="$brief $shapes"
 refuses 4 'probe gpu-gemm: this machine has no NVIDIA driver' STANDIN_DRIVER=0 -- --probe gpu-gemm
 refuses 4 'probe gpu-power: no GPU is visible' STANDIN_GPUS=0 -- --device 0 --probe gpu-power
-refuses 4 'there is no GPU 4, 4 are visible, counted from 0' -- --device 4 --probe gpu-gemm
+refuses 4 'there is no GPU 4; 4 are visible, counted from 0' -- --device 4 --probe gpu-gemm
 # The host launches behind a gate that it opens later: launches that wait for their kernels never return.
 refuses 2 'CUDA_LAUNCH_BLOCKING: is 1: a launch would wait' CUDA_LAUNCH_BLOCKING=1 -- --probe gpu-power
 refuses 4 'no GPU is visible' CUDA_LAUNCH_BLOCKING=0 STANDIN_GPUS=0 -- --probe gpu-power
@@ -25,15 +25,15 @@ noise='^$\|^points of product_'
 refuses 4 'has no algorithm on this GPU for c = a b^T in bf16' STANDIN_ALGORITHMS=0 -- --probe gpu-power
 noise='^$'
 command=$brief
-refuses 2 "'hiden=32' is no setting" -- --compute-settings hiden=32 --probe gpu-gemm
+refuses 2 "'hiden=32' is not a setting" -- --compute-settings hiden=32 --probe gpu-gemm
 refuses 2 'hidden=32 does not divide into heads=3' -- --compute-settings hidden=32,heads=3 --probe gpu-gemm
-refuses 2 'heads=4 do not share kv_heads=3 evenly' -- --compute-settings hidden=32,heads=4,kv_heads=3 --probe gpu-gemm
+refuses 2 'heads=4 is not a multiple of kv_heads=3' -- --compute-settings hidden=32,heads=4,kv_heads=3 --probe gpu-gemm
 refuses 2 'tp=2 does not divide kv_heads and mlp' -- --compute-settings hidden=32,heads=1,tp=2 --probe gpu-gemm
 refuses 2 'tokens=100: must be a multiple of 64' -- --compute-settings tokens=100 --probe gpu-gemm
 refuses 2 'gated=yes: must be off or on' -- --compute-settings gated=yes --probe gpu-gemm
 refuses 2 'mlp=0: must be a whole number from 1' -- --compute-settings mlp=0 --probe gpu-gemm
 refuses 2 'a head has at most 256 elements' -- --compute-settings hidden=1024,heads=2 --probe gpu-attention
-refuses 3 "at hand are from 'probe cpu-gemm" -- --compute-settings hidden=16,heads=2,mlp=32 --probe cpu-gemm --probe gpu-gemm
+refuses 3 "in the file are from 'probe cpu-gemm" -- --compute-settings hidden=16,heads=2,mlp=32 --probe cpu-gemm --probe gpu-gemm
 command="$brief $shapes"
 # A call that fails, at the opening, when operands are taken, and among the timings.
 for call in cudaGetDeviceProperties:1/'asking what the GPU is' cudaStreamCreateWithPriority:2/'making streams' \
@@ -47,14 +47,14 @@ for call in cudaGetDeviceProperties:1/'asking what the GPU is' cudaStreamCreateW
     case $call in cudaMallocHost*) wanted=6 ;; *) wanted=5 ;; esac
     refuses $wanted "${call#*/}" STANDIN_FAIL="${call%%/*}" -- --probe gpu-power
 done
-for call in cudaEventQuery:1/'the work beside failed' ncclGetVersion:2/'NCCL does not say its version'; do
+for call in cudaEventQuery:1/'the concurrent work failed' ncclGetVersion:2/'NCCL does not report its version'; do
     refuses 5 "${call#*/}" STANDIN_FAIL="${call%%/*}" -- --probe gpu-interference
 done
 # Messages of the GPU to itself: their communicators, the first message, and those beside. Without them
 # the rest is measured.
 for failure in ncclGetUniqueId:1/"asking for a communicator's name failed" ncclCommInitRankConfig:2/'joining a communicator failed' \
-    ncclGroupStart:2/'opening a group failed' ncclGroupEnd:4/'NCCL says' ncclSend:1/'a message of the GPU to itself failed' \
-    ncclRecv:2/'a message of the GPU to itself failed' ncclCommGetAsyncError:20/'NCCL says: remote process exited'; do
+    ncclGroupStart:2/'opening a group failed' ncclGroupEnd:4/'NCCL reports' ncclSend:1/'a message of the GPU to itself failed' \
+    ncclRecv:2/'a message of the GPU to itself failed' ncclCommGetAsyncError:20/'NCCL reports: remote process exited'; do
     survives "${failure%%/*}" "$ppsim" $command --probe gpu-interference -o l.json
     grep -q "^points of product_beside_self_send: .*${failure#*/}" out && grep -q '^a product beside copies' out &&
         grep -q '"class": "product_beside_copy"' l.json || wrong "$failure: $(cat out)"
@@ -72,7 +72,7 @@ grep -q '^points of product_[a-z]*: .*out of memory: operands' out && grep -q '"
 runs="$command --probe gpu-launch --probe gpu-power"
 fills() {
     rm -f fills.log
-    STANDIN_LOG=fills.log timeout 60 "$ppsim" $command "$@" >out 2>&1 || wrong "$*: $(cat out)"
+    STANDIN_LOG=fills.log timeout $((60 * patience)) "$ppsim" $command "$@" >out 2>&1 || wrong "$*: $(cat out)"
     grep -c '^gpu0 cudaMemcpyAsync ' fills.log
 }
 before=$(fills --probe gpu-launch)
@@ -80,13 +80,13 @@ half=$((before + $(fills --probe gpu-power) / 2 + 1))
 for call in cudaMallocHost:2/6/launch "cudaMemcpyAsync:$half/5/launch product_burst product_sustained"; do
     rm -f l.json
     status=${call#*/}
-    STANDIN_FAIL=${call%%/*} timeout 60 "$ppsim" $runs -o l.json >out 2>&1
+    STANDIN_FAIL=${call%%/*} timeout $((60 * patience)) "$ppsim" $runs -o l.json >out 2>&1
     [ $? -eq "${status%%/*}" ] && grep -q '^ppsim: what was measured before the failure is in l.json; --resume goes on$' out ||
         wrong "${call%%/*}: $(cat out)"
     for class in ${call##*/}; do
         grep -q "\"class\": \"$class\"" l.json || wrong "${call%%/*}: no $class is kept"
     done
-    timeout 60 "$ppsim" $runs -o l.json --resume >out 2>&1 || wrong "${call%%/*}, resumed: $(cat out)"
+    timeout $((60 * patience)) "$ppsim" $runs -o l.json --resume >out 2>&1 || wrong "${call%%/*}, resumed: $(cat out)"
     python3 - <<'END' || wrong "${call%%/*}, resumed: not all is there once: $(cat out)"
 import json
 profile = json.load(open("l.json"))
@@ -97,25 +97,25 @@ END
 done
 # Not over a good file by one that has measured nothing.
 cp l.json kept.json
-STANDIN_FAIL=cudaMallocHost:1 timeout 60 "$ppsim" $runs -o l.json --resume >out 2>&1
+STANDIN_FAIL=cudaMallocHost:1 timeout $((60 * patience)) "$ppsim" $runs -o l.json --resume >out 2>&1
 [ $? -eq 6 ] && cmp -s l.json kept.json && ! grep -q 'before the failure' out || wrong "nothing measured: $(cat out)"
 rm l.json
 mkdir l.json
-STANDIN_FAIL=cudaMallocHost:2 timeout 60 "$ppsim" $runs -o l.json >out 2>&1
+STANDIN_FAIL=cudaMallocHost:2 timeout $((60 * patience)) "$ppsim" $runs -o l.json >out 2>&1
 [ $? -eq 6 ] && grep -q 'before the failure is lost: ' out || wrong "where nothing can be written: $(cat out)"
 rmdir l.json
 # What was left out is tried again, and its note goes when it is there.
 survives ncclCommInitRankConfig:1 "$ppsim" $command --probe gpu-interference -o l.json
-timeout 60 "$ppsim" $command --probe gpu-launch -o l.json --resume >out 2>&1 && grep -q 'points of product_beside_self_send: ' out ||
+timeout $((60 * patience)) "$ppsim" $command --probe gpu-launch -o l.json --resume >out 2>&1 && grep -q 'points of product_beside_self_send: ' out ||
     wrong "another probe: $(cat out)"
-timeout 60 "$ppsim" $command --probe gpu-interference -o l.json --resume >out 2>&1 && ! grep -q 'points of ' out &&
+timeout $((60 * patience)) "$ppsim" $command --probe gpu-interference -o l.json --resume >out 2>&1 && ! grep -q 'points of ' out &&
     grep -q '"class": "product_beside_self_send"' l.json || wrong "left out, then resumed: $(cat out)"
 # Before anything is measured.
-refuses 2 'NCCL may deliver wrong data' NCCL_CHUNK_SIZE=4194304 STANDIN_LOG=none.log -- --probe gpu-copy --probe gpu-interference
+refuses 2 'NCCL may silently deliver wrong data' NCCL_CHUNK_SIZE=4194304 STANDIN_LOG=none.log -- --probe gpu-copy --probe gpu-interference
 for name in MAX_CTAS MIN_CTAS MAX_NCHANNELS MIN_NCHANNELS MAX_P2P_NCHANNELS MIN_P2P_NCHANNELS MAX_NRINGS MIN_NRINGS \
     NCHANNELS_PER_NET_PEER; do
     for probe in gpu-interference nccl-link; do
-        refuses 2 "NCCL_$name: is set; NCCL would take it" NCCL_$name=4 STANDIN_LOG=none.log -- --probe gpu-copy --probe $probe
+        refuses 2 "NCCL_$name: is set, and NCCL would use it" NCCL_$name=4 STANDIN_LOG=none.log -- --probe gpu-copy --probe $probe
     done
 done
 [ ! -s none.log ] || wrong "measured, then refused: $(head -3 none.log)"
@@ -123,7 +123,7 @@ refuses 5 'launching the work failed' STANDIN_FAIL=cudaLaunchKernel:30 -- --prob
 refuses 5 'filling operands failed' STANDIN_FAIL=cudaMemcpyAsync:1 -- --probe gpu-attention
 
 # A plan takes products and attention from the profile.
-timeout 100 "$ppsim" calibrate $small --probe gpu-gemm --probe gpu-attention -o p.json >out 2>&1 ||
+timeout $((100 * patience)) "$ppsim" calibrate $small --probe gpu-gemm --probe gpu-attention -o p.json >out 2>&1 ||
     wrong "gpu-gemm, gpu-attention: $(cat out)"
 cat >model.json <<'END'
 {"format": "ppsim.model", "version": 1, "name": "tiny", "hidden": 32, "layers": 4, "heads": 2, "ffn": 64,
@@ -151,7 +151,7 @@ assert set(names) | {"attn_fwd ppsim", "attn_bwd ppsim"} <= set(used), used
 END
 # How much longer a product takes is printed.
 rm -f log
-STANDIN_LOG=log timeout 100 "$ppsim" calibrate $small --probe gpu-interference --probe gpu-power -o q.json >out 2>&1 || wrong "$(cat out)"
+STANDIN_LOG=log timeout $((100 * patience)) "$ppsim" calibrate $small --probe gpu-interference --probe gpu-power -o q.json >out 2>&1 || wrong "$(cat out)"
 grep -qE '^a product with SMs taken from it takes x[0-9.]+ \(4\), x[0-9.]+ \(8\)' out || wrong "SMs taken: $(cat out)"
 grep -qE '^a product beside copies on its GPU takes x[0-9.]+$' out || wrong "beside copies: $(cat out)"
 grep -qE '^a product beside messages of its GPU to itself, no link, takes x[0-9.]+ \(4\), x[0-9.]+ \(8\)$' out || wrong "beside messages: $(cat out)"
@@ -166,9 +166,9 @@ grep -qE '^a product after long work, over one after rest, takes x[0-9.]+$' out 
 ! grep -q 'NOT FITTED' out || wrong "ratios are no curves: $(cat out)"
 # Heating keeps to the budget (20 s before each of three timings would not), and ends at ^C.
 work="--probe gpu-power $shapes"
-timeout 40 "$ppsim" calibrate --budget 3s $work >out 2>&1 || wrong "a budget of 3 s: status $?: $(cat out)"
-timeout -s INT -k 8 2 "$ppsim" calibrate --budget 600s $work >out 2>&1
-[ $? -ne 137 ] || wrong "^C while heating: still there after 8 s"
+timeout $((40 * patience)) "$ppsim" calibrate --budget 3s $work >out 2>&1 || wrong "a budget of 3 s: status $?: $(cat out)"
+timeout -s INT -k $((8 * patience)) 2 "$ppsim" calibrate --budget 600s $work >out 2>&1
+[ $? -ne 137 ] || wrong "^C while heating: still there $((8 * patience)) s later"
 # Without being asked, a calibration measures no GPU; asked, it is resumed on the same one.
 "$ppsim" list probes | grep -q '^gpu-gemm ' || wrong "list probes"
 "$ppsim" calibrate $small --probe copy --json >out 2>&1 && ! grep -q gpu- out || wrong "a GPU that nobody asked for: $(cat out)"

@@ -1,4 +1,5 @@
-/* What both halves of the stand-in share: settings, the record, and failures on demand. */
+/* The parts that both halves of the stand-in share: settings, the record, and failures on
+ * demand. */
 #include "tests/cuda/standin.h"
 
 #include <limits.h>
@@ -35,7 +36,7 @@ void standin_wrong(const char *format, ...)
     _exit(70);
 }
 
-/* The log, of which each line is written at once. */
+/* The log; each line is written at once. */
 static FILE *log_file(void)
 {
     static FILE *file;
@@ -77,17 +78,6 @@ static bool is_due(const char *name)
         entry += entry != NULL;
     }
     return due;
-}
-
-bool standin_is_early(struct timespec *since, long us)
-{
-    struct timespec now;
-    if (us == 0)
-        return false;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (since->tv_sec == 0)
-        *since = now;
-    return (now.tv_sec - since->tv_sec) * 1000000 + (now.tv_nsec - since->tv_nsec) / 1000 < us;
 }
 
 long standin_copy_us(size_t bytes)

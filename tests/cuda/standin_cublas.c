@@ -1,5 +1,5 @@
-/* Stand-in for cuBLASLt: products in loops, on the host, when their turn in the stream comes. What
- * ppsim never asks for is wrong use. */
+/* Stand-in for cuBLASLt: products are computed in loops on the host when their turn in the stream
+ * comes. Everything that ppsim never requests is wrong use. */
 #include "tests/cuda/standin.h"
 
 #include <cublasLt.h>
@@ -33,7 +33,7 @@ typedef struct preference {
     uint32_t aligned[4]; /* a, b, c, d */
 } preference;
 
-/* What a cublasLtMatmulAlgo_t holds: that it is used as it was asked for. */
+/* The content of a cublasLtMatmulAlgo_t, to check that it is used as it was requested. */
 typedef struct algorithm {
     uint64_t mark, asked;
     uint32_t aligned[4];
@@ -47,7 +47,7 @@ struct cublasLtContext {
 
 static const uint64_t mark = 0x73746e64696e616c;
 
-/* Given back even where that fails. */
+/* Freed even if the call fails. */
 static cublasStatus_t give(const char *name, void *what)
 {
     const bool fails = standin_fails(name, "%s", "");
@@ -183,7 +183,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t o
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* All that decides on an algorithm, as one number. */
+/* Everything that an algorithm depends on, as one number. */
 static uint64_t digest(const product *p, const layout *a, const layout *b, const layout *c)
 {
     const uint64_t parts[] = { p->turn_a,         p->turn_b,         (uint64_t)p->multiprocessors,
@@ -266,7 +266,7 @@ typedef struct multiplication {
     const char *at_a, *at_b;
     char *at_c;
     bool add;
-    struct timespec begun;
+    int64_t begun_us;
 } multiplication;
 
 static float get(const layout *l, const char *at, uint64_t row, uint64_t column)
@@ -299,7 +299,7 @@ static void put(const layout *l, char *at, uint64_t row, uint64_t column, float 
 static bool run_product(void *work)
 {
     multiplication *w = work;
-    if (standin_is_early(&w->begun, standin_setting("STANDIN_PRODUCT_US", 0)))
+    if (standin_is_early(&w->begun_us, standin_setting("STANDIN_PRODUCT_US", 0)))
         return false;
     standin_begins("product");
     const product *p = &w->how;
@@ -340,7 +340,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t library, cublasLtMatmulDesc_t of,
                          b,
                          d,
                          false,
-                         { 0 } };
+                         0 };
     standin_stream *queue = (standin_stream *)stream;
     const int device = standin_device();
     algorithm best;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BLOCKS = 65536, QUEUE = 65536 };
+enum { BLOCKS = 65536, QUEUE = 65536, SPINS = 16 };
 
 #define FAILS(code, ...)                          \
     do {                                          \
@@ -31,17 +31,18 @@ struct standin_stream {
     item queue[QUEUE];
     unsigned first, next; /* work from first up to next, modulo QUEUE */
     bool ends;
+    int clock;
     const bool *busy;
 };
 
 struct CUevent_st {
     pthread_mutex_t lock;
     unsigned wanted, there; /* records issued, and over */
-    struct timespec at;
+    int64_t at_ns;
     bool timed;
 };
 
-/* Memory that was handed out. device: -1: pinned memory of the host. */
+/* Allocated memory. device: -1: pinned memory of the host. */
 typedef struct block {
     char *at;
     size_t bytes;
@@ -88,7 +89,7 @@ static cudaError_t take(void **out, size_t bytes, int device)
     char *at = aligned_alloc(256, (bytes + 255) / 256 * 256 + 256);
     if (!at)
         return cudaErrorMemoryAllocation;
-    memset(at, 0xA5, bytes); /* nobody may count on zeros */
+    memset(at, 0xA5, bytes); /* callers must not rely on zeros */
     pthread_mutex_lock(&memory);
     int i = 0;
     while (i < BLOCKS && blocks[i].at)
@@ -195,7 +196,7 @@ cudaError_t cudaGetDevice(int *device)
     return cudaSuccess;
 }
 
-/* cuDNN's frontend asks how old the GPU is. */
+/* cuDNN's frontend queries the age of the GPU. */
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr which, int device)
 {
     FAILS(cudaErrorInvalidDevice, "%d %d", device, (int)which);
@@ -204,7 +205,8 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr which, int de
     return cudaSuccess;
 }
 
-/* Of a GPU that is none. In CUDA 12 its name is a macro, for another name. */
+/* Properties of a GPU that does not exist. In CUDA 12 the function's name is a macro for another
+ * name. */
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int device)
 {
     if (standin_fails("cudaGetDeviceProperties", "%d", device))
@@ -225,6 +227,11 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
     return cudaSuccess;
 }
 
+static void nap(void)
+{
+    nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
+}
+
 static void *run_stream(void *argument)
 {
     standin_stream *stream = argument;
@@ -237,12 +244,17 @@ static void *run_stream(void *argument)
         }
         item now = stream->queue[stream->first % QUEUE];
         pthread_mutex_unlock(&stream->lock);
-        for (unsigned round = 0; !now.run(now.work); round++)
-            round % 64 ? (void)sched_yield()
-                       : (void)nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
+        for (unsigned round = 0;; round++) {
+            const uint64_t at = standin_clock_try();
+            if (now.run(now.work))
+                break;
+            standin_clock_stuck(stream->clock, at);
+            round < SPINS ? (void)sched_yield() : nap();
+        }
         now.drop(now.work);
         pthread_mutex_lock(&stream->lock);
         stream->first++;
+        standin_clock_change(stream->clock, stream->first != stream->next);
         pthread_cond_broadcast(&stream->moved);
     }
     pthread_mutex_unlock(&stream->lock);
@@ -254,6 +266,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags, int 
     FAILS(cudaErrorUnknown, "%u %d", flags, priority);
     standin_stream *stream = calloc(1, sizeof *stream);
     stream->device = current;
+    stream->clock = standin_clock_join();
     pthread_mutex_init(&stream->lock, NULL);
     pthread_cond_init(&stream->moved, NULL);
     if (pthread_create(&stream->thread, NULL, run_stream, stream))
@@ -271,6 +284,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t of)
     pthread_cond_broadcast(&stream->moved);
     pthread_mutex_unlock(&stream->lock);
     pthread_join(stream->thread, NULL);
+    standin_clock_leave(stream->clock);
     pthread_cond_destroy(&stream->moved);
     pthread_mutex_destroy(&stream->lock);
     free(stream);
@@ -292,6 +306,7 @@ void standin_enqueue(standin_stream *stream, bool (*run)(void *), void (*drop)(v
     if (stream->next - stream->first == QUEUE)
         standin_wrong("too much work in a stream");
     stream->queue[stream->next++ % QUEUE] = (item){ run, drop, work };
+    standin_clock_change(stream->clock, true);
     pthread_cond_broadcast(&stream->moved);
     pthread_mutex_unlock(&stream->lock);
 }
@@ -304,8 +319,15 @@ cudaError_t cudaStreamSynchronize(cudaStream_t of)
         return cudaSuccess;
     check_stream(stream, __func__);
     pthread_mutex_lock(&stream->lock);
-    while (stream->first != stream->next)
-        pthread_cond_wait(&stream->moved, &stream->lock);
+    while (stream->first != stream->next) {
+        if (!standin_clock_wait(stream->clock)) {
+            pthread_cond_wait(&stream->moved, &stream->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&stream->lock);
+        nap();
+        pthread_mutex_lock(&stream->lock);
+    }
     pthread_mutex_unlock(&stream->lock);
     return cudaSuccess;
 }
@@ -317,28 +339,28 @@ typedef struct copy {
     int byte;
     bool within; /* a GPU */
     bool runs;
-    struct timespec waited, begun;
+    int64_t waited_us, begun_us;
 } copy;
 
 static bool run_copy(void *work)
 {
     copy *c = work;
     if (!c->runs) {
-        if (c->within && standin_is_early(&c->waited, standin_setting("STANDIN_START_US", 0)))
+        if (c->within && standin_is_early(&c->waited_us, standin_setting("STANDIN_START_US", 0)))
             return false;
         c->runs = true;
         if (c->within)
             standin_begins("copy");
-        (void)standin_is_early(&c->begun, standin_copy_us(c->bytes));
+        (void)standin_is_early(&c->begun_us, standin_copy_us(c->bytes));
         if (c->from)
             memcpy(c->to, c->from, c->bytes);
         else
             memset(c->to, c->byte, c->bytes);
     }
-    return !c->within || !standin_is_early(&c->begun, standin_copy_us(c->bytes));
+    return !c->within || !standin_is_early(&c->begun_us, standin_copy_us(c->bytes));
 }
 
-/* The host's side of an asynchronous copy must be pinned: else it is none. */
+/* The host side of an asynchronous copy must be pinned; otherwise the copy is synchronous. */
 static void check_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
 {
     bool in = kind == cudaMemcpyHostToDevice;
@@ -357,7 +379,7 @@ static bool is_on_some_gpu(const void *at, size_t bytes)
     return found;
 }
 
-/* Of cudaMemcpyDefault: an address tells whose it is. */
+/* For cudaMemcpyDefault: the address determines whose memory it is. */
 static void check_any_copy(const void *to, const void *from, size_t bytes)
 {
     if (!is_on_some_gpu(to, bytes) && !is_on_some_gpu(from, bytes))
@@ -465,8 +487,10 @@ static bool is_over(cudaEvent_t event)
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
     bool fails = standin_fails(__func__, "%s", "");
-    while (!is_over(event))
-        nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
+    while (!is_over(event)) {
+        standin_clock_look();
+        nap();
+    }
     pthread_mutex_destroy(&event->lock);
     free(event);
     return fails ? cudaErrorUnknown : cudaSuccess;
@@ -477,7 +501,7 @@ static bool run_record(void *work)
     cudaEvent_t event = work;
     pthread_mutex_lock(&event->lock);
     event->there++;
-    clock_gettime(CLOCK_MONOTONIC, &event->at);
+    event->at_ns = standin_mark_ns();
     pthread_mutex_unlock(&event->lock);
     return true;
 }
@@ -501,7 +525,10 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
     FAILS(cudaErrorUnknown, "%s", "");
-    return is_over(event) ? cudaSuccess : cudaErrorNotReady;
+    if (is_over(event))
+        return cudaSuccess;
+    standin_clock_look();
+    return cudaErrorNotReady;
 }
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
@@ -509,14 +536,13 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
     FAILS(cudaErrorUnknown, "%s", "");
     if (!start->timed || !end->timed || !is_over(start) || !is_over(end))
         standin_wrong("the time between events that have none");
-    *ms = (float)((double)(end->at.tv_sec - start->at.tv_sec) * 1e3 +
-                  (double)(end->at.tv_nsec - start->at.tv_nsec) * 1e-6);
+    *ms = (float)((double)(end->at_ns - start->at_ns) * 1e-6);
     return cudaSuccess;
 }
 
 typedef struct meeting {
     cudaEvent_t event;
-    unsigned wanted; /* records that were issued when somebody began to wait */
+    unsigned wanted; /* records that were issued when the wait began */
 } meeting;
 
 static bool run_meeting(void *work)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHARED_MAX = 99 << 10 }; /* what every GPU since 2020 gives a block */
+enum { SHARED_MAX = 99 << 10 }; /* shared memory of a block on every GPU since 2020 */
 
 static atomic_long launches;
 
@@ -59,7 +59,7 @@ static cudaError_t enqueue(const char *name, cudaStream_t stream, pp_gpu_launch 
     l->body = body;
     l->endless = atomic_fetch_add(&launches, 1) + 1 == standin_setting("STANDIN_ENDLESS", 0);
     l->blocks = how.blocks;
-    l->shared = malloc(how.shared_bytes + 1); /* a sanitizer sees what lies behind */
+    l->shared = malloc(how.shared_bytes + 1); /* a sanitizer detects accesses after the end */
     memset(l->shared, 0xff, how.shared_bytes);
     memcpy(&l->arguments, arguments, bytes);
     standin_enqueue((standin_stream *)stream, run, drop, l);

@@ -1,6 +1,6 @@
-/* Stand-in for NCCL. A communicator is a file in shared memory with a slot for every two ranks; a
- * group is one piece of work in each stream, whose sends and receives get on independently but for
- * those of one peer, which keep their order. */
+/* Stand-in for NCCL. A communicator is a file in shared memory with a slot for every two ranks. A
+ * group is one piece of work in each stream; its sends and receives progress independently, except
+ * that those of one peer keep their order. */
 #include "tests/cuda/standin.h"
 
 #include <cuda_runtime_api.h>
@@ -27,7 +27,7 @@ enum { CHUNK = 65536, OPS = 4096, POLLS = 3, RANKS_MAX = 16 };
             return ncclSystemError;               \
     } while (0)
 
-/* What one rank has for another. */
+/* The data that one rank has for another. */
 typedef struct slot {
     _Atomic uint32_t full;
     uint32_t bytes;
@@ -60,13 +60,14 @@ typedef struct op {
     size_t bytes, through;
     int peer;
     bool sends, over;
-    float *sum; /* of an all-reduce's last: what all ranks brought lies at `part`, rank by rank */
+    float *sum; /* for the last one of an all-reduce: the contributions of all ranks are at `part`,
+                   rank by rank */
     char *part;
 } op;
 
 typedef struct group {
     ncclComm_t comm;
-    struct timespec waited, begun;
+    int64_t waited_us, begun_us;
     bool runs;
     size_t count;
     op op[];
@@ -107,7 +108,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
     return ncclSuccess;
 }
 
-/* Of a setting; 0: left to NCCL. */
+/* The value of a setting; 0: left to NCCL. */
 static int said(int setting)
 {
     return setting == NCCL_CONFIG_UNDEF_INT ? 0 : setting;
@@ -231,6 +232,7 @@ static void get_on(op *o)
     if (o->sends && !full) {
         size_t left = o->bytes - o->through;
         o->over = left == 0;
+        standin_clock_get_on();
         if (o->over)
             return;
         s->bytes = (uint32_t)(left < CHUNK ? left : CHUNK);
@@ -244,11 +246,12 @@ static void get_on(op *o)
         memcpy(o->at + o->through, s->data, s->bytes);
         o->through += s->bytes;
         o->over = o->through == o->bytes;
+        standin_clock_get_on();
         atomic_store(&s->full, 0);
     }
 }
 
-/* The one before it to the same peer comes first. */
+/* The previous one to the same peer comes first. */
 static bool is_next(const group *g, size_t i)
 {
     for (size_t k = 0; k < i; k++)
@@ -262,7 +265,7 @@ static bool run_group(void *work)
     group *g = work;
     if (atomic_load(&g->comm->aborted))
         return true;
-    if (!g->runs && standin_is_early(&g->waited, standin_setting("STANDIN_START_US", 0)))
+    if (!g->runs && standin_is_early(&g->waited_us, standin_setting("STANDIN_START_US", 0)))
         return false;
     if (!g->runs)
         standin_begins("message");
@@ -270,7 +273,7 @@ static bool run_group(void *work)
     long least_us = standin_setting("STANDIN_GROUP_US", 0);
     for (size_t i = 0; i < g->count; i++)
         least_us += g->op[i].sends ? standin_copy_us(g->op[i].bytes) : 0;
-    bool over = !standin_is_early(&g->begun, least_us);
+    bool over = !standin_is_early(&g->begun_us, least_us);
     for (size_t i = 0; i < g->count; i++) {
         if (!g->op[i].over && is_next(g, i))
             get_on(&g->op[i]);

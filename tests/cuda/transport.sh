@@ -11,7 +11,7 @@ run() {
     wanted=$1 words=$2
     shift 2
     rm -f log
-    STANDIN_LOG=$scratch/log timeout -k 5 100 "$ppsim" run --transport nccl "$@" >out 2>&1
+    STANDIN_LOG=$scratch/log timeout -k 5 $((100 * patience)) "$ppsim" run --transport nccl "$@" >out 2>&1
     status=$?
     if [ $status -ne "$wanted" ] || ! grep -q "$words" out; then
         echo "run $*: status $status, wanted $wanted and '$words':"
@@ -117,7 +117,7 @@ run 3 'rank 1 has another order' --schedule 1f1b --pp 4 $spin --fault plan,rank=
 # job, rank: a process in the background, which writes out.JOB.RANK, and its number to started.
 begin() {
     env TORCHELASTIC_RUN_ID=$1 RANK=$2 WORLD_SIZE=${4:-3} LOCAL_RANK=$2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
-        timeout -k 5 100 "$ppsim" run --schedule 1f1b --pp ${4:-3} --transport nccl $spin >"out.$1.$2${3-}" 2>&1 &
+        timeout -k 5 $((100 * patience)) "$ppsim" run --schedule 1f1b --pp ${4:-3} --transport nccl $spin >"out.$1.$2${3-}" 2>&1 &
     started=$!
 }
 # process, wanted status, output, words in it
@@ -148,12 +148,12 @@ time.sleep(300)' >taken &
     begin taken 0
     ends $started 2 out.taken.0 "MASTER_PORT: the processes meet at port $taken, which is taken here; set another"
     begin taken 1
-    ends $started 2 out.taken.1 "MASTER_PORT: who listens at port $taken of 127.0.0.1 did not answer as rank 0 within 1 s; set another"
+    ends $started 2 out.taken.1 "MASTER_PORT: the process at port $taken of 127.0.0.1 did not answer as rank 0 within 1 s; set another"
     kill $holder
     port=$free
     next_port
     begin nobody 1
-    ends $started 5 out.nobody.1 "rank 0 did not come to port $((port + 1)) of 127.0.0.1 within 1 s"
+    ends $started 5 out.nobody.1 "rank 0 did not open port $((port + 1)) of 127.0.0.1 within 1 s"
     unset PPSIM_START_S
 fi
 # Job b starts at the port where job a waits for its ranks: all of b are told, and a goes on with its own.
@@ -165,15 +165,15 @@ until_it listens
 begin b 0
 ends $started 2 out.b.0 "port $((port + 1)), which is taken here"
 begin b 1
-ends $started 2 out.b.1 "MASTER_PORT: port $((port + 1)) is another job's: its name is 'a'; set another"
+ends $started 2 out.b.1 "MASTER_PORT: port $((port + 1)) belongs to another job: its name is 'a'; set another"
 begin a 1 larger 4
-ends $started 2 out.a.1larger "is another job's: it has 3 ranks, this one 4; set another"
+ends $started 2 out.a.1larger "belongs to another job: it has 3 ranks, and this job has 4; set another"
 # Of two that say to be rank 1 one is told while rank 2 is missing.
 begin a 1
 second=$started
 begin a 1 again
 again=$started
-until_it grep -q 'its rank 1 is there already' out.a.1 out.a.1again
+until_it grep -q 'its rank 1 has joined already' out.a.1 out.a.1again
 begin a 2
 wait $started || wrong "rank 2 of job a: $(cat out.a.2)"
 ends $first 0 out.a.0 'on nccl, 3 ranks'
@@ -194,7 +194,7 @@ together() {
         schedule=zbv
         [ $rank -ne 2 ] || schedule=$other
         env RANK=$rank WORLD_SIZE=4 LOCAL_RANK=$rank MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
-            timeout -k 5 100 "$ppsim" run --schedule $schedule --pp 4 --transport nccl \
+            timeout -k 5 $((100 * patience)) "$ppsim" run --schedule $schedule --pp 4 --transport nccl \
             "$@" >out.$rank 2>&1 &
         pids="$pids $!"
     done
@@ -213,7 +213,7 @@ together 1 'rank 1 died before' $spin --fault death,rank=1,at=3
 other='interleaved --vpp 2'
 together 3 'rank 2 has another number of ops' $spin --communicators per-edge
 other='zbv --check-messages'
-together 3 'rank 2 has other steps to run, or others of .*--check-messages' $spin
+together 3 'rank 2 has another number of steps, or another value of .*--check-messages' $spin
 
 # The third process gets a signal in the middle: it ends with a status, the others with 1.
 signalled() {
@@ -221,20 +221,20 @@ signalled() {
     rm -f log.? out.?
     for rank in 0 1 2 3; do
         env RANK=$rank WORLD_SIZE=4 LOCAL_RANK=$rank MASTER_ADDR=127.0.0.1 MASTER_PORT=$port STANDIN_LOG=$scratch/log.$rank \
-            timeout -k 5 100 sh -c 'echo $$ >pid.$RANK; exec "$@"' sh "$ppsim" run --schedule zbv --pp 4 --transport nccl \
+            timeout -k 5 $((100 * patience)) sh -c 'echo $$ >pid.$RANK; exec "$@"' sh "$ppsim" run --schedule zbv --pp 4 --transport nccl \
             --microbatches 8 --costs F=200us,I=200us,W=100us,comm=10us --iterations 20000 >out.$rank 2>&1 &
         eval "job$rank=$!"
     done
     for rank in 0 1 2 3; do
         tries=0
-        until [ "$(grep -c 'ncclSend' log.$rank 2>/dev/null)" -gt 50 ] 2>/dev/null || [ $tries -ge 600 ]; do
+        until [ "$(grep -c 'ncclSend' log.$rank 2>/dev/null)" -gt 50 ] 2>/dev/null || [ $tries -ge $((600 * patience)) ]; do
             tries=$((tries + 1))
             sleep 0.05
         done
     done
     # One of another job that comes in the middle is told, and disturbs nobody.
     begin late 1
-    ends $started 2 out.late.1 "is another job's: it has 4 ranks, this one 3; set another"
+    ends $started 2 out.late.1 "belongs to another job: it has 4 ranks, and this job has 3; set another"
     kill -s "$signal" "$(cat pid.2)"
     for rank in 0 1 2 3; do
         eval "wait \$job$rank"

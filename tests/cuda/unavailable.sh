@@ -44,20 +44,20 @@ mkdir "$scratch/alone"
 cp "$modules/ppsim_cuda.so" "$scratch/alone"
 refuses 4 'cannot load it: .*cannot open shared object.* that it was built with' PPSIM_MODULE_DIR="$scratch/alone" -- $nccl
 refuses 4 'this machine has no NVIDIA driver' $here STANDIN_DRIVER=0 -- $nccl
-refuses 4 'driver knows CUDA 11.4, but' $here STANDIN_DRIVER=11040 -- $nccl
+refuses 4 'driver supports CUDA 11.4, but' $here STANDIN_DRIVER=11040 -- $nccl
 refuses 4 'no GPU is visible' $here STANDIN_GPUS=0 -- $nccl
 refuses 4 'libnccl is version 21700, but' $here STANDIN_NCCL=21700 -- $nccl
-refuses 4 'NCCL does not say its version' $here STANDIN_FAIL=ncclGetVersion:1 -- $nccl
-refuses 4 'CUDA says: unknown error' $here STANDIN_FAIL=cudaGetDeviceCount:1 -- $nccl
+refuses 4 'NCCL does not report its version' $here STANDIN_FAIL=ncclGetVersion:1 -- $nccl
+refuses 4 'CUDA reports: unknown error' $here STANDIN_FAIL=cudaGetDeviceCount:1 -- $nccl
 # Versions that cannot be had are none: it is not said that there is no driver, or an old one.
-refuses 4 'CUDA says: unknown error' $here STANDIN_FAIL=cudaGetDeviceCount:1,cudaDriverGetVersion:1 -- $nccl
-refuses 4 'CUDA says: CUDA driver version is insufficient' $here STANDIN_DRIVER=11040 STANDIN_FAIL=cudaRuntimeGetVersion:1 -- $nccl
+refuses 4 'CUDA reports: unknown error' $here STANDIN_FAIL=cudaGetDeviceCount:1,cudaDriverGetVersion:1 -- $nccl
+refuses 4 'CUDA reports: CUDA driver version is insufficient' $here STANDIN_DRIVER=11040 STANDIN_FAIL=cudaRuntimeGetVersion:1 -- $nccl
 refuses 4 'needs GPU 3, but 2 are visible' $here STANDIN_GPUS=2 -- $nccl
-refuses 2 'NCCL may deliver wrong data' $here NCCL_CHUNK_SIZE=4194304 -- $nccl
+refuses 2 'NCCL may silently deliver wrong data' $here NCCL_CHUNK_SIZE=4194304 -- $nccl
 refuses 2 'runs over real links' $here -- $nccl --link 20us+1GB/s --memory-costs F=1MB,I=-1MB,W=0
 refuses 2 'cannot lose or change messages' $here -- $nccl --fault drop,rank=1
 refuses 2 'promises no buffers' $here -- $nccl --comm eager:1MB
-refuses 2 "'x' is no number" $here RANK=x WORLD_SIZE=4 -- $nccl
+refuses 2 "'x' is not a number" $here RANK=x WORLD_SIZE=4 -- $nccl
 refuses 2 'is 4, of 4 ranks' $here RANK=4 WORLD_SIZE=4 -- $nccl
 refuses 2 'names the machine of rank 0' $here RANK=1 WORLD_SIZE=4 LOCAL_WORLD_SIZE=2 -- $nccl
 refuses 2 'names the machine of rank 0' $here SLURM_PROCID=3 SLURM_STEP_NUM_TASKS=4 'SLURM_STEP_TASKS_PER_NODE=2(x2)' -- $nccl

@@ -1,8 +1,8 @@
-/* Runs a fuzz target as an ordinary test, where libFuzzer is not available:
+/* Runs a fuzz target as an ordinary test, if libFuzzer is not available:
  *   replay_x [--seconds N] [--seed N] FILE-OR-FOLDER...
- * First every input as it is, in the order of their names; then, for N seconds, inputs made from
- * them. The sequence depends on the seed alone, time only decides where it ends. An input that
- * crashes or hangs the target is left as fuzz-failure-<pid> in the current folder. */
+ * First every input is run unchanged, in the order of their names; then, for N seconds, inputs made
+ * from them. The sequence depends only on the seed, and the time only decides where it ends. An
+ * input that crashes or hangs the target is left as fuzz-failure-<pid> in the current folder. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ static struct {
     size_t count;
 } corpus;
 
-static const uint8_t *volatile current; /* what the target is looking at, for the crash handler */
+static const uint8_t *volatile current; /* the input of the target, for the crash handler */
 static volatile size_t current_bytes;
 
 static void die(const char *what, const char *why)
@@ -64,7 +64,7 @@ static void on_signal(int number)
     raise(number);
 }
 
-/* After so many seconds of processor time SIGPROF comes; 0: it does not. */
+/* SIGPROF comes after this many seconds of processor time; 0: never. */
 static void limit(time_t seconds)
 {
     setitimer(ITIMER_PROF, &(struct itimerval){ .it_value.tv_sec = seconds }, NULL);
@@ -153,7 +153,7 @@ static size_t splice(uint8_t *data, size_t bytes, size_t at, size_t removed, con
     return bytes - removed + added;
 }
 
-/* Values that readers stumble over. */
+/* Values that readers often handle wrongly. */
 static const char *const tokens[] = {
     "0",
     "-1",
@@ -244,7 +244,7 @@ static size_t mutate_once(uint8_t *data, size_t bytes, uint64_t *state)
         size_t taken = below(state, other->bytes - from + 1);
         return splice(data, bytes, at, length, other->data + from, taken);
     }
-    default: /* a token, instead of something or between */
+    default: /* a token replaces a piece or is inserted */
     {
         const char *token = tokens[below(state, sizeof tokens / sizeof tokens[0])];
         return splice(data, bytes, at, below(state, 2) ? length : 0, token, strlen(token));

@@ -1,5 +1,5 @@
-/* Any bytes: pp_cluster_parse refuses them with a message, leaves them to another reader, or gives
- * classes with ranks, and links between two of these. */
+/* Any bytes: pp_cluster_parse refuses them with a message, leaves them to another reader, or
+ * returns classes with ranks, and links between two of them. */
 #include "planner/study/cluster.h"
 
 #include <stdlib.h>

@@ -15,7 +15,7 @@ static void require(int truth)
         abort();
 }
 
-/* What is suggested works. */
+/* Applies the suggested repair, which must work. */
 static void repair(const pp_program *program, const pp_costs *costs, bool partial)
 {
     pp_repair found;

@@ -1,5 +1,5 @@
-/* Any bytes as a costs file, as --costs and as --memory-costs: refused with a message, or read;
- * what is read and written says the same when read again. */
+/* Any bytes as a costs file, as --costs and as --memory-costs are refused with a message, or read.
+ * What was read and written is the same when it is read again. */
 #include "sim/base/alloc.h"
 #include "sim/cost/costs.h"
 #include "sim/cost/costs_json.h"

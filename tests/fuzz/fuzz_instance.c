@@ -1,5 +1,5 @@
-/* Any bytes as an instance: refused with a message, or read; then a bound and an order of what is
- * small, and the order is not below the bound. */
+/* Arbitrary bytes are either parsed as an instance or refused with a message. For small instances a
+ * bound and an order are computed, and the order is not below the bound. */
 #include "planner/order/problem_read.h"
 #include "planner/order/search.h"
 

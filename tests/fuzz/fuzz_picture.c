@@ -1,4 +1,5 @@
-/* Any bytes: traces and candidates are refused with words, or every kind that fits draws them. */
+/* Any bytes: traces and candidates are refused with a message, or every suitable kind of picture
+ * draws them. */
 #include "sim/base/alloc.h"
 #include "tools/ppsim/plot/candidates.h"
 #include "traces/plot/registry.h"

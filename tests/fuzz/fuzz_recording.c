@@ -1,5 +1,5 @@
-/* Any bytes as a recording, compressed or not: refused with words, or the timeline of a whole
- * order; and the steps of its ranks follow the same rules. */
+/* Any bytes as a recording, compressed or not, are refused with a message, or give the timeline of
+ * a whole order; the steps of its ranks follow the same rules. */
 #include "sim/order/order_check.h"
 #include "tests/fuzz/scratch.h"
 #include "traces/read/events.h"
@@ -18,7 +18,8 @@ static void check(const pp_recording *r)
         first_ns = r->timeline->start_ns[i] < first_ns ? r->timeline->start_ns[i] : first_ns;
     }
     need(first_ns >= 0);
-    for (size_t i = 0; i < r->recorded.waits.count; i++) /* one before the first op, too */
+    for (size_t i = 0; i < r->recorded.waits.count; i++) /* a wait before the first op has no step,
+                                                            too */
         first_ns =
             r->recorded.waits.item[i].at_ns < first_ns ? r->recorded.waits.item[i].at_ns : first_ns;
     need(first_ns == 0);

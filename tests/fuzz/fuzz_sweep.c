@@ -1,5 +1,5 @@
-/* Any bytes as the file of a sweep: refused with words, or its lines are those of points, each
- * once, and are printed in every way. */
+/* Any bytes as the file of a sweep are refused with a message; or each of its lines is that of one
+ * point, no point occurs twice, and all are printed in every way. */
 #include "sim/base/alloc.h"
 #include "tests/fuzz/scratch.h"
 #include "tools/ppsim/sweep/print.h"

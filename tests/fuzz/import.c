@@ -1,6 +1,6 @@
-/* Feeds any bytes to the import named PPSIM_IMPORT: it gives samples whose times are above 0, or an
- * error with a place, and says in lines what it skipped. tests/CMakeLists.txt compiles this file
- * once per import. */
+/* Feeds any bytes to the import named PPSIM_IMPORT. It gives samples whose times are above 0, or an
+ * error with a place, and lists what it skipped. tests/CMakeLists.txt compiles this file once per
+ * import. */
 
 #include "calib/import/import_read.h"
 

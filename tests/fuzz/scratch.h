@@ -13,7 +13,7 @@ static inline void need(int holds)
         abort();
 }
 
-/* The path of a file of these bytes, until the next call. */
+/* The path of a file with these bytes, valid until the next call. */
 static inline const char *scratch_of(const uint8_t *data, size_t bytes)
 {
     static char path[32];

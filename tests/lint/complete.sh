@@ -25,22 +25,37 @@ offered() {
 }
 commands=$(sed -n 's/^PP_COMMAND(\(.*\))/\1/p' tools/ppsim/commands.def)
 offered ppsim '' | grep -v '^--' >"$scratch/offered"
-printf '%s\n' "$commands" | sort | diff - "$scratch/offered" || wrong "bash offers other commands than the table"
+printf '%s\n' help "$commands" | sort | diff - "$scratch/offered" || wrong "bash offers other commands than the table"
 narrow() { # ARGUMENT...: ppsim prints at most 80 columns
     ppsim "$@" >"$scratch/printed"
     awk 'length > 80 { print; bad = 1 } END { exit bad }' "$scratch/printed" ||
         wrong "ppsim $* is wider than 80 columns"
 }
+short() { # ARGUMENT...: ppsim prints at most 40 lines
+    lines=$(ppsim "$@" | wc -l)
+    [ "$lines" -le 40 ] || wrong "ppsim $* prints $lines lines, more than 40"
+}
 narrow --help
+short --help
 narrow --version
 for command in $commands; do
-    narrow "$command" --help
+    for topic in "" all megatron; do
+        # shellcheck disable=SC2086
+        narrow "$command" --help $topic
+        # shellcheck disable=SC2086
+        [ "$(ppsim "$command" --help $topic)" = "$(ppsim help "$command" $topic)" ] ||
+            wrong "ppsim help $command $topic is not what ppsim $command --help $topic prints"
+    done
+    short "$command" --help
     ppsim --help | grep -q "^  $command " || wrong "ppsim --help lacks $command"
     printf '%s\n' "$manual" | grep -qE "^\.B (ppsim )?$command$" || wrong "tools/man/ppsim.1 has no $command"
-    # Of an option's lines: its name, and its other spelling.
-    ppsim "$command" --help | sed -n '/^options:/,/^$/p' |
-        sed -n 's/^  \(-[^ ]*\).*/\1/p; s/^  *also \(-[^ ]*\)$/\1/p' | sort >"$scratch/help"
-    offered ppsim "$command" - >"$scratch/offered"
+    # Names and short forms, and the names of Megatron-LM, which end a line of their table.
+    {
+        ppsim "$command" --help all | sed -n 's/^  \(-[a-z]\), \(--[^ ]*\).*/\1 \2/p; t
+            s/^  \(-[^ ]*\).*/\1/p' | tr ' ' '\n'
+        ppsim "$command" --help megatron | sed -n 's/^  .* \(--[^ ]*\)\( [a-z0-9-]*\)\{0,1\}$/\1/p'
+    } | sort -u >"$scratch/help"
+    offered ppsim "$command" - | sort -u >"$scratch/offered"
     diff "$scratch/help" "$scratch/offered" || wrong "bash offers other options of $command than --help"
     while read -r option; do
         grep -qF -- "'$option[" "$scratch/zsh" || grep -qF -- "'*$option[" "$scratch/zsh" ||
@@ -49,14 +64,20 @@ for command in $commands; do
         grep -qE -- "from $command' $letter " "$scratch/fish" || wrong "fish lacks $option of $command"
     done <"$scratch/help"
     cat "$scratch/help" >>"$scratch/all"
-    for kind in $(ppsim "$command" --help | sed -n "s/.*'ppsim list \([a-z]*\)'.*/\1/p"); do
+    for kind in $(ppsim "$command" --help all | tr -s ' \n' '  ' | grep -oE "'ppsim list [a-z]*'" | sed -n "s/.*'ppsim list \([a-z]*\)'.*/\1/p"); do
         ppsim list "$kind" >/dev/null || wrong "ppsim $command --help names 'ppsim list $kind', which is not there"
     done
 done
+[ "$(offered ppsim help plan '')" = "all
+megatron" ] || wrong "bash offers no topics of help"
+[ "$(offered ppsim help pl)" = "plan
+plot" ] || wrong "bash offers no commands after help"
 [ -n "$(offered ppsim plan --model gpt1)" ] || wrong "bash offers no models"
 [ "$(offered ppsim simulate --step-sync o)" = "off
 on" ] || wrong "bash does not offer on and off"
 [ "$(offered ppsim simulate --trace chr)" = chrome= ] || wrong "bash does not offer chrome="
+
+tools/dev/man-pages "$ppsim" --check || wrong "the manual has other options than the program"
 
 # man ppsim COMMAND finds a page where there is one, and the overview names it.
 for page in tools/man/ppsim-*.1; do

@@ -13,7 +13,7 @@ for script in tools/dev/measure-*; do
     name=${script##*/measure-}
     python3 "$script" --table "tests/data/measured/$name.json" |
         diff -u "tests/data/measured/$name.md" - || { echo "$script: another table"; bad=1; }
-    [ "$(grep -l -e "^<!-- written by $script: begin -->\$" docs/*.md | wc -l)" -eq 1 ] ||
+    [ "$(grep -l -e "^<!-- written by $script: begin -->\$" docs/*.md docs/*/*.md | wc -l)" -eq 1 ] ||
         { echo "$script: not exactly one page has a place for it"; bad=1; }
 done
 exit $bad

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Every test that docs/modelled.md names exists: `tier.file: name`.
+# Every test that docs/reference/modelled.md names exists: `tier.file: name`.
 set -eu
 cd "$1"
-page=docs/modelled.md
+page=docs/reference/modelled.md
 bad=0
 [ -f "$page" ] || { echo "$page is missing"; exit 1; }
 names=$(grep -oE '`(unit|contract)\.[a-z_0-9]+: [a-z_0-9]+`' "$page" | tr -d '`' | tr -d ' ' | sort -u)

@@ -36,7 +36,7 @@ while read -r table folder; do
     done
 done <tests/lint/plugins.txt
 # An option row that two commands have is written once, in tools/ppsim/base/option_rows.h.
-twice=$(for file in tools/ppsim/cmd_*.c tools/ppsim/*/*options.c; do tr -s '\n ' '  ' <"$file" | grep -oE '\{ "--[^{}]*\}'; done | sort | uniq -d)
+twice=$(for file in tools/ppsim/cmd_*.c tools/ppsim/*/*options.c; do tr -s '\n ' '  ' <"$file" | grep -oE '\{ PP_ROW[A-Z_]*\( ?"--[^{}]*\}'; done | sort | uniq -d)
 [ -z "$twice" ] || wrong "in two option tables, should be in tools/ppsim/base/option_rows.h: $twice"
 [ "$tables" -gt 0 ] || wrong "no table found"
 exit $bad

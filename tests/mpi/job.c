@@ -1,4 +1,5 @@
-/* What the test programs of transport mpi share: a world of theirs, its messages, their bytes. */
+/* Common parts of the test programs of transport mpi: a world of their own, its messages, their
+ * bytes. */
 #include "tests/mpi/job.h"
 
 #include "sim/base/alloc.h"
@@ -14,7 +15,7 @@ void job_start(job *j, uint32_t ranks)
     pp_world_options options = { .ranks = ranks };
     *j = (job){ .ranks = ranks };
     OK(pp_transport_mpi.open(&options, &j->world, &err), err);
-    memset(&options, 0xff, sizeof options); /* it is not kept */
+    memset(&options, 0xff, sizeof options); /* the options are not retained */
     pp_transport_mpi.hosts(j->world, &j->rank, &count);
     CHECK(count == 1 && j->rank < ranks, "hosts %u from %u", count, j->rank);
 }

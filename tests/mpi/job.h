@@ -35,10 +35,10 @@ typedef struct job {
     size_t *buffered_bytes;
 } job;
 
-/* j stays where it is. Called by the only rank of this process, as all that follows. */
+/* j must not be moved. Called by the only rank of this process, like all that follow. */
 void job_start(job *j, uint32_t ranks);
 void job_load(job *j, const edge *e, size_t count);
-/* The next step; loading begins the first. */
+/* Begins the next step; loading begins the first. */
 void job_begin(job *j);
 /* Message k of e: its send or its receive. */
 pp_post edge_post(const edge *e, size_t k, uint32_t step, bool sends, void *payload);

@@ -21,7 +21,7 @@ enum { SIZES = sizeof sizes / sizeof sizes[0] };
 typedef struct pair {
     int rank;
     char *tensor; /* of rank 0 */
-    char *other;  /* what rank 1 gives in return: zeros where they are added */
+    char *other;  /* what rank 1 sends in return: zeros if they are added */
     char *came;   /* two tensors */
 } pair;
 
@@ -77,12 +77,12 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median of BATCHES, in microseconds per tensor. Small ones are timed several at a time. */
+/* The median of BATCHES, in microseconds per tensor. Small tensors are timed several at a time. */
 static double time_way(const pair *p, size_t way, size_t bytes)
 {
     double us[BATCHES];
     const int calls = bytes <= 4096 ? 64 : bytes <= 65536 ? 16 : 1;
-    for (int k = -2; k < BATCHES; k++) { /* two to warm up */
+    for (int k = -2; k < BATCHES; k++) { /* two for the warm-up */
         MPI_Barrier(MPI_COMM_WORLD);
         int64_t from = pp_clock_now_ns();
         for (int i = 0; i < calls; i++)
@@ -107,7 +107,8 @@ static void measure(const pair *p, long rounds)
     }
 }
 
-/* docs/p2p-emulation.md of two ranks with a communicator of their own, over send and receive. */
+/* docs/explanation/p2p-emulation.md of two ranks with a communicator of their own, over send and
+ * receive. */
 static int model(void)
 {
     pp_hardware hw;
@@ -132,8 +133,8 @@ static int model(void)
     return 0;
 }
 
-/* The receiver has the tensor, to the last bit. What was a negative zero is a positive one when
- * zero was added to it: an all-reduce does not copy. */
+/* The receiver has the tensor, to the last bit. A negative zero becomes positive when zero is added
+ * to it: an all-reduce does not copy. */
 static int check(const pair *p)
 {
     int wrong = 0;
@@ -173,7 +174,7 @@ int main(int argc, char **argv)
     }
     if (!p.tensor || !p.other || !p.came)
         return 1;
-    alarm(checks ? 280 : 600); /* nothing here takes that long: it hangs */
+    alarm(checks ? 280 : 600); /* nothing here takes that long unless it hangs */
     for (int i = 0; i < LARGEST / DOUBLE; i++) {
         double value = 1.0 / (i + 1) - 0.3;
         memcpy(p.tensor + (size_t)i * DOUBLE, &value, DOUBLE);

@@ -1,5 +1,5 @@
-/* Probe mpi-link between the processes of mpirun: the first has the samples, the second helped.
- * usage: probes_mpi link | refused */
+/* Probe mpi-link between the processes of mpirun: the first one has the samples, the second one
+ * only helps. usage: probes_mpi link | refused */
 #include "calib/probe/calibrate.h"
 #include "tests/mpi/job.h"
 

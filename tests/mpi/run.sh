@@ -17,7 +17,7 @@ trap 'rm -rf "$scratch"' EXIT
 
 # Program, processes, case, wanted status: "0", or "fails" for any other but that of timeout.
 run() {
-    PPSIM_TEST_RANKS=$2 timeout -k 5 300 "$mpiexec" -n "$2" "$1" "$3" >"$scratch/out" 2>&1
+    PPSIM_TEST_RANKS=$2 timeout -k 5 $((300 * patience)) "$mpiexec" -n "$2" "$1" "$3" >"$scratch/out" 2>&1
     status=$?
     case $4.$status in
     0.0) return ;;
@@ -61,7 +61,7 @@ run "$probes" 3 refused 0
 over_mpi() {
     wanted=$1 words=$2
     shift 2
-    (cd "$scratch" && timeout -k 5 300 "$mpiexec" -n 2 "$ppsim" run --schedule 1f1b --pp 2 \
+    (cd "$scratch" && timeout -k 5 $((300 * patience)) "$mpiexec" -n 2 "$ppsim" run --schedule 1f1b --pp 2 \
         --microbatches 4 --costs F=200us,I=200us,W=100us,comm=10us --transport mpi "$@") \
         >"$scratch/out" 2>&1
     status=$?
@@ -77,8 +77,8 @@ over_mpi 1 'rank 1 died before' --fault death,rank=1,at=3
 [ -s "$scratch/ppsim-flight.json.0" ] && [ -s "$scratch/ppsim-flight.json.1" ] || failed=1
 # Those who were started with something else are told, and wait for nobody.
 (cd "$scratch" && set -- run --schedule 1f1b --pp 2 --microbatches 4 --costs F=1ms,B=1ms --transport mpi &&
-    timeout -k 5 300 "$mpiexec" -n 1 "$ppsim" "$@" : -n 1 "$ppsim" "$@" --iterations 7) >"$scratch/out" 2>&1
-if [ $? -ne 3 ] || ! grep -q 'rank 1 has other steps to run' "$scratch/out"; then
+    timeout -k 5 $((300 * patience)) "$mpiexec" -n 1 "$ppsim" "$@" : -n 1 "$ppsim" "$@" --iterations 7) >"$scratch/out" 2>&1
+if [ $? -ne 3 ] || ! grep -q 'rank 1 has another number of steps' "$scratch/out"; then
     cat "$scratch/out"
     failed=1
 fi
@@ -90,7 +90,7 @@ run "$program" 4 absent fails
 [ "$(grep -c 'has said it' "$scratch/out")" -eq 3 ] || { cat "$scratch/out"; failed=1; }
 left() { command -v pgrep >/dev/null && pgrep -f "^$program " >"$scratch/out"; }
 tries=0
-while left && [ $tries -lt 300 ]; do # mpirun does not wait for those it kills
+while left && [ $tries -lt $((300 * patience)) ]; do # mpirun does not wait for those it kills
     tries=$((tries + 1))
     sleep 0.1
 done

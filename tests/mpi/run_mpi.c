@@ -1,4 +1,4 @@
-/* Whole runs over transport mpi: `mpirun -n 4 run_mpi CASE`, as of tests/mpi/run.sh. */
+/* Whole runs over transport mpi: `mpirun -n 4 run_mpi CASE`, as in tests/mpi/run.sh. */
 #include "runtime/compute/registry.h"
 #include "runtime/core/run.h"
 #include "sim/base/alloc.h"
@@ -42,7 +42,7 @@ static pp_costs *make_costs(uint32_t ranks, uint32_t chunks)
     return costs;
 }
 
-/* False: this schedule does not run here. */
+/* Returns false if this schedule does not run here. */
 static bool prepare(running *r, const pp_schedule *schedule, const char *comm, job *j)
 {
     uint32_t chunks = schedule->chunks ? schedule->chunks : 2;
@@ -94,7 +94,7 @@ static void give_back(running *r, const job *j)
     pp_order_free(&r->order);
 }
 
-/* Every schedule runs, each process one rank, and holds what was predicted. */
+/* Every schedule runs with one rank per process and holds the predicted memory. */
 static void schedules(job *j)
 {
     static const char *const comms[] = { "rendezvous", "eager:1GB", "eager:20000B" };
@@ -112,7 +112,7 @@ static void schedules(job *j)
     }
 }
 
-/* All processes end with one cause in words: of those that may say it, each says `text`. */
+/* All processes end with one cause and a message: each that may report it reports `text`. */
 static void fails(job *j, const char *fault, pp_ns deadline_ns, const char *text)
 {
     running r;

@@ -1,5 +1,5 @@
-/* How fast transport mpi is, and what waiting costs: `PPSIM_MODULE_DIR=build PPSIM_TEST_RANKS=2
- * mpirun -n 2 build/tests/speed_mpi`. No test: its verdict depends on the machine. */
+/* The speed of transport mpi, and the cost of waiting: `PPSIM_MODULE_DIR=build PPSIM_TEST_RANKS=2
+ * mpirun -n 2 build/tests/speed_mpi`. This is not a test: its result depends on the machine. */
 #include "runtime/core/clock.h"
 #include "tests/mpi/job.h"
 
@@ -31,8 +31,8 @@ static uint64_t work_for(pp_ns ns)
     return turns;
 }
 
-/* When a message comes that both ends posted before they began to compute for 5 ms, and what that
- * costs the computing. */
+/* Measures when a message arrives that both ends posted before they began to compute for 5 ms, and
+ * how much that delays the computing. */
 static void progress(job *j)
 {
     static const size_t sizes[] = { 8, 262144, 2097152 };
@@ -73,7 +73,7 @@ static void progress(job *j)
     job_barrier(j);
 }
 
-/* One-way times between ranks 0 and 1, the others waiting. */
+/* One-way times between ranks 0 and 1 while the others wait. */
 static void speed(job *j)
 {
     static const size_t sizes[] = { 8, 4096, 65536, 262144, 2097152 };
@@ -109,7 +109,7 @@ static void speed(job *j)
     }
 }
 
-/* What it costs to wait for a second. */
+/* The cost of waiting for a second. */
 static void waiting(job *j)
 {
     char buffer[1][8] = { { 0 } };

@@ -1,5 +1,7 @@
 # Read by scripts that start processes here.
 
+patience=${PPSIM_TEST_PATIENCE:-1} # factor of time limits
+
 # Open MPI: more processes than cores; and root in a container. Others do not look at these.
 export OMPI_MCA_rmaps_base_oversubscribe=1
 if [ "$(id -u)" -eq 0 ]; then

@@ -39,7 +39,7 @@ sorted() {
 
 "$ppsim" sweep "$@" -o "$scratch/one" >"$scratch/one.out" 2>"$scratch/said" || wrong 'one process'
 sorted "$scratch/one"
-timeout -k 5 300 "$mpiexec" -n 3 "$ppsim" sweep "$@" -o "$scratch/three" >"$scratch/three.out" \
+timeout -k 5 $((300 * patience)) "$mpiexec" -n 3 "$ppsim" sweep "$@" -o "$scratch/three" >"$scratch/three.out" \
     2>"$scratch/said" || wrong 'three processes'
 sorted "$scratch/three"
 cmp "$scratch/one.out" "$scratch/three.out" || wrong 'three processes print something else'
@@ -49,14 +49,14 @@ measured='--model gpt22b --hw h100-80g --pp 4,8 --tp 2,4 --schedule 1f1b --profi
 # shellcheck disable=SC2086 # options
 "$ppsim" sweep $measured -o "$scratch/measured" >/dev/null 2>"$scratch/said" || wrong 'profiles'
 # shellcheck disable=SC2086
-timeout -k 5 300 "$mpiexec" -n 3 "$ppsim" sweep $measured -o "$scratch/measured3" >/dev/null \
+timeout -k 5 $((300 * patience)) "$mpiexec" -n 3 "$ppsim" sweep $measured -o "$scratch/measured3" >/dev/null \
     2>"$scratch/said" || wrong 'profiles, three processes'
 sort "$scratch/measured" >"$scratch/sorted"
 sort "$scratch/measured3" | cmp - "$scratch/sorted" || wrong 'profiles: three processes differ'
 grep -q step_low_ns "$scratch/measured" || wrong 'profiles: no intervals'
 
 # Failures reach the others: nobody waits for ever.
-timeout -k 5 300 "$mpiexec" -n 3 "$ppsim" sweep "$@" -o "$scratch/none/file" >"$scratch/said" 2>&1
+timeout -k 5 $((300 * patience)) "$mpiexec" -n 3 "$ppsim" sweep "$@" -o "$scratch/none/file" >"$scratch/said" 2>&1
 case $? in
 0 | 124) wrong 'a target that cannot be written' ;;
 esac
@@ -76,7 +76,7 @@ interrupted() {
     file=$1 rank=$2
     shift 2
     rm -f "$scratch"/pid.*
-    timeout -k 5 300 "$mpiexec" "$@" -n 4 "$scratch/start" "$scratch" "$ppsim" sweep \
+    timeout -k 5 $((300 * patience)) "$mpiexec" "$@" -n 4 "$scratch/start" "$scratch" "$ppsim" sweep \
         --model gpt175b --pp 8,16 --tp 8 --schedule 1f1b,zbv --seed 0..$((points / 4 - 1)) --top 1 -o "$file" \
         >"$scratch/out" 2>"$scratch/said" &
     job=$!

@@ -1,5 +1,6 @@
-/* Transport mpi as its users see it: `mpirun -n P transport_mpi CASE` (tests/mpi/run.sh knows which
- * and with how many). Each process checks its part; what is wrong is said on stderr, exit 1. */
+/* Transport mpi as its users see it: `mpirun -n P transport_mpi CASE` (tests/mpi/run.sh has the
+ * cases and numbers of processes). Each process checks its part, reports errors on stderr and exits
+ * with 1. */
 #include "runtime/core/clock.h"
 #include "sim/base/alloc.h"
 #include "tests/mpi/job.h"
@@ -17,7 +18,8 @@ static unsigned char byte_of(size_t k, uint32_t step, size_t i)
     return (unsigned char)(k * 31 + step * 7 + i * 13 + i / 251);
 }
 
-/* Every size arrives whole and in order, rendezvous and buffered in turn, in every step. */
+/* Every size arrives complete and in order, alternately by rendezvous and buffered, in every
+ * step. */
 static void ring(uint32_t ranks)
 {
     static const size_t sizes[] = { 0, 1, 100, 4040, 4096, 4097, 65536, 262144, 2097152, 8 };
@@ -47,7 +49,7 @@ static void ring(uint32_t ranks)
             if (k / 2 % 5 == 0)
                 p.payload = NULL; /* header only */
             job_post(&j, &p);
-            if (sends && e[k / 2].buffered) /* done at once: its memory is ours again */
+            if (sends && e[k / 2].buffered) /* done at once: the caller may use its memory again */
                 memset(payload[k], 0xEE, e[k / 2].bytes + (job_wait(&j, (uint32_t)k) < 0));
         }
         for (size_t k = 0; k < 2 * count; k++) {
@@ -65,7 +67,8 @@ static void ring(uint32_t ranks)
     job_finish(&j);
 }
 
-/* A message other than the expected one is told with both names; so is one of another length. */
+/* A message other than the expected one is reported with both names; so is one of another
+ * length. */
 static void wrong_message(uint32_t ranks, size_t sent, size_t expected, uint32_t microbatch,
                           const char *text)
 {
@@ -97,22 +100,22 @@ static void wrong_microbatch(uint32_t ranks)
 
 static void too_long(uint32_t ranks)
 {
-    wrong_message(ranks, 1000, 100, 0, "100 B expected, more came");
+    wrong_message(ranks, 1000, 100, 0, "100 B expected, and more arrived");
 }
 
 static void too_long_large(uint32_t ranks)
 {
-    wrong_message(ranks, 1000000, 500000, 0, "500000 B expected, more came");
+    wrong_message(ranks, 1000000, 500000, 0, "500000 B expected, and more arrived");
 }
 
 static void too_short(uint32_t ranks)
 {
-    wrong_message(ranks, 99, 100, 0, "100 B expected, 99 B came");
+    wrong_message(ranks, 99, 100, 0, "100 B expected, and 99 B arrived");
 }
 
 static void too_short_large(uint32_t ranks)
 {
-    wrong_message(ranks, 500000, 1000000, 0, "1000000 B expected, 500000 B came");
+    wrong_message(ranks, 500000, 1000000, 0, "1000000 B expected, and 500000 B arrived");
 }
 
 /* One process stops: those that wait, gather or post end with "stopped". */
@@ -177,8 +180,8 @@ static void clocks(uint32_t ranks)
     job_finish(&j);
 }
 
-/* A send is done when its receive is posted, whatever its size; a buffered one before, unless one
- * in front of it on its edge is not. */
+/* A send is done when its receive is posted, whatever its size; a buffered one is done earlier,
+ * unless an earlier one on its edge is not. */
 static void rendezvous(uint32_t ranks)
 {
     const edge e[] = { { 0, 1, 8, false },
@@ -222,8 +225,8 @@ static void rendezvous(uint32_t ranks)
     job_finish(&j);
 }
 
-/* What both ends have posted moves while both do something else; not every time, since others may
- * have the processor. */
+/* A message that both ends have posted progresses while both compute; not every time, since other
+ * processes may have the processor. */
 static void overlap(uint32_t ranks)
 {
     enum { ROUNDS = 10 };
@@ -261,8 +264,8 @@ static void *wait_for_ever(void *argument)
     return NULL;
 }
 
-/* All ranks hang; one notices, the others are alarmed; the last is silent, and nobody waits for it
- * longer than the min_bounded. */
+/* All ranks hang; one notices, and the others are alerted. The last one is silent, and no rank
+ * waits for it longer than the limit. */
 static void collect(uint32_t ranks)
 {
     enum { BYTES = 100000 };
@@ -308,7 +311,7 @@ static void collect(uint32_t ranks)
     job_finish(&j);
 }
 
-/* The one process that was started says how to start more. */
+/* A process that was started alone says how to start more. */
 static void number(uint32_t ranks)
 {
     pp_world_options options = { .ranks = ranks + 3 };
@@ -366,8 +369,8 @@ static void death(uint32_t ranks)
     CHECK(false, "came");
 }
 
-/* Rank 0 stops, rank 2 never closes: the others end all the same, with their own status, and what
- * they said is heard. */
+/* Rank 0 stops, and rank 2 never closes. The others end nevertheless, with their own status, and
+ * their messages are reported. */
 static void absent(uint32_t ranks)
 {
     job j;
@@ -385,7 +388,7 @@ static void absent(uint32_t ranks)
     _exit(1);
 }
 
-/* A message that nobody received is told before the next step begins. */
+/* A message that was not received is reported before the next step begins. */
 static void unreceived(uint32_t ranks)
 {
     const edge e[] = { { 0, 1, 8, true } };
@@ -434,7 +437,7 @@ int main(int argc, char **argv)
     uint32_t ranks = size ? (uint32_t)strtoul(size, NULL, 10) : 1;
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
         if (argc == 2 && strcmp(argv[1], tests[i].name) == 0) {
-            alarm(280); /* nothing here takes that long: it hangs */
+            alarm(280); /* nothing here takes that long unless it hangs */
             tests[i].run(ranks);
             return 0;
         }

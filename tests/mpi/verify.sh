@@ -52,7 +52,7 @@ reports=threads
 [ "$mpiexec" = none ] || reports='threads mpi'
 on_mpi() {
     [ "$mpiexec" != none ] || return 0
-    timeout -k 5 300 "$mpiexec" -n 4 "$ppsim" "$@" --transport mpi </dev/null >"$scratch/mpi" \
+    timeout -k 5 $((300 * patience)) "$mpiexec" -n 4 "$ppsim" "$@" --transport mpi </dev/null >"$scratch/mpi" \
         2>"$scratch/said"
 }
 
@@ -64,7 +64,7 @@ verify() {
     runs=$((runs + 1))
     # Under sanitizers every fourth: contract.verify has them all, on threads.
     [ -z "${PPSIM_SANITIZE:-}" ] || [ $((runs % 4)) -eq 1 ] || return
-    if timeout -k 5 300 "$ppsim" "$@" >"$scratch/threads" 2>"$scratch/said" && on_mpi "$@" &&
+    if timeout -k 5 $((300 * patience)) "$ppsim" "$@" >"$scratch/threads" 2>"$scratch/said" && on_mpi "$@" &&
         (cd "$scratch" && python3 judge.py $reports >said 2>&1); then
         return
     fi

@@ -1,5 +1,5 @@
-/* Runs ops of the cpu backend one after the other, each in buffers of exactly the described size,
- * between guards, full of NaN before use; what is gone is freed at once. */
+/* Runs ops of the cpu backend one after the other, each in buffers of exactly the described size
+ * between guards. Buffers are full of NaN before use, and are freed as soon as possible. */
 #ifndef PPSIM_TESTS_SUPPORT_CPU_RIG_H
 #define PPSIM_TESTS_SUPPORT_CPU_RIG_H
 
@@ -33,14 +33,14 @@ typedef struct rig {
     rig_kept kept[RIG_STAGES][RIG_MICROBATCHES];
     bool real_is_float;
     bool nan_seen;
-    /* Instead of the worker's: weights that a test may change. */
+    /* Used instead of the worker's: weights that a test may change. */
     pp_cpu_model *model;
     void *machine;
     double *weights[RIG_STAGES], *gradients[RIG_STAGES];
     double loss[RIG_MICROBATCHES];
 } rig;
 
-/* Check tells its parent of every assertion, which would take longer than the math. */
+/* Check reports every assertion to its parent process, which would take longer than the math. */
 #define RIG_CHECK(that, ...)           \
     do {                               \
         if (!(that))                   \
@@ -62,7 +62,8 @@ static inline rig_buffer rig_take(int64_t bytes)
     return b;
 }
 
-/* Guards are whole, and the last of it was used: no byte too few, none too many. used: asked. */
+/* The guards are unchanged, and the last byte was used: the size was neither too small nor too
+ * large. used: whether the last byte is checked. */
 static inline void rig_give_back(rig_buffer *b, bool used)
 {
     if (b->data) {
@@ -122,7 +123,7 @@ static inline void rig_open(rig *r, pp_compute_work work)
     RIG_OK(pp_compute_cpu.begin(r->worker, 0, &err), err);
 }
 
-/* From now on weights are the test's own. */
+/* Gives the test weights of its own from now on. */
 static inline void rig_own_weights(rig *r)
 {
     pp_err err = { 0 };
@@ -244,8 +245,8 @@ static inline void rig_op(rig *r, pp_op_kind kind, uint32_t s, uint32_t j)
         rig_release(&k->stash);
 }
 
-/* One microbatch after the other; B; I and W at once; all F, all I from the last microbatch on,
- * then all W in order. */
+/* One microbatch after the other with B; with I directly followed by W; or all F, then all I from
+ * the last microbatch on, then all W in order. */
 typedef enum rig_order { RIG_B, RIG_I_W, RIG_LATE, RIG_ORDERS } rig_order;
 
 static inline void rig_forwards(rig *r, uint32_t j)
@@ -277,7 +278,7 @@ static inline void rig_step(rig *r, rig_order order)
         rig_backwards(r, PP_OP_W, j);
 }
 
-/* Exchanges what first and last stage share, as the interpreter does. */
+/* Exchanges what the first and the last stage share, like the interpreter. */
 static inline void rig_tie(rig *r)
 {
     const uint32_t last = r->work.stages - 1;
@@ -348,7 +349,8 @@ static inline double rig_loss(const rig *r)
     return sum;
 }
 
-/* Microbatches of given sequences: lengths, 0 ends a microbatch. Free with pp_workload_free. */
+/* Makes microbatches of given sequences. lengths: 0 ends a microbatch. Free with
+ * pp_workload_free. */
 static inline pp_workload rig_workload(const int64_t *lengths, uint32_t microbatches)
 {
     pp_workload w = { .replicas = 1, .microbatches = microbatches };

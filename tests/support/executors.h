@@ -15,7 +15,7 @@ static inline pp_status lower_with(const char *framework, const pp_order *order,
     return found->lower(order, program_out, err);
 }
 
-/* A file of tests/data/golden in PyTorch's cells. */
+/* Reads a file of tests/data/golden in PyTorch's cells. */
 static inline pp_order *golden_order(const char *name)
 {
     char path[128];

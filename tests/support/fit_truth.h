@@ -42,7 +42,7 @@ typedef struct fit_truth {
     int sizes, passes;
     size_t parameters;
     double parameter[12];
-    /* Sets variables of size `index` and returns its time. */
+    /* Sets the variables of the index-th size and returns its time. */
     double (*seconds)(const double *parameter, int index, fit_random *random, double *at);
 } fit_truth;
 
@@ -51,7 +51,7 @@ static inline void fit_free_samples(pp_samples *samples)
     pp_samples_free(samples);
 }
 
-/* One series, 132 SMs, 8 ranks in a node where it is a link. */
+/* Makes one series: 132 SMs, and for a link 8 ranks in a node. */
 static inline void fit_make(const fit_truth *truth, uint64_t seed, pp_samples *samples)
 {
     pp_err err = { 0 };

@@ -1,5 +1,5 @@
-/* Replays the orders of an instance, as written, by the rules of docs/formats.md. It reads the file
- * itself and shares no code with planner/, whose results it checks. */
+/* Replays the orders of an instance, as written, by the rules of docs/reference/formats.md. It
+ * reads the file itself and shares no code with planner/, whose results it checks. */
 #ifndef PPSIM_TESTS_SUPPORT_INSTANCE_REPLAY_H
 #define PPSIM_TESTS_SUPPORT_INSTANCE_REPLAY_H
 
@@ -16,8 +16,8 @@ typedef struct replay {
     int64_t *rank_of, *cap;
     int64_t *ticks[3], *taken, *kept, *extra[3]; /* [s * m], stage by stage */
     int64_t *lag;                                /* [m], between different ranks */
-    int64_t *end[3];                             /* of the replay, -1: has not run */
-    int64_t best_known;                          /* 0: the file does not say */
+    int64_t *end[3];                             /* end in the replay; -1: has not run */
+    int64_t best_known;                          /* 0: not in the file */
     char name[64];
 } replay;
 
@@ -131,7 +131,7 @@ static int64_t replay_lag(const replay *x, uint32_t from, uint32_t to, uint32_t 
     return x->rank_of[from] == x->rank_of[to] ? 0 : x->lag[i];
 }
 
-/* When the op may start by what it needs; -1: that has not run. */
+/* The earliest start of the op by its inputs; -1: one of them has not run. */
 static int64_t replay_ready(const replay *x, int kind, uint32_t s, uint32_t i)
 {
     int64_t end = 0;
@@ -157,7 +157,8 @@ typedef struct replay_rank {
     int64_t now, held;
 } replay_rank;
 
-/* Runs the op at hand: 1 done, 0 it has to wait or the line is at its end, -1 it is wrong. */
+/* Runs the next op. Returns 1 if it ran, 0 if it must wait or the line is at its end, -1 if it is
+ * wrong. */
 static int replay_op(replay *x, uint32_t r, replay_rank *rank, bool fused)
 {
     char letter;
@@ -190,8 +191,8 @@ static int replay_op(replay *x, uint32_t r, replay_rank *rank, bool fused)
     return 1;
 }
 
-/* text: a line per rank. fused: B and W are one op, and memory is not looked at. Returns the
- * makespan; -1: an op is missing, twice, on a wrong rank, out of memory or in a circle of waits. */
+/* text: a line per rank. fused: B and W are one op, and memory is not checked. Returns the
+ * makespan; -1: an op is missing, twice, on a wrong rank, out of memory or in a cycle of waits. */
 static int64_t replay_run(replay *x, const char *text, bool fused)
 {
     replay_rank *rank = pp_alloc_array(x->p, sizeof *rank);

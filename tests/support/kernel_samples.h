@@ -65,7 +65,7 @@ static inline double sample_number(char *const *row, size_t field)
     return value;
 }
 
-/* `words`: what the first fields must be; NULL stands for anything. */
+/* `words`: the required first fields; NULL stands for anything. */
 static inline bool sample_is(char *const *row, size_t count, const char *const words[])
 {
     for (size_t k = 0; k < count; k++) {
@@ -88,7 +88,7 @@ static inline gemm_sample sample_gemm(char *const *row)
     return s;
 }
 
-/* A row as the kernel that ppsim predicts; forward + backward has both. */
+/* A row as the kernels that ppsim predicts; forward + backward has both. */
 typedef struct attention_row {
     double batch, length, heads, qk_dim, v_dim, seconds;
     bool causal, forward, backward;
@@ -111,7 +111,8 @@ static inline attention_row sample_attention(char *const *row)
     return a;
 }
 
-/* Of predicted over measured time, minus 1; mean, median and max are those of absolute values. */
+/* Errors: predicted over measured time, minus 1; mean, median and max are those of absolute
+ * values. */
 typedef struct error_summary {
     double bias, mean, median, max;
 } error_summary;

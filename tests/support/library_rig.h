@@ -1,11 +1,12 @@
-/* A training loop that uses pp_runtime.h, for tests: what is called is written down, and tensors
- * are filled with words that tell whose they are. */
+/* A training loop that uses pp_runtime.h, for tests. Calls are recorded, and tensors are filled
+ * with bytes that identify them. */
 #ifndef PPSIM_TESTS_SUPPORT_LIBRARY_RIG_H
 #define PPSIM_TESTS_SUPPORT_LIBRARY_RIG_H
 
 #include "runtime/library/runtime.h"
 #include "sim/schedule/registry.h"
 #include "sim/schedule/schedule.h"
+#include "tests/support/patience.h"
 
 #include <check.h>
 #include <dirent.h>
@@ -25,19 +26,19 @@ typedef struct rig_call {
     uint32_t stage, microbatch;
 } rig_call;
 
-/* One rank's. */
+/* The record of one rank. */
 typedef struct rig_rank {
     rig_call call[RIG_CALLS];
     size_t count;
     uint32_t begins, ends, step;
-    bool wrong;         /* a tensor, a size or the rank */
-    bool late;          /* an op before begin or after end */
+    bool wrong;         /* a tensor, a size or the rank was wrong */
+    bool late;          /* an op was called before begin or after end */
     uint32_t fail_at;   /* this op (counted from 1) fails; 0: none */
     int code;           /* with this number */
     int fail_begin;     /* begin returns it */
     int fail_end;       /* end returns it */
-    uint32_t sleeps_ms; /* the op fail_at does that instead, */
-    atomic_bool *until; /* or lasts until this is set */
+    uint32_t sleeps_ms; /* the op fail_at sleeps instead */
+    atomic_bool *until; /* or lasts until this flag is set */
 } rig_rank;
 
 /* Sizes differ by stage, microbatch and step, so that a mix-up shows. */
@@ -63,7 +64,7 @@ static inline void rig_sizes(void *context, uint32_t stage, uint32_t microbatch,
     out->scratch_bytes = rig_mix(l->seed, stage, microbatch, 4) % 400;
 }
 
-/* What a tensor is filled with. */
+/* The byte with which a tensor is filled. */
 static inline unsigned char rig_mark(const pp_runtime_op *op, uint32_t stage, int what)
 {
     return (unsigned char)(1 + rig_mix(op->step, stage, op->microbatch, (uint32_t)what) % 250);
@@ -211,9 +212,9 @@ static inline pp_runtime_plan *rig_plan(const char *schedule, uint32_t ranks, ui
 
 static inline pp_runtime *rig_open(uint32_t ranks, const pp_faults *faults)
 {
-    const pp_runtime_options options = { .ranks = ranks,
-                                         .poison = 1,
-                                         .deadline_ns = (int64_t)20 * 1000000000 };
+    const pp_runtime_options options = {
+        .ranks = ranks, .poison = 1, .deadline_ns = (int64_t)20 * 1000000000 * step_patience()
+    };
     pp_runtime *runtime = NULL;
     pp_runtime_error error;
     RIG_OK(pp_library_open(&options, faults, &runtime, &error), error);

@@ -1,5 +1,5 @@
-/* Published measurements of links (traces/data/links) and what the fits make of them: the table of
- * docs/calibration.md. */
+/* Published measurements of links (traces/data/links) and the results of fits: the table of
+ * docs/explanation/calibration.md. */
 #ifndef PPSIM_TESTS_SUPPORT_LINKS_H
 #define PPSIM_TESTS_SUPPORT_LINKS_H
 
@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Communicators of a file from `low` to `high` ranks, which are fitted at once, and others of it
- * that are asked for. */
+/* Communicators of a file from `low` to `high` ranks, which are fitted together, and others of the
+ * file that the fit must predict. */
 typedef struct link_set {
     const char *name, *file;
     int32_t low, high;
-    double most;         /* of all errors of the form that is chosen; 0: not promised */
-    const char *carried; /* what is asked for; NULL: nothing */
+    double most;         /* limit for all errors of the form that is chosen; 0: there is none */
+    const char *carried; /* the communicators to predict; NULL: none */
     int32_t carried_low, carried_high;
 } link_set;
 
@@ -64,7 +64,7 @@ static inline pp_samples link_samples(const char *file)
     return samples;
 }
 
-/* Those of `low` to `high` ranks: [LINK_SERIES_MAX]. */
+/* The series with `low` to `high` ranks: [LINK_SERIES_MAX]. */
 static inline size_t link_series(const pp_samples *samples, int32_t low, int32_t high,
                                  const pp_series **series)
 {

@@ -1,5 +1,5 @@
-/* Prints what nccl-tests and rccl-tests print, in all their layouts, from a channel model of our
- * own (docs/p2p-emulation.md): fixtures that are nobody's logs. */
+/* Prints the output of nccl-tests and rccl-tests, in all their layouts, from a channel model of our
+ * own (docs/explanation/p2p-emulation.md). The fixtures are not copies of real logs. */
 #ifndef PPSIM_TESTS_SUPPORT_NCCL_WRITER_H
 #define PPSIM_TESTS_SUPPORT_NCCL_WRITER_H
 
@@ -34,15 +34,15 @@ typedef struct nccl_log {
     const char *redop;   /* "sum", "none" */
     int ranks, per_node;
     int cycles;         /* -N */
-    const char *label;  /* in front of every line */
-    const char *within; /* behind every part of a row that is printed at once; NULL: nothing */
-    bool interleaved;   /* lines of NCCL INFO into and between rows */
+    const char *label;  /* text before every line */
+    const char *within; /* text after every part of a row that is printed at once; NULL: none */
+    bool interleaved;   /* has lines of NCCL INFO inside and between rows */
     bool in_place_none; /* #wrong of the in-place half is N/A */
     double seconds[LOG_ROWS]; /* out: as printed */
     double bytes[LOG_ROWS];   /* out */
 } nccl_log;
 
-/* 4 to 32 channels of 20.7 GB/s behind a link of 365 GB/s, 25 us before. */
+/* 4 to 32 channels of 20.7 GB/s, limited by a link of 365 GB/s, after 25 us. */
 static double nccl_model_us(double bytes)
 {
     double channels = bytes <= 64e6 ? 4 : bytes <= 140e6 ? 8 : bytes <= 280e6 ? 16 : 32;
@@ -50,7 +50,7 @@ static double nccl_model_us(double bytes)
     return 25 + bytes / bandwidth * 1e6;
 }
 
-/* As nccl-tests' getFloatStr: as many decimals as fit. */
+/* Like getFloatStr of nccl-tests: as many decimals as fit. */
 static const char *nccl_fit(double value, int width, char *buffer)
 {
     for (int decimals = 2; decimals >= 0; decimals--) {
@@ -108,7 +108,7 @@ static void nccl_chatter(pp_text *text, int rank)
                 1000 + rank, 2000 + rank, rank, rank);
 }
 
-/* Up to 2.11 columns that a test does not need are not there. */
+/* In layouts up to 2.11, columns that a test does not need are missing. */
 static bool nccl_says_redop(const nccl_log *log)
 {
     return log->layout != LAYOUT_OLD || strstr(log->program, "reduce");

@@ -45,7 +45,7 @@ static inline pp_search_result *choose(const pp_plan_request *request)
     return choice;
 }
 
-/* Must fail so, with `part` in its text. */
+/* The request must fail with this status and `part` in its text. */
 static inline void refuse(const pp_plan_request *request, pp_status status, const char *part)
 {
     pp_search_result *choice = NULL;
@@ -81,7 +81,8 @@ static inline void check_numbers(const pp_order *order)
     ck_assert_uint_eq(next, order->microbatches);
 }
 
-/* Written, read and simulated again: the same step within the same memory, by whole orders. */
+/* A plan that is written, read and simulated again has the same step within the same memory, with
+ * whole orders. */
 static inline void check_plan(const pp_plan *plan)
 {
     char *text = plan_text(plan);
@@ -117,7 +118,7 @@ static inline char *report_text(const pp_report *report)
     return text;
 }
 
-/* As torchtitan and AutoModel train, whatever the schedule. */
+/* Trains like torchtitan and AutoModel, whatever the schedule. */
 static inline void train_with_fsdp(pp_plan_request *request)
 {
     request->switches.given.zero = request->switches.given.tp_overlap = true;

@@ -21,10 +21,10 @@ typedef struct running {
     pp_world_options world;
     pp_run_result result;
     pp_err err;
-    bool left; /* nothing may be freed */
+    bool left; /* memory that must not be freed */
 } running;
 
-/* order: taken over. costs: of it, taken over. */
+/* order, costs of the order: owned by `r` afterwards. */
 static inline void running_new(running *r, pp_order *order, pp_costs *costs, const char *comm)
 {
     *r = (running){ .order = order, .costs = costs };
@@ -44,7 +44,7 @@ static inline void running_new(running *r, pp_order *order, pp_costs *costs, con
     r->options = (pp_run_options){ .iterations = 1,
                                    .limit_bytes = 64,
                                    .check_memory = costs->has_memory,
-                                   .deadline_ns = (pp_ns)10 * 1000000000 };
+                                   .deadline_ns = (pp_ns)10 * 1000000000 * step_patience() };
     r->world = (pp_world_options){ .ranks = order->ranks, .link = { .kind = PP_LINK_PLAN } };
     STEP_OK(pp_transport_get("threads", &r->job.transport, &err), err);
     STEP_OK(pp_compute_get("spin", &r->job.compute, &err), err);

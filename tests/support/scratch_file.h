@@ -1,4 +1,4 @@
-/* A file of a test's own, gone with its scope. */
+/* A file that belongs to a test and is removed with its scope. */
 #ifndef PPSIM_TESTS_SUPPORT_SCRATCH_FILE_H
 #define PPSIM_TESTS_SUPPORT_SCRATCH_FILE_H
 

@@ -9,6 +9,8 @@
 #include "sim/program/program_new.h"
 #include "sim/schedule/registry.h"
 #include "sim/schedule/schedule.h"
+#include "tests/support/patience.h"
+#include "tests/support/sample.h"
 #include "traces/format/registry.h"
 
 #include <check.h>
@@ -34,13 +36,6 @@ static inline void step_free(step *s)
 }
 
 #define STEP_OK(call, err) ck_assert_msg((call) == PP_OK, "%s: %s", (err).where, (err).text)
-
-/* Of what is tried exhaustively, every n-th under sanitizers: they look at paths, which repeat, and
- * are four times slower. */
-static inline uint32_t step_stride(uint32_t n)
-{
-    return getenv("PPSIM_SANITIZE") ? n : 1;
-}
 
 static inline pp_order *step_order_for(const char *name, const pp_schedule_params *shape)
 {
@@ -94,7 +89,7 @@ static inline step step_of(pp_order *order, const char *costs)
     return s;
 }
 
-/* A file below tests/data; the caller's to free(). */
+/* Reads a file below tests/data; the caller frees it with free(). */
 static inline char *step_data(const char *name, size_t *bytes_out)
 {
     char path[512];
@@ -105,7 +100,7 @@ static inline char *step_data(const char *name, size_t *bytes_out)
     return text;
 }
 
-/* Cuts the next of the pieces that `separator` parts off *rest; NULL at the end. */
+/* Cuts the next piece off *rest; `separator` ends it. Returns NULL at the end. */
 __attribute__((noinline, unused)) static char *step_cut(char **rest, char separator)
 {
     char *piece = *rest;

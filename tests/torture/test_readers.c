@@ -1,4 +1,5 @@
-/* Whichever allocation fails, every reader, every writer and the search say so and leak nothing. */
+/* Whichever allocation fails, every reader, every writer and the search report it and leak
+ * nothing. */
 #include "planner/order/problem_read.h"
 #include "planner/order/search.h"
 #include "planner/study/cluster.h"

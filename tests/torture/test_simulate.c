@@ -1,5 +1,5 @@
 /* Whichever allocation fails on the way from a schedule's name to a plan file and back, the status
- * says so and nothing leaks. */
+ * reports it and nothing leaks. */
 #include "sim/analysis/repair.h"
 #include "sim/base/alloc.h"
 #include "sim/framework/registry.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Four stages of a layer, each with what it recomputes of every microbatch. */
+/* Four stages of one layer, each with what it recomputes for every microbatch. */
 static pp_status add_recomputation(pp_plan *plan, pp_err *err)
 {
     plan->partition = pp_alloc_array(4, sizeof *plan->partition);
@@ -148,7 +148,7 @@ START_TEST(a_study_survives_any_failed_allocation)
 }
 END_TEST
 
-/* Finds the circle, then a repair. */
+/* Finds the cycle, then a repair. */
 static int mend(void *unused)
 {
     (void)unused;

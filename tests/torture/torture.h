@@ -14,11 +14,12 @@ int pp_torture_arm(long n);
 long pp_torture_count(void); /* allocations asked for since pp_torture_arm */
 void pp_torture_disarm(void);
 
-/* Runs body(context) with its 1st, 2nd, ... allocation failing, until a run needs fewer.
- * body returns a status: 0 when it succeeded. A run in which an allocation failed must return
- * `nomem`, or 0 when the allocation can be done without.
- * Returns 0 and the number of allocations of the whole body; or the status that was neither, and
- * the number of the allocation that led to it; -1 when `limit` runs were not enough. */
+/* Runs body(context) with its 1st, 2nd, ... allocation failing, until a run needs fewer. Under
+ * sanitizers, which are slow, only one in four fails after the first ones. body returns a status: 0
+ * when it succeeded. A run in which an allocation failed must return `nomem`, or 0 when the
+ * allocation can be done without. Returns 0 and the number of allocations of the whole body; or the
+ * status that was neither, and the number of the allocation that led to it; -1 when `limit` runs
+ * were not enough. */
 int pp_torture_run(int (*body)(void *context), void *context, int nomem, long limit,
                    long *allocations_out);
 

@@ -1,4 +1,4 @@
-/* The forms of links against published measurements, which are data of this repository. */
+/* Fits the forms of links to published measurements, which are data of this repository. */
 #include "calib/profile/profile.h"
 #include "calib/profile/profile_read.h"
 #include "sim/base/file.h"
@@ -15,8 +15,8 @@ static void expect_within(double error, double most, const char *what, const lin
                   most);
 }
 
-/* Channels explain what alpha + bytes / B does not: on NVSwitch within 2 %, also in a communicator
- * of another size, on InfiniBand from 16 to 512 ranks within 5 %. */
+/* Channels explain what alpha + bytes / B cannot: within 2 % on NVSwitch, also in a communicator of
+ * another size, and within 5 % on InfiniBand from 16 to 512 ranks. */
 START_TEST(a_form_is_as_close_as_promised)
 {
     const link_set *set = &link_sets[_i];
@@ -51,15 +51,17 @@ START_TEST(the_manual_has_the_table_that_is_printed)
         const link_row row = link_row_of(&link_sets[i]);
         link_print(&link_sets[i], &row, &table);
     }
-    ck_assert_int_eq(pp_file_read(PPSIM_SOURCE_DIR "/docs/calibration.md", &page, &bytes, &err),
-                     PP_OK);
+    ck_assert_int_eq(
+        pp_file_read(PPSIM_SOURCE_DIR "/docs/explanation/calibration.md", &page, &bytes, &err),
+        PP_OK);
     ck_assert_msg(strstr(page, table.data) != NULL,
-                  "docs/calibration.md lacks what bench_links prints:\n%s", table.data);
+                  "docs/explanation/calibration.md lacks what bench_links prints:\n%s", table.data);
     free(page);
 }
 END_TEST
 
-/* Every curve of every profile that ships is fitted, and errs as much as it says. */
+/* Every curve of every profile that ships can be fitted, and its error is the one that it
+ * states. */
 START_TEST(a_shipped_profile_is_what_it_says)
 {
     const pp_data_file *file = pp_data_at(PP_DATA_PROFILE, (size_t)_i);

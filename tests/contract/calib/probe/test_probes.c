@@ -1,4 +1,5 @@
-/* Every probe of the table, on a few points: what its classes promise is there. */
+/* Runs every probe of the table on a few points and checks that the samples its classes promise are
+ * there. */
 
 #include "calib/probe/calibrate.h"
 #include "calib/profile/interference.h"
@@ -13,7 +14,7 @@
 #define OF_MIX (BIT(TOKENS) | BIT(SQUARES) | BIT(LONGEST) | BIT(TILES))
 #define OF_PRODUCT (BIT(ROWS) | BIT(COLUMNS) | BIT(DEPTH))
 
-/* docs/calibration-probes.md; the first that is a prefix counts. */
+/* docs/reference/calibration-probes.md; the first entry that is a prefix counts. */
 static const struct {
     const char *prefix;
     unsigned variables;
@@ -164,7 +165,7 @@ START_TEST(unknown_probes_are_refused)
 }
 END_TEST
 
-/* Medians over points of beside over alone; never below 1. */
+/* Medians over points of the time with interference divided by the time alone; never below 1. */
 START_TEST(interference_is_the_ratio)
 {
     pp_samples samples = { 0 };

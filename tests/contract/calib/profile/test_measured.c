@@ -1,5 +1,5 @@
-/* What the cost model makes of measurements: where the truth is a known line, costs are that line.
- */
+/* How the cost model uses measurements: if the truth is a known line, the costs are on that
+ * line. */
 #include "calib/profile/measured_notes.h"
 #include "sim/cost/cost_model.h"
 #include "sim/order/order.h"
@@ -81,7 +81,7 @@ static void near(pp_ns found_ns, double expected_ns)
                   "%lld, expected %.1f", (long long)found_ns, expected_ns);
 }
 
-/* Two layers were measured together, sixteen make a stage. */
+/* Two layers were measured together, and sixteen make a stage. */
 START_TEST(stages_take_what_layers_took)
 {
     const rig_class c[] = {
@@ -124,8 +124,8 @@ START_TEST(a_backward_measured_whole_is_halved)
 }
 END_TEST
 
-/* What the first and the last stage took more than the middle one is their ends', in however many
- * stages, and in place of what a hardware file says of them. */
+/* The time that the first and the last stage take beyond the middle one belongs to their ends,
+ * whatever the number of stages, and replaces what a hardware file has for them. */
 START_TEST(measured_stages_bring_their_ends)
 {
     static const char *const names[][6] = {
@@ -145,7 +145,7 @@ START_TEST(measured_stages_bring_their_ends)
         const pp_hardware hw = run_hardware("h100-80g");
         const double gap = 1e9 * hw.host_gap_s;
         pp_costs *costs PP_CLEANUP(pp_costs_free) = costs_of(c, PP_PROFILE_ALL, 4, true, 4);
-        const double two = 2 * line(&c[1], T); /* 8 layers, where 4 were measured */
+        const double two = 2 * line(&c[1], T); /* 8 layers; 4 were measured */
         near(costs->f_ns[0], two + line(&c[0], T) - line(&c[1], T) + gap);
         near(costs->f_ns[1], two + gap);
         near(costs->f_ns[3], two + line(&c[2], T) - line(&c[1], T) + gap);
@@ -154,7 +154,7 @@ START_TEST(measured_stages_bring_their_ends)
 }
 END_TEST
 
-/* A head is more than an embedding, so the first of two is taken for layers. */
+/* A head takes longer than an embedding, so the first of two stages is taken for layers only. */
 START_TEST(the_first_of_two_stages_stands_for_layers)
 {
     const rig_class c[] = {
@@ -176,7 +176,7 @@ START_TEST(the_first_of_two_stages_stands_for_layers)
 }
 END_TEST
 
-/* Kernels end before the host's gap, timers of the host behind it. */
+/* Kernels end before the host's gap, and timers of the host after it. */
 START_TEST(the_gap_of_the_host_is_counted_once)
 {
     static const char *const sources[] = { "host time: train.log", PROBE_SOURCE, "rank0.json" };
@@ -200,7 +200,7 @@ START_TEST(the_gap_of_the_host_is_counted_once)
 }
 END_TEST
 
-/* A stage in the middle has neither end. */
+/* A stage in the middle has neither embedding nor head. */
 START_TEST(of_two_stages_no_head_is_taken_for_a_layer)
 {
     const rig_class c[] = {
@@ -216,7 +216,7 @@ START_TEST(of_two_stages_no_head_is_taken_for_a_layer)
 }
 END_TEST
 
-/* Answers from what it is asked alone. */
+/* Answers from the question alone. */
 static bool answer(void *context, const pp_measured_at *at, double *seconds_out)
 {
     double *wgrad = context;
@@ -240,8 +240,8 @@ static pp_workload packs(void)
     return w;
 }
 
-/* 128 + 130 + 1 and 129 + 129 + 1 tokens have not the same tiles; the order of a pack says nothing.
- */
+/* 128 + 130 + 1 and 129 + 129 + 1 tokens do not have the same tiles; the order within a pack does
+ * not matter. */
 START_TEST(sequences_of_a_pack_are_told)
 {
     double wgrad[3] = { 0 };
@@ -272,7 +272,7 @@ START_TEST(weight_gradients_are_asked_for_by_their_weight)
 }
 END_TEST
 
-/* The other part is the hardware file's, to the nanosecond. */
+/* The hardware file gives the other part, to the nanosecond. */
 START_TEST(a_part_of_a_profile_leaves_the_rest)
 {
     const rig_class c[] = {
@@ -300,7 +300,7 @@ START_TEST(a_part_of_a_profile_leaves_the_rest)
 }
 END_TEST
 
-/* A product is taken for a layer with the same weights only. */
+/* A product is used only for a layer with the same weights. */
 START_TEST(products_are_those_of_their_weights)
 {
     rig_class c[] = {
@@ -336,7 +336,7 @@ static const char *note_of(const pp_notes *notes, const char *key)
     return "";
 }
 
-/* RIG_SIZES reach from 64 to 3072 tokens. */
+/* RIG_SIZES range from 64 to 3072 tokens. */
 START_TEST(what_left_its_domain_is_told)
 {
     const rig_class c[] = {
@@ -376,13 +376,14 @@ static void job_notes(const rig_class *classes, int64_t layers, pp_notes *notes)
     STEP_OK(pp_measured_notes(j.measured, layers ? NULL : "h100-80g", notes, &err), err);
 }
 
-/* An end adds work to a forward: where a stage at an end takes less, it had fewer layers. With 7, 9
- * and 7 of 1 ms, both ends would take away two layers of whatever the plan gives those stages. */
+/* An end adds work to a forward, so a stage at an end that takes less time had fewer layers. With
+ * 7, 9 and 7 layers of 1 ms, both ends would take away two layers from the stages that the plan
+ * gives them. */
 START_TEST(stages_of_unequal_layers_are_told)
 {
     for (int unequal = 0; unequal < 2; unequal++) {
         pp_notes notes PP_CLEANUP(pp_notes_free) = { 0 };
-        const double end = unequal ? 7e-6 : 8.8e-6; /* 2 % less is no layer of 9 */
+        const double end = unequal ? 7e-6 : 8.8e-6; /* 2 % less does not mean a layer less of 9 */
         const rig_class c[] = {
             { .name = "stage_f 0", .variable = PP_VARIABLE_TOKENS, .b = end, .noise = 0.01 },
             { .name = "stage_f 1", .variable = PP_VARIABLE_TOKENS, .b = 9e-6, .noise = 0.01 },
@@ -402,7 +403,7 @@ START_TEST(stages_of_unequal_layers_are_told)
 }
 END_TEST
 
-/* Neither a class that nothing was asked of nor one that no form fits is said to have been used. */
+/* A class that was never asked for, and one that no form fits, are not listed as used. */
 START_TEST(classes_that_answered_nothing_are_told)
 {
     const rig_class c[] = {
@@ -423,7 +424,7 @@ START_TEST(classes_that_answered_nothing_are_told)
     job_new(&j, profile, PP_PROFILE_KERNELS, 16, true, 2);
     pp_costs *costs PP_CLEANUP(pp_costs_free) = job_costs(&j);
     STEP_OK(pp_measured_notes(j.measured, "h100-80g", &notes, &err), err);
-    ck_assert_ptr_nonnull(strstr(note_of(&notes, "profile"), ": none of its classes answered"));
+    ck_assert_ptr_nonnull(strstr(note_of(&notes, "profile"), ": none of its classes was usable"));
     ck_assert_str_eq(note_of(&notes, "measured stages"), "");
     ck_assert_str_eq(note_of(&notes, PP_NOTE_REFUSED),
                      "stage_f: not fitted, too few sizes; stage_b: not fitted, too few sizes; "
@@ -431,7 +432,8 @@ START_TEST(classes_that_answered_nothing_are_told)
 }
 END_TEST
 
-/* Both directions by cuDNN, or both by kernels of ppsim. fitted, asked: bits of the classes. */
+/* Both directions come from cuDNN, or both from kernels of ppsim. fitted, asked: bits of the
+ * classes. */
 START_TEST(attention_is_of_one_source)
 {
     pp_err err = { 0 };
@@ -469,7 +471,7 @@ START_TEST(attention_is_of_one_source)
 }
 END_TEST
 
-/* The last stage is the last one that was measured, also where one before it has no form. */
+/* The last stage is the last one that was measured, even if one before it has no form. */
 START_TEST(a_stage_without_a_form_does_not_end_the_others)
 {
     const rig_class c[] = {
@@ -532,7 +534,8 @@ START_TEST(ends_of_intervals_lie_around_the_fit)
 }
 END_TEST
 
-/* Of imported stages nobody knows how many layers they had; the probe says it of its own. */
+/* The number of layers of imported stages is not known; the probe records that of its own
+ * stages. */
 START_TEST(layers_of_a_measured_stage_are_known_or_asked_for)
 {
     rig_class c[] = {

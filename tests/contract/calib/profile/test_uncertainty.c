@@ -50,7 +50,7 @@ static void plan_with(const rig_class *classes, pp_hardware hardware, int64_t pp
     STEP_OK(
         pp_measured_uncertainty(p->measured, &p->choice->context, plan, &plan->uncertainty, &err),
         err);
-    ck_assert_int_eq(plan->uncertainty.step_ns, step_ns); /* costed anew, it is the same plan */
+    ck_assert_int_eq(plan->uncertainty.step_ns, step_ns); /* with new costs, it is the same plan */
 }
 
 static void plan_for(double noise, int64_t pp, planned *p)
@@ -84,7 +84,8 @@ static pp_fit_value predicted(const planned *p, size_t entry)
     return value;
 }
 
-/* One rank runs 4 F and 4 B of 2 x 16 layers: a class that is off shifts the step by as much. */
+/* One rank runs 4 F and 4 B of 2 x 16 layers. An error of a class shifts the step by the same
+ * amount. */
 START_TEST(classes_add_up_as_if_they_were_independent)
 {
     planned p PP_CLEANUP(planned_free);
@@ -174,7 +175,8 @@ START_TEST(a_plan_keeps_its_interval_for_its_own_step)
 }
 END_TEST
 
-/* Where links alone are measured, a narrow interval says nothing of compute: it says so. */
+/* If only links are measured, a narrow interval does not cover compute, and the report contains a
+ * remark. */
 START_TEST(an_interval_of_links_alone_says_so)
 {
     const rig_class classes[] = {
@@ -194,7 +196,7 @@ START_TEST(an_interval_of_links_alone_says_so)
     pp_report *report PP_CLEANUP(pp_report_free) = simulated(read);
     ck_assert(report->uncertainty.links_only);
     pp_uncertainty_print(&report->uncertainty, &text);
-    ck_assert_ptr_nonnull(strstr(text.data, "links only, compute is not measured: +"));
+    ck_assert_ptr_nonnull(strstr(text.data, "links only, since compute is not measured: +"));
 
     planned both PP_CLEANUP(planned_free);
     plan_for(0.02, 2, &both);

@@ -1,5 +1,5 @@
-/* Every instance of tests/data/instances, searched with few iterations: what comes out is replayed
- * by code of its own, is not below a bound, and is close to the best known. */
+/* Every instance of tests/data/instances is searched with few iterations. The result is replayed by
+ * independent code, is not below a bound, and is close to the best known. */
 #include "planner/order/problem_read.h"
 #include "planner/order/search.h"
 #include "tests/support/instance_replay.h"
@@ -37,7 +37,7 @@ static const double reach_percent = 6;
 
 START_TEST(few_iterations_come_close_and_are_valid)
 {
-    if (_i % (int)step_stride(3) > 0)
+    if (sample_skips((uint64_t)_i, 2, 3))
         return;
     char path[512];
     replay x PP_CLEANUP(replay_free) = { 0 };
@@ -73,12 +73,12 @@ START_TEST(few_iterations_come_close_and_are_valid)
 }
 END_TEST
 
-/* What a generator may draw at its edges. */
+/* An extreme case that a generator may draw. */
 typedef struct edge {
     const char *name;
     uint32_t p, v, m;
     bool zigzag;
-    int64_t fixed, per_token; /* ticks of F; B takes twice that, W as much */
+    int64_t fixed, per_token; /* ticks of F; B takes twice as long, W as long */
     int64_t tokens;           /* of the first microbatch; each further one has a third more */
     int64_t lag, cap;
     int64_t makespan; /* known; -1: not */
@@ -156,7 +156,7 @@ START_TEST(edges_are_solved_and_valid)
 }
 END_TEST
 
-/* One unit less than the largest microbatch needs alone is too little; no limit is none. */
+/* One unit less than the largest microbatch needs alone is too little; no limit means none. */
 START_TEST(room_is_what_decides)
 {
     static const edge e = { "room", 3, 2, 4, true, 2, 1, 3, 1, 0, -1, false };

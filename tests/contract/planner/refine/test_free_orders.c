@@ -6,7 +6,7 @@ static double score(const pp_candidate *c)
     return (double)c->step_ns * (double)pp_parallel_gpus(&c->parallel);
 }
 
-/* The same request with and without orders of its own; the first is the caller's to free. */
+/* Plans the same request with and without free orders; the caller frees the first result. */
 static pp_search_result *compare(pp_plan_request request, double *gain_out)
 {
     pp_search_result *named = choose(&request);
@@ -58,7 +58,7 @@ START_TEST(a_planned_step_is_never_worse)
 }
 END_TEST
 
-/* Unequal microbatches: every named schedule takes them as they come. */
+/* Unequal microbatches: every named schedule runs them in the order given. */
 START_TEST(unequal_microbatches_gain)
 {
     static const int64_t lengths[] = { 8192, 900,  8000, 2100, 700,  6100, 8192, 300,
@@ -77,7 +77,8 @@ START_TEST(unequal_microbatches_gain)
         ck_assert_uint_eq(better->plan->order_count, (uint32_t)dp);
         check_plan(better->plan);
         pp_search_result_free(&better);
-        request.one_order = true; /* a file of rows has one order: with replicas none is searched */
+        request.one_order = true; /* a file of rows has one order, so none is searched with
+                                     replicas */
         request.orders = PP_ORDERS_BETTER;
         better = choose(&request);
         ck_assert_uint_eq(better->plan->order_count, 1);
@@ -87,7 +88,7 @@ START_TEST(unequal_microbatches_gain)
 }
 END_TEST
 
-/* The reduction of gradients hides under the last microbatch, which another order makes another. */
+/* The reduction of gradients overlaps with the last microbatch, which differs in another order. */
 START_TEST(the_last_microbatch_may_be_another)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
@@ -110,7 +111,8 @@ START_TEST(the_last_microbatch_may_be_another)
 }
 END_TEST
 
-/* Iterations, not time: the result is that of the seed, whoever works on it. */
+/* With a number of iterations instead of a time, the result depends on the seed and not on
+ * threads. */
 START_TEST(threads_do_not_matter)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
@@ -136,7 +138,7 @@ START_TEST(threads_do_not_matter)
 }
 END_TEST
 
-/* Asked for, a planned order is the answer even where it gains nothing. */
+/* If a planned order is requested, it is the answer even if it gains nothing. */
 START_TEST(planned_can_be_asked_for)
 {
     planning p = planning_of("gpt1.7b", "h100-80g");
@@ -176,8 +178,8 @@ static pp_plan_request request_for(const planning *p, const tight_job *job)
     return request;
 }
 
-/* Bounds of what recomputes little are good even where none of its orders fits: they take no room
- * from setups in which a named order does. 2.5 %: all share 400 simulations. */
+/* The bounds of setups that recompute little are good even if none of their orders fits. They must
+ * not displace setups in which a named order does. 2.5 %: all share 400 simulations. */
 START_TEST(recomputation_left_free_is_no_slower)
 {
     static const tight_job jobs[] = {

@@ -1,5 +1,5 @@
-/* Recomputation by stage and by microbatch: what it costs, and that there is no more of it than
- * memory asks for. */
+/* Recomputation by stage and by microbatch: its costs, and that there is no more of it than memory
+ * requires. */
 #include "tests/support/planning.h"
 #include "traces/format/registry.h"
 
@@ -20,7 +20,7 @@ static void check_equal(const pp_costs *a, const pp_costs *b)
     ck_assert_mem_eq(a->temporary_bytes, b->temporary_bytes, count * sizeof(int64_t));
 }
 
-/* A switch for all stages is the same as every stage saying it of all its layers. */
+/* A switch for all stages is the same as that switch on all layers of every stage. */
 START_TEST(stages_that_are_alike_cost_what_the_switch_does)
 {
     static const char *const models[] = { "llama3-8b", "gpt22b", "mixtral-8x7b" };
@@ -76,7 +76,7 @@ static pp_plan_request with(pp_plan_request request, pp_recompute how)
     return request;
 }
 
-/* The best with one switch for all stages. */
+/* The best result with one switch for all stages. */
 static double best_uniform(const pp_plan_request *request)
 {
     double best = 0;
@@ -121,8 +121,8 @@ static double score_with(pp_plan_request request, pp_recompute how)
     return found;
 }
 
-/* What one switch makes fit, some layers do, beside a framework's buffers too; and the free choice
- * is as fast as the better one, however little memory there is. */
+/* If one switch makes a request fit, fewer layers do, too, even with a framework's buffers; and the
+ * free choice is as fast as the better one, however little memory there is. */
 START_TEST(less_memory_changes_nothing)
 {
     static const pp_framework *const frameworks[] = { &pp_framework_ideal, &pp_framework_megatron,
@@ -179,7 +179,7 @@ START_TEST(no_stage_recomputes_more_than_it_must)
 }
 END_TEST
 
-/* Written and read, a plan has its layers still. */
+/* A plan that was written and read still has its layers. */
 START_TEST(plans_carry_it)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
@@ -203,7 +203,7 @@ END_TEST
 
 /* Documents of 200 to 8096 tokens, one per microbatch. */
 enum { DOCUMENTS = 64 };
-/* Per microbatch a step takes less than `most` of what it takes per stage. */
+/* With a table per microbatch, a step takes less than `most` of the time with one per stage. */
 static void demand_gain(const pp_plan_request *request, double most)
 {
     const double stages = score_with(*request, PP_RECOMPUTE_STAGES);
@@ -233,8 +233,8 @@ static pp_plan_request unequal(const planning *p, documents *d)
     return request;
 }
 
-/* Long microbatches recompute, in the replica that has them; what is chosen freely is no slower
- * than what stages recompute alike, and a plan that others repeat. */
+/* Long microbatches recompute, in the replica that has them. The free choice is no slower than
+ * recomputation per stage, and its plan is reproducible. */
 START_TEST(microbatches_that_differ_beat_stages)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
@@ -263,7 +263,7 @@ static pp_plan_request short_of_memory(const planning *p)
     return request;
 }
 
-/* What the framework holds beside is reserved, so a gain is left. */
+/* Memory that the framework holds in addition is reserved, so a gain remains. */
 START_TEST(buffers_are_left_room)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
@@ -273,7 +273,8 @@ START_TEST(buffers_are_left_room)
 }
 END_TEST
 
-/* Where nothing is held beside, each table fits at once; split backwards keep until their W. */
+/* If the framework holds nothing in addition, each table fits at once; split backwards keep memory
+ * until their W. */
 START_TEST(tables_fit_as_they_are)
 {
     static const char *const schedules[] = { "1f1b", "zbv" };
@@ -297,7 +298,7 @@ START_TEST(tables_fit_as_they_are)
 }
 END_TEST
 
-/* Peak of the stage's only rank, with the costs made anew. */
+/* Peak of the stage's only rank, with new costs. */
 static int64_t peak_of(const pp_search_result *choice, uint32_t stage)
 {
     pp_plan *plan = choice->plan;
@@ -337,7 +338,7 @@ START_TEST(no_microbatch_recomputes_more_than_it_must)
 }
 END_TEST
 
-/* The table says what the costs were made with, however microbatches are named. */
+/* The table is the one that the costs were made with, however microbatches are numbered. */
 static void check_costs(const pp_search_result *choice)
 {
     const pp_plan *plan = choice->plan;
@@ -358,8 +359,8 @@ static void check_costs(const pp_search_result *choice)
     }
 }
 
-/* Free orders recompute so, too: no slower than where stages recompute alike, the same for any
- * number of threads. */
+/* Free orders use such recomputation, too. They are no slower than with recomputation per stage,
+ * and the same for any number of threads. */
 START_TEST(free_orders_have_it)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
@@ -388,8 +389,8 @@ START_TEST(free_orders_have_it)
 }
 END_TEST
 
-/* gpt7.5b that keeps its attention scores: the core gives back more memory per second than the rest
- * of a layer. 16 sequences, of 300 to 2048 tokens where they are given. */
+/* gpt7.5b that keeps its attention scores: the core frees more memory per second than the rest of a
+ * layer. There are 16 sequences, of 300 to 2048 tokens if lengths are given. */
 static pp_plan_request unfused(const planning *p, documents *d)
 {
     enum { SEQUENCES = 16 };
@@ -436,8 +437,8 @@ START_TEST(attention_cores_are_recomputed_first)
 }
 END_TEST
 
-/* What a schedule makes of the costs with its table is another order, in which that need not fit.
- */
+/* For the costs with its table, a schedule may make another order, in which that table need not
+ * fit. */
 START_TEST(tables_fit_the_order_that_is_made_of_them)
 {
     planning p = planning_of("gpt7.5b", "h100-80g");
@@ -449,8 +450,9 @@ START_TEST(tables_fit_the_order_that_is_made_of_them)
 }
 END_TEST
 
-/* Free orders are searched while stages recompute alike, and refined then: from a table, which
- * leaves no memory for other orders, the search would not get on. */
+/* Free orders are searched while all microbatches of a stage recompute the same, and refined
+ * afterwards. From a table, which leaves no memory for other orders, the search would make no
+ * progress. */
 START_TEST(free_orders_are_found_before_tables)
 {
     planning p = planning_of("gpt7.5b", "h100-80g");
@@ -462,7 +464,8 @@ START_TEST(free_orders_are_found_before_tables)
 }
 END_TEST
 
-/* Where just the switch fits beside a framework's buffers, what may differ fits too. */
+/* If exactly the switch fits together with a framework's buffers, recomputation per microbatch
+ * fits, too. */
 START_TEST(the_least_memory_of_the_switch_is_enough)
 {
     static const char *const of[][3] = { { "gpt3.6b", "1f1b", "ppsim" },
@@ -488,7 +491,8 @@ START_TEST(the_least_memory_of_the_switch_is_enough)
 }
 END_TEST
 
-/* Executor deepspeed runs 1f1b alone: others, with better bounds, do not use the looks up. */
+/* Executor deepspeed runs 1f1b only: other schedules, with better bounds, do not use up the
+ * budget. */
 START_TEST(schedules_that_are_refused_take_no_turns)
 {
     planning p = planning_of("gpt7.5b", "h100-80g");
@@ -505,7 +509,7 @@ START_TEST(schedules_that_are_refused_take_no_turns)
 }
 END_TEST
 
-/* Where the runtime cannot, nothing is lost against stages alone. */
+/* If the runtime does not support it, the result is no worse than with recomputation per stage. */
 START_TEST(who_cannot_is_spared)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
@@ -524,7 +528,7 @@ START_TEST(who_cannot_is_spared)
 }
 END_TEST
 
-/* Megatron recomputes as many layers of every stage. */
+/* Megatron recomputes the same number of layers on every stage. */
 START_TEST(megatron_gets_blocks)
 {
     planning p = planning_of("llama3-70b", "h100-80g");

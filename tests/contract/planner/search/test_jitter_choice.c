@@ -1,5 +1,5 @@
-/* The choice under jitter: ranked by a percentile, with ties; what it says is what the plan does.
- */
+/* The choice under jitter: ranked by a percentile, with ties; the plan does what the choice
+ * reports. */
 #include "planner/robustness/jitter.h"
 #include "planner/robustness/jitter_spec.h"
 #include "sim/analysis/step_tail.h"
@@ -31,7 +31,7 @@ static const pp_candidate *best_of(const pp_search_result *choice, const char *s
     return best;
 }
 
-/* What `simulate --jitter` says of the plan. */
+/* The result of `simulate --jitter` for the plan. */
 static pp_jitter_result simulate_again(const pp_plan *plan, const pp_jitter_spec *spec)
 {
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
@@ -69,7 +69,7 @@ START_TEST(the_percentile_decides)
     pp_plan_request request = request_of(&p, 4);
     request.framework = cases[_i].framework;
     request.buffers.has_return_outputs =
-        request.framework != NULL; /* off: torch keeps more than there is room for */
+        request.framework != NULL; /* off: torch keeps more outputs than fit */
     request.parallel.tp = 2;
     request.jitter = &spec;
     request.rank_by_p95 = cases[_i].late;
@@ -106,7 +106,7 @@ START_TEST(the_percentile_decides)
 }
 END_TEST
 
-/* Nothing varies: percentiles are the step, and ties are within the measurable gain. */
+/* Nothing varies: the percentiles equal the step, and ties are within the measurable gain. */
 START_TEST(without_spread_it_is_the_step)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
@@ -130,7 +130,7 @@ START_TEST(without_spread_it_is_the_step)
 }
 END_TEST
 
-/* Five scenarios say little where ops vary so much: 1f1b is the answer. */
+/* Five scenarios show little if ops vary so much: 1f1b is the answer. */
 START_TEST(no_measurable_gain_is_an_answer)
 {
     planning p = planning_of("llama3-8b", "h200-141g");

@@ -1,4 +1,4 @@
-/* What would make a plan fit: every set of options does, and no smaller one. */
+/* Sets of options that make a plan fit: each does, and no smaller one does. */
 #include "planner/study/explain.h"
 #include "tests/support/planning.h"
 
@@ -20,7 +20,7 @@ static int recompute_named(const char *name)
     return i;
 }
 
-/* As a front end would. */
+/* Sets a field the way a front end would. */
 static void set_field(pp_plan_request *request, const pp_field_value *v)
 {
     switch ((int)v->field) {
@@ -151,7 +151,8 @@ START_TEST(what_fits_needs_no_words)
 }
 END_TEST
 
-/* Not even 64 times as many GPUs: there is no set, and the effects say how far it is. */
+/* Not even 64 times as many GPUs suffice: there is no set, and the effects show how much is
+ * missing. */
 START_TEST(hopeless_is_said)
 {
     planning p = planning_of("llama3-8b", "h100-80g");

@@ -1,4 +1,5 @@
-/* A given number of GPUs: the split found is the best of all, by looking at each alone. */
+/* A given number of GPUs: the split that is found is the best of all, compared with each split
+ * alone. */
 #include "tests/support/planning.h"
 
 #include <math.h>
@@ -18,7 +19,7 @@ static const pp_candidate *row_of(const pp_search_result *choice, const pp_paral
     return NULL;
 }
 
-/* The split alone; what the choice says of it must be true. */
+/* Plans the split alone; what the choice reports of it must be true. */
 static void look_at(const pp_plan_request *request, const pp_search_result *choice,
                     const pp_parallel *p, enumeration *all)
 {
@@ -95,7 +96,7 @@ START_TEST(the_best_of_all_splits_is_found)
 }
 END_TEST
 
-/* Bounds keep most of many splits from being looked at. */
+/* Thanks to bounds, most of many splits are not examined. */
 START_TEST(most_splits_are_pruned)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
@@ -118,7 +119,7 @@ START_TEST(most_splits_are_pruned)
 }
 END_TEST
 
-/* Free orders are looked for in more than the split that is best without them. */
+/* Free orders are searched in more splits than the one that is best without them. */
 START_TEST(free_orders_can_change_the_split)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
@@ -184,7 +185,7 @@ START_TEST(impossible_splits_are_refused)
 }
 END_TEST
 
-/* The budget ends the search among splits; what was found until then is the answer. */
+/* The budget ends the search among splits; the best plan found until then is the answer. */
 START_TEST(a_budget_is_kept)
 {
     planning p = planning_of("llama3-8b", "h100-80g");

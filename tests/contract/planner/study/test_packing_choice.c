@@ -1,5 +1,5 @@
-/* Packings that plan finds: never worse than the lengths as they are packed without, nothing lost,
- * the same whoever works on it. */
+/* Packings that plan finds are never worse than the lengths packed without a search; nothing is
+ * lost, and the result is the same for any number of threads. */
 #include "tests/support/planning.h"
 
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static int compare_lengths(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Every sequence once, and every replica has as many microbatches, none empty. */
+/* Every sequence occurs once, and every replica has the same number of microbatches, none empty. */
 static void check_workload(const pp_workload *w, const int64_t *lengths, uint32_t dp)
 {
     int64_t was[SEQUENCES];
@@ -96,7 +96,7 @@ START_TEST(a_packing_is_never_worse)
 }
 END_TEST
 
-/* One packing alone is taken whatever it gains. */
+/* A single requested packing is taken whatever it gains. */
 START_TEST(what_is_asked_for_is_taken)
 {
     const bool equal[PP_PACKING_COUNT] = { [PP_PACKING_EQUAL] = true };
@@ -120,11 +120,11 @@ START_TEST(what_is_asked_for_is_taken)
 END_TEST
 
 typedef struct course {
-    double gone; /* of the time */
+    double gone; /* the part of the time that has passed */
     size_t misses;
 } course;
 
-/* A clock that goes on with every look at it. */
+/* A clock that advances whenever it is read. */
 static double looks(void *context)
 {
     course *c = context;
@@ -144,7 +144,7 @@ static void count_miss(void *context, const pp_report *nearest)
     c->misses++;
 }
 
-/* Where first fit's full microbatches do not fit, lighter ones may. */
+/* If first fit's full microbatches do not fit, lighter ones may. */
 START_TEST(a_packing_fits_where_first_fit_does_not)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
@@ -173,7 +173,7 @@ START_TEST(a_packing_fits_where_first_fit_does_not)
     check_workload(&choice->plan->workload, lengths, 1);
     pp_search_result_free(&choice);
     told.gone = 0;
-    request.memory_limit_bytes /= 64; /* and nothing does here */
+    request.memory_limit_bytes /= 64; /* here nothing fits */
     refuse(&request, PP_INFEASIBLE, "short by");
     ck_assert_uint_eq(told.misses, 1);
     told.gone = 0;
@@ -208,7 +208,7 @@ START_TEST(threads_do_not_matter)
 }
 END_TEST
 
-/* A budget that ends leaves the best plan so far. */
+/* When a budget ends, the best plan so far is the answer. */
 START_TEST(the_budget_ends_it)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
@@ -254,7 +254,8 @@ START_TEST(a_small_budget_gives_first_fit)
 }
 END_TEST
 
-/* GPUs whose split takes all of the budget are given no packings, and it is said. */
+/* If the split of GPUs takes all of the budget, packings are not searched, and the result records
+ * that. */
 START_TEST(splits_leave_no_budget)
 {
     planning p = planning_of("llama3-8b", "h100-80g");

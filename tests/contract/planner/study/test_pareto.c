@@ -12,7 +12,7 @@ static pp_pareto *curve_of(const pp_plan_request *request)
     return pareto;
 }
 
-/* The fastest within the limit. */
+/* The fastest point within the limit. */
 static const pp_pareto_point *row_at(const pp_pareto *curve, int64_t limit_bytes)
 {
     for (size_t i = 0; i < curve->count; i++) {
@@ -60,7 +60,7 @@ START_TEST(points_are_what_a_search_finds)
         const pp_pareto_point *point = &curve->point[i];
         for (int least = 0; least < 2; least++) { /* both ends of its range */
             request.memory_limit_bytes = least ? point->candidate.peak_bytes : point->limit_bytes;
-            request.recompute_uniform = true; /* as the curve is */
+            request.recompute_uniform = true; /* like the curve */
             pp_search_result *choice = choose(&request);
             ck_assert(score(&choice->candidate[0]) == score(&point->candidate));
             pp_search_result_free(&choice);
@@ -79,7 +79,7 @@ START_TEST(points_are_what_a_search_finds)
 }
 END_TEST
 
-/* Nowhere slower than named schedules, somewhere faster, and never below the bound. */
+/* Nowhere slower than named schedules, faster at some limits, and never below the bound. */
 START_TEST(orders_found_only_better_the_curve)
 {
     planning p = planning_of("gpt22b", "h100-80g");
@@ -113,7 +113,7 @@ START_TEST(orders_found_only_better_the_curve)
 }
 END_TEST
 
-/* What is found within so many iterations depends on nothing else. */
+/* The result of a number of iterations depends on nothing else. */
 START_TEST(a_counted_budget_repeats)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
@@ -138,7 +138,7 @@ START_TEST(a_counted_budget_repeats)
     ck_assert_str_eq(text[0], text[1]);
     free(text[0]);
     free(text[1]);
-    request.max_simulations = 20; /* of some 150 */
+    request.max_simulations = 20; /* of about 150 */
     pp_pareto *curve = curve_of(&request);
     ck_assert(curve->stopped);
     ck_assert_uint_eq(curve->simulated, 20);
@@ -158,7 +158,7 @@ static double nothing(void *context)
     return 0;
 }
 
-/* An end that somebody asks for comes before that of the time. */
+/* An interrupt that a user requests comes before the end of the time. */
 START_TEST(it_can_be_interrupted)
 {
     planning p = planning_of("gpt22b", "h100-80g");

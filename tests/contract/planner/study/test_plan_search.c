@@ -1,7 +1,9 @@
-/* What a plan keeps, whatever model it is for: all of traces/data, several pp and hardware. */
+/* Properties that every plan has, whatever its model: all of traces/data, several pp and
+ * hardware. */
 #include "tests/support/planning.h"
 
-/* Every layer once, in order, embedding first, loss last, no stage empty. */
+/* Every layer occurs once, in order, with the embedding first and the loss last, and no stage is
+ * empty. */
 static void check_partition(const pp_plan *plan, const pp_model *model)
 {
     uint32_t stages = (uint32_t)(plan->parallel.pp * plan->parallel.vpp);
@@ -42,7 +44,7 @@ static void check_report(const pp_report *report)
     }
 }
 
-/* Written, read and simulated again: the same prediction, byte for byte. */
+/* A plan that is written, read and simulated again has the same prediction, byte for byte. */
 static void check_file(const pp_plan *plan)
 {
     char *text = plan_text(plan);
@@ -75,7 +77,7 @@ START_TEST(plans_are_whole)
     for (size_t h = 0; h < 2; h++) {
         planning p = planning_of(file->name, machines[h]);
         for (size_t i = 0; i < sizeof ranks_tried / sizeof *ranks_tried; i++) {
-            if ((h > 0 && ranks_tried[i] != 16) || ((size_t)_i + i) % step_stride(4) > 0)
+            if ((h > 0 && ranks_tried[i] != 16) || sample_skips((size_t)_i + i, 3, 4))
                 continue;
             pp_plan_request request = request_of(&p, ranks_tried[i]);
             pp_search_result *choice = NULL;
@@ -145,7 +147,8 @@ START_TEST(balanced_is_not_slower_than_uniform)
 }
 END_TEST
 
-/* What no runtime takes is not proposed (pp_schedule.simulate_only), only simulated. */
+/* A schedule that no runtime supports (pp_schedule.simulate_only) is not proposed, only
+ * simulated. */
 START_TEST(schedules_that_cannot_be_run_are_no_candidates)
 {
     const planning p = planning_of("gpt22b", "a100-80g");

@@ -1,4 +1,5 @@
-/* Plans for a runtime: it can run them, and the cost of its limits is what a free search says. */
+/* Plans for a runtime: it can run them, and the reported cost of its limits is what a free search
+ * finds. */
 #include "planner/candidate/candidate.h"
 #include "planner/study/target.h"
 #include "sim/framework/sizes/size_protocol.h"
@@ -23,7 +24,7 @@ static const struct {
     { "ppsim", "pytorch-csv", false },     { "ppsim", "pytorch-csv", true },
 };
 
-/* The format of the runtime takes the plan, without a word against its stages. */
+/* The format of the runtime accepts the plan, without a warning about its stages. */
 static void emit(const pp_plan *plan, const char *name)
 {
     const pp_format *format = NULL;
@@ -66,13 +67,13 @@ static pp_plan_request request_for(const planning *p, int64_t *lengths, size_t c
 
 START_TEST(the_runtime_takes_the_plan)
 {
-    if ((_i + _i / 2) % (int)step_stride(2) > 0) /* each target, with lengths or without */
+    if (sample_skips((uint64_t)(_i + _i / 2), 2, 2)) /* each target, with lengths or without */
         return;
     planning p = planning_of("llama3-8b", "h100-80g");
     const pp_target_limits *target = target_of(cases[_i].target);
     int64_t lengths[96];
     pp_plan_request before = request_for(&p, lengths, cases[_i].lengths ? 96 : 0);
-    before.memory_limit_bytes = (int64_t)1 << 40; /* torch keeps outputs, and is to be compared */
+    before.memory_limit_bytes = (int64_t)1 << 40; /* torch keeps outputs, and must be comparable */
     pp_plan_request request = before;
     pp_err err = { 0 };
     STEP_OK(pp_target_apply(target, false, &request, &err), err);
@@ -99,7 +100,7 @@ START_TEST(the_runtime_takes_the_plan)
         emit(plan, cases[_i].format);
     STEP_OK(pp_target_compare(target, &before, choice, &err), err);
     ck_assert_ptr_eq(choice->target.target, target);
-    for (int k = 0; k < 2; k++) { /* its limits alone, and everything */
+    for (int k = 0; k < 2; k++) { /* the target's limits alone, then all its effects */
         pp_plan_request other = before;
         other.framework = k ? NULL : target->frameworks[0];
         if (!k && target->fsdp)
@@ -120,7 +121,8 @@ START_TEST(the_runtime_takes_the_plan)
 }
 END_TEST
 
-/* The text names the fastest that the target runs, and how much slower it is than the request. */
+/* The text names the fastest schedule that the target runs, and how much slower it is than the
+ * request. */
 static void expect_nearest(const pp_plan_request *request, const char *target, const char *text)
 {
     pp_plan_request asked = *request;
@@ -188,7 +190,7 @@ START_TEST(what_it_does_not_run_is_refused)
 }
 END_TEST
 
-/* Where the free choice has no plan either, the whole reason is told. */
+/* If the free choice has no plan either, the whole reason is reported. */
 START_TEST(a_free_choice_without_a_plan_says_why)
 {
     const pp_target_limits *target = target_of("megatron");

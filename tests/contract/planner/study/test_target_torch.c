@@ -1,8 +1,9 @@
-/* A plan for torchtitan beside the schedules that PyTorch ships (torch.distributed.pipelining, 2.8:
- * the classes of schedules.py), under the torch framework: with the memory that one of them needs,
- * the plan of the same job is at least as fast, and mostly faster. Theirs are among the candidates,
- * so this is about the search. Theirs have equal stages; the plan may choose partition, schedule
- * and stages per rank, not micro-batches, recomputation or degrees. Neither returns outputs. */
+/* A plan for torchtitan compared with the schedules that PyTorch ships
+ * (torch.distributed.pipelining, 2.8: the classes of schedules.py), under the torch framework: with
+ * the memory that one of them needs, the plan of the same job is at least as fast, and mostly
+ * faster. Theirs are among the candidates, so this tests the search. Theirs have equal stages; the
+ * plan may choose partition, schedule and stages per rank, but not micro-batches, recomputation or
+ * degrees. Neither returns outputs. */
 #include "planner/study/target.h"
 #include "tests/support/planning.h"
 #include "traces/target/registry.h"
@@ -21,7 +22,7 @@ static const struct {
     const char *model;
     int64_t tp, pp, microbatches, seq_length;
     pp_recompute recompute;
-    int shorter; /* of the schedules, so many take at least 1 % longer than the plan */
+    int shorter; /* number of schedules that take at least 1 % longer than the plan */
 } grid[] = {
     { "gpt1.7b", 1, 2, 4, 2048, PP_RECOMPUTE_NONE, 5 },
     { "gpt1.7b", 1, 4, 8, 2048, PP_RECOMPUTE_FULL, 6 },

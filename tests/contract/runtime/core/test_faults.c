@@ -1,4 +1,4 @@
-/* Whatever goes wrong ends the run soon, with words of its own, and leaves no thread behind. */
+/* Whatever goes wrong ends the run soon, with a message of its own, and leaves no thread behind. */
 #include "runtime/core/clock.h"
 #include "sim/base/random.h"
 #include "sim/program/program_new.h"
@@ -9,10 +9,10 @@
 #include <dirent.h>
 
 #define SECOND_NS ((pp_ns)1000 * 1000 * 1000)
-#define DEADLINE_NS (10 * SECOND_NS)
-#define SOON_NS (2 * SECOND_NS) /* where it is waited for */
+#define DEADLINE_NS (10 * SECOND_NS * step_patience())
+#define SOON_NS (2 * SECOND_NS) /* with transports that are waited for */
 
-/* A joined thread leaves the list of its process a moment later. */
+/* A joined thread disappears from the list of its process only a moment later. */
 static unsigned threads_of_this_process(void)
 {
     DIR *tasks = opendir("/proc/self/task");
@@ -25,7 +25,7 @@ static unsigned threads_of_this_process(void)
     return count;
 }
 
-/* 1F1B with tensors of 64 B, carried whole. */
+/* 1F1B with tensors of 64 B, which are transferred in full. */
 static void prepare(running *r, const char *schedule, uint32_t p, uint32_t v, uint32_t m)
 {
     pp_costs *costs = step_costs("F=50us,I=50us,W=50us", p, v, m);
@@ -47,7 +47,7 @@ static void *do_nothing(void *argument)
     return argument;
 }
 
-/* A sanitizer starts a thread of its own with the first of ours. */
+/* A sanitizer starts a thread of its own when the first of ours starts. */
 static void count_alone(void)
 {
     pthread_t thread;
@@ -59,7 +59,7 @@ static void count_alone(void)
 
 static void wait_until_alone(void)
 {
-    pp_ns until_ns = pp_clock_now_ns() + 60 * SECOND_NS;
+    pp_ns until_ns = pp_clock_now_ns() + 60 * SECOND_NS * step_patience();
     while (threads_of_this_process() > alone && pp_clock_now_ns() < until_ns)
         pp_clock_sleep_until(pp_clock_now_ns() + 1000000);
     ck_assert_uint_eq(threads_of_this_process(), alone);
@@ -73,7 +73,7 @@ static pp_status suffer(running *r, pp_faults *faults)
     pp_status status = running_go(r);
     pp_ns took_ns = pp_clock_now_ns() - begin_ns;
     running_close(r);
-    ck_assert_msg(took_ns < 60 * SECOND_NS, "took %lld ns", (long long)took_ns);
+    ck_assert_msg(took_ns < 60 * SECOND_NS * step_patience(), "took %lld ns", (long long)took_ns);
     wait_until_alone();
     return status;
 }
@@ -81,19 +81,19 @@ static pp_status suffer(running *r, pp_faults *faults)
 typedef struct expectation {
     const char *fault;
     pp_status status;
-    const char *words; /* NULL: it goes well */
+    const char *words; /* NULL: the run succeeds */
 } expectation;
 
 static const expectation expectations[] = {
-    { "drop,rank=1,at=3,step=1", PP_INPUT, "a message was lost on the way, or overtaken" },
-    { "drop,rank=0,at=7", PP_INFEASIBLE, "was posted and did not come: it is lost" },
+    { "drop,rank=1,at=3,step=1", PP_INPUT, "a message was lost or overtaken" },
+    { "drop,rank=0,at=7", PP_INFEASIBLE, "was sent and did not arrive: it is lost" },
     { "delay,rank=1,at=3,time=20ms", PP_OK, NULL },
-    { "delay,rank=1,at=3,time=100s", PP_INFEASIBLE, "the message is under way" },
-    { "duplicate,rank=1,at=3", PP_INPUT, "a message came twice, or late" },
+    { "delay,rank=1,at=3,time=100s", PP_INFEASIBLE, "the message is in transit" },
+    { "duplicate,rank=1,at=3", PP_INPUT, "a message arrived twice or late" },
     { "duplicate,rank=0,at=7", PP_INPUT, "a message was left over" },
-    { "truncate,rank=2,at=3", PP_INPUT, "it is not whole" },
-    { "reorder,rank=1,at=2", PP_INPUT, "lost on the way, or overtaken" },
-    { "tag,rank=2,at=2", PP_INPUT, "it carries another tensor's tag" },
+    { "truncate,rank=2,at=3", PP_INPUT, "it is incomplete" },
+    { "reorder,rank=1,at=2", PP_INPUT, "a message was lost or overtaken" },
+    { "tag,rank=2,at=2", PP_INPUT, "it has the tag of another tensor" },
     { "death,rank=2,at=4,step=2", PP_INFEASIBLE, "rank 2 died before" },
     { "stall,rank=2,at=4,time=20ms", PP_OK, NULL },
     { "stall,rank=2,at=4,time=100s", PP_INFEASIBLE, "it is slow, or its op does not end" },
@@ -114,12 +114,12 @@ START_TEST(each_fault_has_its_own_message)
     if (!e->words)
         return;
     ck_assert_msg(strstr(r.err.text, e->words), "%s: %s", e->fault, r.err.text);
-    ck_assert_ptr_nonnull(r.result.flight); /* what the ranks did last is told */
+    ck_assert_ptr_nonnull(r.result.flight); /* the last actions of the ranks are recorded */
     ck_assert_ptr_nonnull(strstr(r.result.flight, "ppsim.flight"));
 }
 END_TEST
 
-/* Nobody else can tell. */
+/* The failed rank reports itself, since there is no other rank. */
 START_TEST(a_rank_that_is_alone_dies_with_words)
 {
     running r PP_CLEANUP(running_free) = { 0 };
@@ -132,7 +132,7 @@ START_TEST(a_rank_that_is_alone_dies_with_words)
 }
 END_TEST
 
-/* Wherever it hits: the run ends well, or with words. */
+/* Wherever a fault hits, the run ends well or with a message. */
 START_TEST(random_faults_never_hang)
 {
     static const char *const schedules[] = { "1f1b", "zbv", "interleaved", "gpipe", "dualpipev" };
@@ -183,7 +183,7 @@ START_TEST(a_hang_is_told_with_its_circle)
     prepare_written(&r, "rendezvous");
     r.options.deadline_ns = SOON_NS;
     ck_assert_int_eq(suffer(&r, NULL), PP_INFEASIBLE);
-    ck_assert_msg(strstr(r.err.text, "wait for each other in a circle") &&
+    ck_assert_msg(strstr(r.err.text, "wait for each other in a cycle") &&
                       strstr(r.err.text, "rank 0 waits for 0SEND_F1 to rank 1") &&
                       strstr(r.err.text, "rank 1 waits for 1SEND_B0 to rank 0"),
                   "%s", r.err.text);
@@ -198,7 +198,7 @@ START_TEST(the_same_with_buffers_runs)
 }
 END_TEST
 
-/* A flag that somebody else raises. */
+/* A flag that another thread raises. */
 static volatile sig_atomic_t raised = 1;
 
 START_TEST(a_stop_flag_ends_the_run)
@@ -240,11 +240,11 @@ START_TEST(a_message_of_garbage_is_told)
     pp_err err = { 0 };
     memset(&came, 0xA5, sizeof came); /* kind: no entry of the table */
     ck_assert_int_eq(pp_message_check(&expected, &came, &err), PP_INPUT);
-    ck_assert_ptr_nonnull(strstr(err.text, "got what is no message of ours"));
+    ck_assert_ptr_nonnull(strstr(err.text, "received something that is not a message of ppsim"));
 }
 END_TEST
 
-/* A thousand take half a minute, and longer where others compute: PPSIM_RANDOM_FAULTS=1000. */
+/* A thousand faults take half a minute, and longer on a busy machine: PPSIM_RANDOM_FAULTS=1000. */
 static int random_faults(void)
 {
     const char *text = getenv("PPSIM_RANDOM_FAULTS");

@@ -25,7 +25,7 @@ static uint32_t chunks_of(const pp_schedule *schedule)
     return schedule->chunks ? schedule->chunks : 2;
 }
 
-/* Runs it, and compares every byte at every op with the simulator's account. */
+/* Runs it, and compares every byte at every op with the simulator's memory replay. */
 static void runs(const pp_schedule *schedule, uint32_t p, uint32_t m, const char *comm)
 {
     uint32_t v = chunks_of(schedule);
@@ -51,7 +51,7 @@ START_TEST(every_schedule_runs_and_holds_what_was_predicted)
     runs(schedule, 2, 4, "rendezvous");
     runs(schedule, 4, 8, "rendezvous");
     runs(schedule, 4, 8, "eager:1GB");
-    runs(schedule, 4, 12, "eager:300B"); /* some are, some are not */
+    runs(schedule, 4, 12, "eager:300B"); /* some messages are eager, some are not */
 }
 END_TEST
 
@@ -81,7 +81,7 @@ static pp_status note_begin(void *worker, uint32_t number, pp_err *err)
     return spin->begin(worker, number, err);
 }
 
-/* Steps of the warm-up are executed and not reported; the worst clock is told. */
+/* Steps of the warm-up are executed but not reported; the worst clock error is reported. */
 START_TEST(a_warm_up_is_run_and_left_out)
 {
     running r PP_CLEANUP(running_free) = { 0 };
@@ -109,7 +109,7 @@ START_TEST(a_warm_up_is_run_and_left_out)
 }
 END_TEST
 
-/* One message from rank 0 to rank 1, and what either end knows of it. */
+/* One message from rank 0 to rank 1, and the state at either end. */
 typedef struct message {
     running r;
     pp_post send, receive;
@@ -142,8 +142,8 @@ static void message_open(message *m)
     }
 }
 
-/* A send that is done at once ends before anybody receives it, and its memory is free; the receive
- * ends no sooner than it was posted, and than the link brings it. */
+/* A buffered send ends before its receive is posted, and its memory is free. The receive ends no
+ * sooner than it was posted, and no sooner than the link delivers the message. */
 START_TEST(a_buffered_send_waits_for_nobody)
 {
     message m;
@@ -164,7 +164,7 @@ START_TEST(a_buffered_send_waits_for_nobody)
     memset(m.sent, 0, sizeof m.sent);
     STEP_OK(t->poll(r->job.world, 1, m.receive.transfer, posted_ns, &done, &came_ns, &r->err),
             r->err);
-    ck_assert(!done); /* nobody asked for it */
+    ck_assert(!done); /* no receive was posted */
     pp_clock_sleep_until(posted_ns + 2000000);
     STEP_OK(t->post(r->job.world, 1, &m.receive, &r->err), r->err);
     STEP_OK(t->wait(r->job.world, 1, m.receive.transfer, &came_ns, &r->err), r->err);
@@ -172,12 +172,12 @@ START_TEST(a_buffered_send_waits_for_nobody)
     ck_assert_int_ge(came_ns, sent_ns + m.send.takes_ns);
     ck_assert_str_eq(m.came, "tensor");
     STEP_OK(t->wait(r->job.world, 0, m.send.transfer, &came_ns, &r->err), r->err);
-    ck_assert_int_eq(came_ns, sent_ns); /* its end stays what it was */
+    ck_assert_int_eq(came_ns, sent_ns); /* its end stays the same */
     running_free(r);
 }
 END_TEST
 
-/* One that is not buffered ends with its receive. */
+/* A send that is not buffered ends with its receive. */
 START_TEST(a_rendezvous_ends_at_both_ends)
 {
     message m;

@@ -1,4 +1,4 @@
-/* A plan, executed: what is measured of it, and how that is compared with what was predicted. */
+/* Executes a plan: what is measured, and how it is compared with the prediction. */
 #include "runtime/compute/registry.h"
 #include "runtime/core/clock.h"
 #include "runtime/measure/compare.h"
@@ -62,9 +62,9 @@ static const pp_timeline *measured(const executing *e)
     return e->x.result.iteration[e->x.result.median].timeline;
 }
 
-/* Tensors of a boundary lie in one place, which is not free before the last of them has left; and
- * together they take what the boundary takes, not each all that went before. The quickest boundary
- * counts: a busy machine only makes them slower. */
+/* Tensors of a boundary share one buffer, which is not free before the last of them has been sent.
+ * Together they take the time of the boundary; none counts the time of those before it. The
+ * quickest boundary counts, since a busy machine only makes them slower. */
 static void send_in_parts(const char *comm, pp_link link, pp_ns least_ns)
 {
     executing e PP_CLEANUP(executing_free);
@@ -85,7 +85,7 @@ static void send_in_parts(const char *comm, pp_link link, pp_ns least_ns)
         quickest_ns = took_ns < quickest_ns ? took_ns : quickest_ns;
     }
     ck_assert_int_ge(quickest_ns, least_ns);
-    ck_assert_int_lt(quickest_ns, 2 * least_ns); /* each all that went before: 2.5 times */
+    ck_assert_int_lt(quickest_ns, 2 * least_ns); /* if each counted all before it: 2.5 times */
     ck_assert_uint_gt(e.x.result.memory_checks, 0);
 }
 
@@ -99,7 +99,7 @@ START_TEST(tensors_of_a_boundary_are_one)
 }
 END_TEST
 
-/* Else the wait for those in front of it would count as its own time, and twice in the replay. */
+/* Otherwise the wait for earlier transfers would count as its own time, and twice in the replay. */
 START_TEST(a_transfer_begins_when_the_one_before_it_is_through)
 {
     executing e PP_CLEANUP(executing_free);
@@ -155,7 +155,7 @@ START_TEST(a_link_too_slow_for_the_clock_is_refused)
 }
 END_TEST
 
-/* Too small to tell whose they are. */
+/* Too small to contain the name of their sender. */
 START_TEST(tensors_of_a_few_bytes_are_carried)
 {
     executing e PP_CLEANUP(executing_free);
@@ -230,7 +230,7 @@ START_TEST(the_replay_puts_measured_durations_together)
 }
 END_TEST
 
-/* Gives its processor to nobody, so that it is taken. */
+/* Does not yield its processor, so that it is preempted. */
 static pp_status busy_run(void *worker, pp_op op, const pp_op_tensors *tensors, pp_err *err)
 {
     volatile uint64_t sum = 0;
@@ -285,7 +285,7 @@ START_TEST(the_median_is_one_of_the_steps_that_count)
 }
 END_TEST
 
-/* Somebody wants the end while the RAISED_AT-th op runs. */
+/* An interrupt is requested while the RAISED_AT-th op runs. */
 enum { RAISED_AT = 7 };
 static volatile sig_atomic_t raised;
 static atomic_uint ops_run;
@@ -314,17 +314,17 @@ START_TEST(a_raised_flag_ends_the_measuring_of_ops)
     ck_assert_int_eq(pp_run_plan(e.plan, NULL, &e.options, &e.x, &err), PP_INFEASIBLE);
     ck_assert_str_eq(err.text, "interrupted; nothing was written");
     ck_assert_uint_le(atomic_load(&ops_run),
-                      RAISED_AT + 1); /* one neighbour, in an op of its own */
+                      RAISED_AT + 1); /* plus one neighbour, within an op of its own */
     ck_assert_ptr_null(e.x.result.iteration);
 }
 END_TEST
 
-/* One rank, four ops a step: a step to warm up and five that count, of which the last is slow. */
+/* One rank, four ops per step: one warm-up step and five that count; the last is slow. */
 static pp_ns slept_ns[6][4];
+static unsigned done;
 
 static pp_status uneven_run(void *worker, pp_op op, const pp_op_tensors *tensors, pp_err *err)
 {
-    static unsigned done;
     (void)worker;
     (void)op;
     (void)tensors;
@@ -332,17 +332,20 @@ static pp_status uneven_run(void *worker, pp_op op, const pp_op_tensors *tensors
     const unsigned round = done / 4;
     const pp_ns begin_ns = pp_clock_now_ns();
     pp_clock_sleep_until(begin_ns + (round == 5 ? 50 * MS : MS));
-    if (round < 6) /* the steps that are executed follow */
+    if (round < 6) /* later calls belong to the steps that are executed */
         slept_ns[round][done % 4] = pp_clock_now_ns() - begin_ns;
     done++;
     return PP_OK;
 }
 
-START_TEST(ops_take_the_mean_of_what_was_measured)
+/* The largest amount by which the time of an op is above the mean of what it slept. */
+static pp_ns above_the_mean(void)
 {
     executing e PP_CLEANUP(executing_free);
+    pp_ns most_ns = 0;
     prepare(&e, "1f1b", 1, 2, "F=50ms,B=50ms");
     pp_compute compute = *e.options.compute;
+    done = 0;
     compute.run = uneven_run;
     e.options.compute = &compute;
     e.options.measure_ops = true;
@@ -353,8 +356,19 @@ START_TEST(ops_take_the_mean_of_what_was_measured)
         for (int round = 1; round < 6; round++)
             sum_ns += slept_ns[round][i];
         ck_assert_int_ge(own_ns, sum_ns / 5);
-        ck_assert_int_lt(own_ns, sum_ns / 5 + 20 * MS); /* the slow one: 40 ms above, or more */
+        most_ns = own_ns - sum_ns / 5 > most_ns ? own_ns - sum_ns / 5 : most_ns;
     }
+    return most_ns;
+}
+
+/* If it took the slow one, it would be 40 ms above the mean, or more. A busy machine may interrupt
+ * an op before it sleeps or after that, but not every time. */
+START_TEST(ops_take_the_mean_of_what_was_measured)
+{
+    pp_ns above_ns = 20 * MS;
+    for (int tries = 0; tries < 10 && above_ns >= 20 * MS; tries++)
+        above_ns = above_the_mean();
+    ck_assert_int_lt(above_ns, 20 * MS);
 }
 END_TEST
 

@@ -1,4 +1,5 @@
-/* Every schedule trains a real model to the bits of a sequential run, in the bytes predicted. */
+/* Every schedule trains a real model to the same bits as a sequential run, with the bytes
+ * predicted. */
 #include "runtime/compute/registry.h"
 #include "runtime/verify/verify.h"
 #include "tests/support/run.h"
@@ -92,7 +93,7 @@ START_TEST(every_schedule_trains_to_the_bits_of_a_sequential_run)
 }
 END_TEST
 
-/* A loss that is no number equals itself, whatever the schedule did. */
+/* A loss that is NaN equals itself, whatever the schedule did. */
 START_TEST(what_is_no_number_verifies_nothing)
 {
     const pp_compute *compute = NULL;
@@ -120,7 +121,7 @@ START_TEST(what_is_no_number_verifies_nothing)
 }
 END_TEST
 
-/* Compute cpu, while whose `raise_at`-th op somebody wants the end. */
+/* Compute cpu; an interrupt is requested during the `raise_at`-th op. */
 static const pp_compute *cpu;
 static volatile sig_atomic_t raised;
 static uint32_t ops_run, raise_at;
@@ -131,7 +132,7 @@ static pp_status raising_run(void *worker, pp_op op, const pp_op_tensors *tensor
     return cpu->run(worker, op, tensors, err);
 }
 
-/* What a wrong transport, and a wrong backward, would look like. */
+/* The effect of a wrong transport, and of a wrong backward. */
 static const void *wronged; /* worker */
 
 static void wrong_read(const void *worker, uint32_t stage, pp_values which, void *out)
@@ -146,7 +147,7 @@ static void wrong_nudge(void *worker, uint32_t stage, size_t index, double by)
     cpu->value_nudge(worker, stage, index, 1.01 * by);
 }
 
-/* A step of compute cpu, carried whole. Takes order and costs over. */
+/* A step of compute cpu with full transfers. Takes ownership of order and costs. */
 static void run_on_cpu(running *r, pp_order *order, pp_costs *costs, const char *settings)
 {
     STEP_OK(pp_compute_get("cpu", &cpu, &r->err), r->err);
@@ -188,7 +189,7 @@ START_TEST(one_wrong_bit_or_slope_is_found)
 }
 END_TEST
 
-/* What a rank would hold whose value was off by so much, or no number. */
+/* The value that a rank would hold if its own were off by this factor, or NaN. */
 static double factor;
 
 static void scaled_read(const void *worker, uint32_t stage, pp_values which, void *out)
@@ -198,7 +199,7 @@ static void scaled_read(const void *worker, uint32_t stage, pp_values which, voi
         ((double *)out)[3] *= factor;
 }
 
-/* Parameter 3 of a stage over its largest. */
+/* Parameter 3 of a stage divided by its largest one. */
 static double share_of_one(uint32_t stage)
 {
     size_t count = cpu->value_count(wronged, stage, PP_VALUES_PARAMETERS);
@@ -227,8 +228,8 @@ static const struct {
     { ROWS("0W2,0W1,0W0", "1W0,1W1,1W2"), false },
 };
 
-/* Where all stages sum in one order, so does the sequential run, and every bit is equal; where they
- * do not, rounding is allowed, and no more. */
+/* If all stages sum in the same order, the sequential run does too, and the results are equal bit
+ * for bit. Otherwise they may differ by rounding errors only. */
 START_TEST(sums_in_another_order_are_equal_but_for_rounding)
 {
     running r PP_CLEANUP(running_free) = { 0 };
@@ -257,7 +258,8 @@ START_TEST(sums_in_another_order_are_equal_but_for_rounding)
 }
 END_TEST
 
-/* In the comparison of slopes, which comes first, and in the sequential steps: with the next op. */
+/* The flag is raised in the comparison of slopes, which comes first, and in the sequential steps:
+ * both end with the next op. */
 START_TEST(a_raised_flag_ends_the_verification)
 {
     running r PP_CLEANUP(running_free) = { 0 };
@@ -281,7 +283,7 @@ START_TEST(a_raised_flag_ends_the_verification)
         ck_assert_str_eq(r.err.text, "interrupted; nothing was written");
         ck_assert_uint_eq(ops_run, raise_at);
     }
-    r.job.compute = cpu; /* whose workers these are */
+    r.job.compute = cpu; /* the compute to which these workers belong */
 }
 END_TEST
 

@@ -17,9 +17,9 @@ static pp_period period_of(const pp_program *program, const pp_costs *costs, boo
     return period;
 }
 
-/* F = I = W = 1, m = 32, p = 8. Zero-bubble schedules take 3 m v where nobody waits between steps,
- * (p - 1) F more with a barrier (Qi 2024; the same orders were run by sail-sg's planner: 96 and
- * 103, 192 and 199). ZB-H1 keeps a bubble of (p - 1)(F + I - W), 1F1B (p - 1)(F + B). */
+/* F = I = W = 1, m = 32, p = 8. Zero-bubble schedules take 3 m v if no rank waits between steps, (p
+ * - 1) F more with a barrier (Qi 2024; the same orders were run by sail-sg's planner: 96 and 103,
+ * 192 and 199). ZB-H1 keeps a bubble of (p - 1)(F + I - W), 1F1B (p - 1)(F + B). */
 static const struct {
     const char *schedule;
     uint32_t v;
@@ -45,7 +45,8 @@ static uint32_t draw(uint32_t *state, uint32_t below)
     return (*state >> 8) % below;
 }
 
-/* Karp 1978: max over v of min over k of (D_n(v) - D_k(v)) / (n - k), from all nodes at once. */
+/* Karp 1978: max over v of min over k of (D_n(v) - D_k(v)) / (n - k), starting at all nodes at
+ * once. */
 static pp_period karp(const pp_ns *matrix, uint32_t n)
 {
     pp_ns way[8][8];
@@ -79,7 +80,7 @@ static pp_period karp(const pp_ns *matrix, uint32_t n)
 START_TEST(the_greatest_mean_is_karps)
 {
     uint32_t state = 7;
-    int longer = 0; /* circles of more than one rank must be among them */
+    int longer = 0; /* cycles of more than one rank must be among them */
     for (int round = 0; round < 3000; round++) {
         uint32_t n = 1 + draw(&state, 7);
         pp_ns matrix[49];
@@ -112,7 +113,7 @@ START_TEST(means_are_rounded_up_and_guarded)
 }
 END_TEST
 
-/* `from`'s order `times` times: microbatch j of repetition k is j + k m. */
+/* Repeats the order of `from` `times` times: microbatch j of repetition k is j + k m. */
 static pp_order *repeat_order(const pp_order *from, uint32_t times)
 {
     pp_order *order = NULL;
@@ -228,8 +229,8 @@ static const struct {
     { "zero-bubble", "zb-h2", "", 4, 1, 7 },  { "neuronx", "1f1b", "", 3, 1, 4 },
 };
 
-/* 12 steps hold a whole number of rounds of any circle of up to 4 ranks; by step 120 the beginning
- * is forgotten. */
+/* 12 steps hold a whole number of rounds of any cycle of up to 4 ranks; by step 120 the beginning
+ * has no effect. */
 START_TEST(steps_end_to_end_grow_by_the_period)
 {
     pp_order *order PP_CLEANUP(pp_order_free) =
@@ -251,7 +252,8 @@ START_TEST(steps_end_to_end_grow_by_the_period)
 }
 END_TEST
 
-/* The last send of a rank ends its step: F 5 us and 10 us under way; rank 1 takes 10 + 1. */
+/* The last send of a rank ends its step: F takes 5 us and the transfer 10 us; rank 1 takes 10 +
+ * 1. */
 START_TEST(a_step_ends_with_its_transfers)
 {
     static const char rows[] = "0F0,0SEND_F0\n1RECV_F0,1F0\n";
@@ -305,7 +307,8 @@ START_TEST(the_boundary_belongs_to_the_ring)
 }
 END_TEST
 
-/* All ranks later by 1 ms: every op is, pairs with a duration of their own included. */
+/* If all ranks begin 1 ms later, every op is 1 ms later, including pairs with a duration of their
+ * own. */
 START_TEST(a_late_begin_moves_every_op)
 {
     static const char *const costs[] = { "F=1ms,B=2ms,comm=0", "F=1ms,B=2ms,comm=0,FB=2500us" };
@@ -357,7 +360,8 @@ START_TEST(boundary_parts_are_what_is_exposed)
 }
 END_TEST
 
-/* sail-sg: without a barrier rank r updates when the norm of the ranks before it has passed. */
+/* sail-sg: without a barrier, rank r updates when the ranks before it have passed on their part of
+ * the norm. */
 START_TEST(zero_bubble_validates_afterwards)
 {
     pp_costs *costs PP_CLEANUP(pp_costs_free) = step_costs("F=1us,B=2us,comm=0", 2, 1, 1);
@@ -371,8 +375,8 @@ START_TEST(zero_bubble_validates_afterwards)
 }
 END_TEST
 
-/* The gradient sync starts behind the last op, beside the last send, as it does in a single step:
- * rank 1 receives for 10 us, computes for 3 and syncs for 100. */
+/* The gradient sync starts after the last op, at the same time as the last send, as it does in a
+ * single step: rank 1 receives for 10 us, computes for 3 and syncs for 100. */
 START_TEST(a_gradient_sync_does_not_wait_for_the_last_send)
 {
     step s PP_CLEANUP(step_free) = { .order = step_order("1f1b", 2, 1, 1, 0) };

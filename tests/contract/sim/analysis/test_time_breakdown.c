@@ -1,16 +1,20 @@
-/* Where the step goes: parts sum to it, whatever the schedule, framework and costs; and cases
- * worked out by hand. */
+/* Where the time of the step goes: the parts sum to it, whatever the schedule, framework and costs;
+ * and cases worked out by hand. */
 #include "sim/base/random.h"
 #include "sim/framework/sizes/size_protocol.h"
 #include "tests/support/executors.h"
 #include "tests/support/planning.h"
 
+/* bare: costs without any exchange, or NULL. */
 static pp_why explain(step *s, const pp_costs *bare)
 {
+    const pp_costs *const without[PP_EXCHANGE_KINDS] = { NULL, bare, NULL };
+    pp_why why;
     pp_err err = { 0 };
-    STEP_OK(pp_report_add_why(s->report, s->program, s->timeline, s->costs, bare, &err), err);
-    ck_assert(s->report->has_why);
-    return s->report->why;
+    STEP_OK(pp_report_why(s->report, s->program, s->timeline, s->costs, bare ? without : NULL, &why,
+                          &err),
+            err);
+    return why;
 }
 
 static pp_ns sum_of(const pp_ns *ns, const char *what)
@@ -24,7 +28,8 @@ static pp_ns sum_of(const pp_ns *ns, const char *what)
     return sum;
 }
 
-/* Exactly the step, for both lists; causes other than data as the report has them. */
+/* The parts sum exactly to the step, in both lists; causes other than data equal those of the
+ * report. */
 static void check(step *s, const pp_costs *bare, const char *what)
 {
     pp_why why = explain(s, bare);
@@ -48,7 +53,7 @@ static pp_ns draw(uint64_t *random, pp_ns most)
     return (pp_ns)(pp_random_next(random) % (uint64_t)(most + 1));
 }
 
-/* Every op, transfer and part of the boundary takes a time of its own. */
+/* Every op, transfer and part of the step tail has a duration of its own. */
 static pp_costs *drawn_costs(uint32_t ranks, uint32_t stages, uint32_t m, uint64_t *random)
 {
     pp_costs *c = NULL;
@@ -150,8 +155,8 @@ START_TEST(gpipe_by_hand)
 }
 END_TEST
 
-/* One microbatch, two ranks: rank 1 waits for F and then its transfer. Megatron waits for its send
- * as well. */
+/* One microbatch, two ranks: rank 1 waits for F and then for its transfer. Megatron waits for its
+ * send as well. */
 START_TEST(a_transfer_is_the_end_of_a_wait)
 {
     static const pp_framework *const frameworks[] = { &pp_framework_ideal, &pp_framework_torch,
@@ -174,8 +179,8 @@ START_TEST(a_transfer_is_the_end_of_a_wait)
 }
 END_TEST
 
-/* Stage 1 takes 10 ns more per microbatch: the other rank cannot but wait for that, and no more is
- * called imbalance. */
+/* Stage 1 takes 10 ns more per microbatch. The other rank must wait for that, and no more is called
+ * imbalance. */
 START_TEST(unequal_stages_are_told_apart)
 {
     step s PP_CLEANUP(step_free) = { .order = step_order("1f1b", 2, 1, 20, 0) };
@@ -190,7 +195,7 @@ START_TEST(unequal_stages_are_told_apart)
 }
 END_TEST
 
-/* What ops take beyond their bare costs, and not more than they take. */
+/* The part by which ops are longer than their bare costs, and never more than the ops. */
 START_TEST(collectives_are_a_part_of_the_ops)
 {
     step s PP_CLEANUP(step_free) = step_of(step_order("1f1b", 2, 1, 4, 0), "F=100ns,B=200ns");
@@ -202,8 +207,8 @@ START_TEST(collectives_are_a_part_of_the_ops)
 }
 END_TEST
 
-/* A plan knows its model: tensor-parallel exchange is there with tp 2, and not with tp 1. Lengths,
- * replicas and padding do not disturb the sum. */
+/* A plan contains its model: tensor-parallel exchange is there with tp 2, and not with tp 1.
+ * Lengths, replicas and padding do not change the sum. */
 START_TEST(plans_tell_collectives_apart)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
@@ -234,6 +239,40 @@ START_TEST(plans_tell_collectives_apart)
 }
 END_TEST
 
+/* Each group of more than one GPU has its share of the exchange, and the shares sum to all of it,
+ * also in the result of a search that did not request the breakdown. */
+START_TEST(plans_tell_kinds_of_exchange_apart)
+{
+    planning p = planning_of("mixtral-8x7b", "h100-80g");
+    for (int k = 0; k < 1 << PP_EXCHANGE_KINDS; k++) {
+        pp_plan_request request = request_of(&p, 4);
+        request.parallel.tp = 1 + (k >> PP_EXCHANGE_TP & 1);
+        request.parallel.cp = 1 + (k >> PP_EXCHANGE_CP & 1);
+        request.parallel.ep = 1 + (k >> PP_EXCHANGE_EP & 1);
+        request.parallel.dp = 8;
+        request.seq_length = 4096;
+        request.memory_limit_bytes = PP_BYTES_MAX;
+        pp_search_result *choice = choose(&request);
+        const pp_why *why = &choice->why;
+        pp_ns sum_ns[2] = { 0 };
+        ck_assert(!choice->plan->prediction->has_why);
+        ck_assert_int_eq(sum_of(why->mean_ns, "plan"), choice->plan->prediction->step_ns);
+        for (int kind = 0; kind < PP_EXCHANGE_KINDS; kind++) {
+            sum_ns[0] += why->exchange_mean_ns[kind];
+            sum_ns[1] += why->exchange_slowest_ns[kind];
+            /* the ring of cp overlaps with attention if that is longer */
+            if (kind != PP_EXCHANGE_CP || !(k >> kind & 1))
+                ck_assert_msg((why->exchange_mean_ns[kind] > 0) == (k >> kind & 1),
+                              "case %d, kind %d: %lld", k, kind,
+                              (long long)why->exchange_mean_ns[kind]);
+        }
+        ck_assert_int_eq(sum_ns[0], why->mean_ns[PP_WHY_COLLECTIVES]);
+        ck_assert_int_eq(sum_ns[1], why->slowest_ns[PP_WHY_COLLECTIVES]);
+        pp_search_result_free(&choice);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("why");
@@ -245,6 +284,7 @@ int main(void)
     tcase_add_test(tc, collectives_are_a_part_of_the_ops);
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, plans_tell_collectives_apart);
+    tcase_add_test(tc, plans_tell_kinds_of_exchange_apart);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }

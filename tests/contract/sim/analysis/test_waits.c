@@ -41,7 +41,7 @@ static void check_sums(const pp_program *program, const pp_timeline *timeline,
                       (long long)before_ns, (long long)(rank->last_end_ns - rank->busy_ns));
         for (int c = 0; c < PP_IDLE_COUNT; c++) {
             all_ns += rank->idle_ns[c];
-            if (c != PP_IDLE_DATA) /* which has the end as well */
+            if (c != PP_IDLE_DATA) /* this one also contains the end */
                 ck_assert_int_eq(cause_ns[c], rank->idle_ns[c]);
         }
         ck_assert_int_eq(all_ns, report->makespan_ns);
@@ -72,7 +72,7 @@ static void run_schedule(const pp_framework *framework, const pp_schedule *sched
             parse_semantics(semantics[k][0], semantics[k][1], &s.program->comm->semantics, &err),
             err);
     if (pp_simulate(s.program, s.costs, &s.timeline, &err))
-        return; /* it hangs under these */
+        return; /* it hangs with these settings */
     STEP_OK(pp_report_build("", framework, s.program, s.timeline, s.costs, true, &s.report, &err),
             err);
     check_sums(s.program, s.timeline, s.report, schedule->name);
@@ -120,7 +120,7 @@ static void run_and_compare(step *s, const expected *list, size_t count)
     pp_blocked_free(&found);
 }
 
-/* F 1 us, B 2 us, 10 us under way. */
+/* F 1 us, B 2 us, transfers 10 us. */
 static void expect(const char *rows, const char *comm, const char *lanes, const expected *list,
                    size_t count)
 {
@@ -136,7 +136,7 @@ static void expect(const char *rows, const char *comm, const char *lanes, const 
     STEP_OK(parse_semantics(comm, lanes, &s.program->comm->semantics, &err), err);
     run_and_compare(&s, list, count);
 }
-/* The cases of unit.comm: rank 0's gradient is posted at 14 and on the way until 24 us. */
+/* The cases of unit.comm: rank 0's gradient is posted at 14 us and arrives at 24 us. */
 START_TEST(data_then_link)
 {
     static const expected list[] = {
@@ -150,7 +150,8 @@ START_TEST(data_then_link)
 }
 END_TEST
 
-/* Rank 1 wants the second output first; one lane carries it behind the other, from 11 to 21 us. */
+/* Rank 1 needs the second output first; one lane carries it after the other one, from 11 to 21
+ * us. */
 START_TEST(a_lane_blocks_what_is_behind)
 {
     static const expected list[] = {
@@ -169,8 +170,9 @@ static void exchange(pp_comm_builder *b, uint32_t rank, pp_transfer_kind kind, u
     pp_comm_exchange(b, group);
 }
 
-/* Every transfer waited for; rank 1 sends its gradients last. At 12 us rank 0's second output finds
- * no receive before 14; at 24 it waits for a gradient made at 14 and sent at 27. */
+/* Every transfer is waited for; rank 1 sends its gradients last. At 12 us rank 0's second output
+ * finds no receive until 14; at 24 it waits for a gradient that was computed at 14 and sent at
+ * 27. */
 START_TEST(a_send_waits_for_its_receive)
 {
     static const expected list[] = {
@@ -210,8 +212,8 @@ START_TEST(a_send_waits_for_its_receive)
 }
 END_TEST
 
-/* xla moves two tensors one after the other; who made them late is named for the first of them too.
- */
+/* xla moves two tensors one after the other. The op that delayed both is blamed for the first one
+ * too. */
 START_TEST(the_first_of_two_tensors_is_late_by_its_op)
 {
     static const expected list[] = {
@@ -238,8 +240,8 @@ START_TEST(the_first_of_two_tensors_is_late_by_its_op)
 }
 END_TEST
 
-/* Rank 1's host takes 5 us for each of receive, F, B and send; behind the last op only the send is
- * left to name what the host is late with. */
+/* Rank 1's host takes 5 us for each of receive, F, B and send. After the last op, only the send is
+ * left to name what the host delays. */
 START_TEST(a_late_host_behind_the_last_op_has_a_name)
 {
     step s PP_CLEANUP(step_free) = { .order = step_order("1f1b", 2, 1, 1, 0) };

@@ -1,6 +1,7 @@
-/* Prediction against published steps, layers and memory: prints the tables of docs/cost-model.md
- * and asserts the targets; repeats the fit of the two numbers that are fitted to step times with
- * one model left out at a time. */
+/* Compares predictions with published steps, layers and memory: prints the tables of
+ * docs/explanation/cost-model.md and asserts the targets. Repeats the fit of the two numbers that
+ * are fitted to step times, leaving out one model at a time. */
+#include "sim/cost/published_steps.h"
 #include "tests/support/published.h"
 
 static double percent(double predicted, double published)
@@ -61,7 +62,28 @@ START_TEST(published_steps_are_predicted)
 }
 END_TEST
 
-/* One layer alone; stack: of the published measurement. */
+/* What ppsim plan says about its errors is what they are, on the only hardware with such steps. */
+START_TEST(errors_are_those_that_plan_prints)
+{
+    static const char *const others[] = { "h100-80g", "h200-141g", "b200-180g",
+                                          "v100-32g", "l40s-48g",  "" };
+    const pp_published_steps *known = pp_published_steps_of("a100-80g");
+    run *runs = calloc(RUNS_MAX, sizeof *runs);
+    const size_t count = run_read_all(runs);
+    const pp_hardware hw = run_hardware("a100-80g");
+    tally t = { 0 };
+    for (size_t i = 0; i < count; i++)
+        tally_add(&t, percent(run_predict(&runs[i], &hw), runs[i].seconds));
+    ck_assert_int_eq(t.count, known->steps);
+    ck_assert_double_eq(round(t.mean / t.count), known->mean_percent);
+    ck_assert_double_eq(round(t.max), known->most_percent);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        ck_assert_ptr_null(pp_published_steps_of(others[i]));
+    free(runs);
+}
+END_TEST
+
+/* One layer alone; stack: that of the published measurement. */
 static pp_unit_cost layer_of(const pp_model *model, const pp_hardware *hw, pp_switches switches,
                              int64_t tp, int64_t batch)
 {
@@ -193,8 +215,8 @@ START_TEST(published_activation_memory_is_exact)
 END_TEST
 
 /* Current software on H100: published model FLOPs utilisation lies between 38 and 48 % (Megatron
- * Core r0.8 README: 41 to 48 %; Llama 3 report: 38 to 43 %), as known second-hand;
- * "sustained" is fitted to such figures, so this guards the fit and is no independent check. */
+ * Core r0.8 README: 41 to 48 %; Llama 3 report: 38 to 43 %), as known second-hand; "sustained" is
+ * fitted to such figures, so this guards the fit but is not an independent check. */
 START_TEST(utilisation_on_h100_is_plausible)
 {
     static const struct {
@@ -241,7 +263,7 @@ static double share_at(int i)
     return 0.62 + 0.02 * i;
 }
 
-/* Mean error over the rows of the sets that are not of `left_out` (NULL: all). */
+/* Mean error over the rows of all sets except `left_out` (NULL: all). */
 static double fit_loss(const run *runs, size_t count, const double *errors, const char *left_out)
 {
     double loss = 0;
@@ -268,7 +290,7 @@ static int best_point(const run *runs, size_t count, double (*errors)[RUNS_MAX],
     return best;
 }
 
-/* Both rows of a model are left out together, then predicted with what the others gave. */
+/* Both rows of a model are left out together, then predicted with the fit to the other rows. */
 START_TEST(models_left_out_are_predicted)
 {
     run *runs = calloc(RUNS_MAX, sizeof *runs);
@@ -309,6 +331,7 @@ int main(void)
     TCase *tc = tcase_create("accuracy");
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, published_steps_are_predicted, 0, 3);
+    tcase_add_test(tc, errors_are_those_that_plan_prints);
     tcase_add_test(tc, published_layer_times_are_predicted);
     tcase_add_test(tc, a_layer_on_h100_is_predicted);
     tcase_add_test(tc, published_activation_memory_is_exact);

@@ -1,5 +1,5 @@
-/* Pipeline ranks that differ: speed, memory, links. The plan adapts, its bounds hold, and what is
- * said of all ranks alike changes nothing. */
+/* Pipeline ranks that differ in speed, memory and links. The plan adapts, its bounds hold, and
+ * overrides that are the same for all ranks change nothing. */
 #include "planner/bound/partition.h"
 #include "planner/study/cluster.h"
 #include "sim/base/random.h"
@@ -80,7 +80,7 @@ START_TEST(a_slow_rank_gets_less)
 }
 END_TEST
 
-/* The same total speed or more is never slower; a faster rank takes more. */
+/* The same total speed or more is never slower; a faster rank gets more layers. */
 START_TEST(a_fast_rank_gets_more)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
@@ -96,7 +96,7 @@ START_TEST(a_fast_rank_gets_more)
 }
 END_TEST
 
-/* No rank is beyond its own limit; the one with less memory has fewer layers where that helps. */
+/* No rank is beyond its own limit; the one with less memory has fewer layers if that helps. */
 START_TEST(memory_of_a_rank_is_obeyed)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
@@ -144,8 +144,7 @@ START_TEST(a_link_has_its_rate)
 }
 END_TEST
 
-/* Whatever is said: every bound is at most the step that was simulated, and pruning loses nothing.
- */
+/* Whatever the overrides, every bound is at most the simulated step, and pruning loses nothing. */
 START_TEST(bounds_hold)
 {
     static const char *const drawn[][3] = {
@@ -186,7 +185,7 @@ START_TEST(bounds_hold)
 }
 END_TEST
 
-/* The heaviest stage over speed is the least of all partitions, by trying them all. */
+/* The heaviest stage over speed is the least of all partitions; all of them are tried. */
 START_TEST(partitions_with_speeds_are_exact)
 {
     uint64_t seed = 5;
@@ -222,7 +221,7 @@ START_TEST(partitions_with_speeds_are_exact)
 }
 END_TEST
 
-/* What simulate does to costs: durations, bytes over rate, limits; and nothing to other ranks. */
+/* How overrides change costs: durations, bytes over rate, limits; other ranks are unchanged. */
 START_TEST(costs_change_where_it_is_said)
 {
     pp_rank_overrides overrides PP_CLEANUP(pp_rank_overrides_free) =
@@ -260,8 +259,8 @@ static const char two_classes[] =
     "{\"hardware\":\"h100-80g\",\"ranks\":2},{\"hardware\":\"%s\",\"ranks\":2}],"
     "\"links\":[{\"between\":[2,1],\"bytes_per_s\":2.5e10}]}";
 
-/* Layers of an A100 in the attention that is asked for, not in the stack's: unfused is bound by
- * memory, of which an H100 has less of an advantage. */
+/* Layers of an A100 with the requested attention, not with the stack's: unfused attention is bound
+ * by memory bandwidth, in which an H100 has less of an advantage. */
 START_TEST(classes_are_timed_with_the_switches_given)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
@@ -375,7 +374,7 @@ START_TEST(a_wrong_cluster_is_refused)
 }
 END_TEST
 
-/* The first forwards of rank 0 in the order. */
+/* The number of forwards that rank 0 runs before its first backward. */
 static uint32_t forwards_first(const pp_order *order)
 {
     uint32_t count = 0;
@@ -427,8 +426,8 @@ static pp_ns step_with(pp_plan_request request, const int64_t layers[4])
     return step_ns;
 }
 
-/* 1F1B keeps p - r microbatches on rank r, so a way there and back that is longer than their work
- * makes the ranks before a slow link wait: less work on it shortens it. */
+/* 1F1B keeps p - r microbatches on rank r. If a round trip takes longer than their work, the ranks
+ * before a slow link wait, and less work on them shortens the round trip. */
 START_TEST(a_slow_link_moves_the_partition)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
@@ -460,7 +459,7 @@ START_TEST(a_slow_link_moves_the_partition)
 }
 END_TEST
 
-/* A link as fast as any, one that an order hides, and a partition that is asked for. */
+/* A link as fast as any, one whose latency an order hides, and a requested partition. */
 START_TEST(a_link_that_costs_nothing_moves_nothing)
 {
     planning p = planning_of("llama3-8b", "h100-80g");

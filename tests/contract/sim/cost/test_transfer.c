@@ -57,8 +57,8 @@ START_TEST(channels_are_those_of_nccl)
 }
 END_TEST
 
-/* A communicator with a peer on another node gives an NVLink peer no more channels than that one,
- * of smaller chunks. */
+/* A communicator with a peer on another node gives an NVLink peer no more channels than that peer,
+ * with smaller chunks. */
 START_TEST(a_far_peer_limits_the_near_ones)
 {
     const planning p = planning_of("gpt22b", "h100-80g");
@@ -66,13 +66,13 @@ START_TEST(a_far_peer_limits_the_near_ones)
     ck_assert_int_eq(pp_p2p_channels(&p.hardware, true, (pp_communicator){ 8, false }, bytes), 32);
     ck_assert_int_eq(pp_p2p_channels(&p.hardware, true, (pp_communicator){ 8, true }, bytes), 4);
     ck_assert_int_eq(pp_p2p_channels(&p.hardware, true, (pp_communicator){ 64, true }, bytes), 2);
-    /* nor more than it has: one channel stands for the whole link where none was measured */
+    /* nor more than it has: if none was measured, one channel stands for the whole link */
     const planning b = planning_of("gpt22b", "b200-180g");
     ck_assert_int_eq(pp_p2p_channels(&b.hardware, true, (pp_communicator){ 16, true }, bytes), 1);
 }
 END_TEST
 
-/* A message never takes less time for being longer, but where it gets more channels. */
+/* A longer message never takes less time, unless it gets more channels. */
 START_TEST(a_message_has_at_least_one_channel)
 {
     static const char *const names[] = { "a100-80g",  "h100-80g", "h200-141g",
@@ -132,7 +132,7 @@ START_TEST(layouts_decide_the_time_of_a_transfer)
     c.switches.communicators = PP_COMMUNICATORS_DEFAULT;
     ck_assert_double_eq(pp_transfer_seconds(&c, 0, 1, bytes), pp_p2p_seconds(hw, true, 16, bytes));
     ck_assert_double_eq(pp_transfer_seconds(&c, 1, 2, bytes), pp_p2p_seconds(hw, false, 16, bytes));
-    /* a pipeline inside a node spans nothing */
+    /* a pipeline inside a node does not span nodes */
     c.parallel = (pp_parallel){ 8, 1, 1, 4, 1, 1 };
     c.switches.communicators = PP_COMMUNICATORS_PP;
     ck_assert_double_eq(pp_transfer_seconds(&c, 0, 1, bytes),
@@ -164,8 +164,8 @@ START_TEST(emulated_transfers_cost_a_collective)
 }
 END_TEST
 
-/* The tables of docs/p2p-emulation.md: ctest -R contract.transfer -V. What the text says of them
- * is asserted. */
+/* The tables of docs/explanation/p2p-emulation.md: ctest -R contract.transfer -V. The statements of
+ * the text about them are asserted. */
 START_TEST(emulation_against_send_receive)
 {
     const planning p = planning_of("gpt22b", "h100-80g");
@@ -180,8 +180,8 @@ START_TEST(emulation_against_send_receive)
                  { PP_COMMUNICATORS_DEFAULT, PP_P2P_ALL_REDUCE } };
     double us[2][7][5];
     for (int far = 0; far < 2; far++) {
-        /* 8 ranks in a node, replicas beside it; or 8 ranks of tp 8 on nodes of their own, 512 GPUs
-         */
+        /* 8 ranks in a node, with replicas in the same node; or 8 ranks of tp 8 on separate nodes,
+         * 512 GPUs */
         pp_cost_context c = context_of(&p, far ? (pp_parallel){ 8, 8, 1, 8, 1, 1 }
                                                : (pp_parallel){ 8, 1, 1, 1, 1, 1 });
         printf("| MiB, %s | world | pp | per-edge | all-gather | all-reduce |\n",
@@ -200,7 +200,7 @@ START_TEST(emulation_against_send_receive)
     for (size_t i = 0; i < 7; i++) {
         ck_assert_double_le(us[0][i][4], us[0][i][3]); /* near: reduce before gather */
         ck_assert_double_gt(us[1][i][0], us[1][i][1]); /* far: 512 ranks leave one channel */
-        ck_assert_double_lt(us[1][i][1], us[1][i][3]); /* and send/recv is ahead of both */
+        ck_assert_double_lt(us[1][i][1], us[1][i][3]); /* and send/recv is faster than both */
         ck_assert_double_lt(us[1][i][3], us[1][i][4]);
     }
     ck_assert_double_gt(us[0][3][1], 2.5 * us[0][3][3]); /* 64 MiB in a communicator of 8 */
@@ -242,8 +242,8 @@ START_TEST(edges_have_a_communicator_each)
 }
 END_TEST
 
-/* A plan for 4 ranks of gpt22b: 1f1b; interleaved where that is all the framework runs, or where
- * lanes matter. */
+/* A plan for 4 ranks of gpt22b: 1f1b; interleaved if the framework runs nothing else, or if lanes
+ * matter. */
 static pp_search_result *choice_for(const planning *p, const char *framework,
                                     pp_communicators layout, const pp_p2p *p2p)
 {
@@ -268,7 +268,7 @@ static int64_t library_bytes(const pp_search_result *choice, uint32_t rank)
     return choice->plan->costs[0]->comm_library_bytes[rank];
 }
 
-/* In lanes, memory and the plan, which repeats its prediction. */
+/* The layout affects lanes and memory and is in the plan, which repeats its prediction. */
 START_TEST(plans_carry_the_layout)
 {
     const planning p = planning_of("gpt22b", "h100-80g");
@@ -276,7 +276,7 @@ START_TEST(plans_carry_the_layout)
         const char *framework;
         pp_communicators layout;
         const char *lanes;
-        int more; /* communicators of rank 1 than with one for the pipeline */
+        int more; /* additional communicators of rank 1, compared with one for the pipeline */
     } rows[] = {
         { "megatron", PP_COMMUNICATORS_DEFAULT, "", 0 },
         { "megatron", PP_COMMUNICATORS_WORLD, "single", 0 },
@@ -310,8 +310,8 @@ START_TEST(plans_carry_the_layout)
 }
 END_TEST
 
-/* neuronx and xla have no send/recv: unless asked otherwise their transfers are two-rank
- * all-gathers and all-reduces; others' are not. */
+/* neuronx and xla have no send/recv: unless requested otherwise, their transfers are two-rank
+ * all-gathers and all-reduces; those of others are not. */
 START_TEST(executors_have_their_own_transfers)
 {
     const planning p = planning_of("gpt22b", "h100-80g");
@@ -341,7 +341,7 @@ START_TEST(executors_have_their_own_transfers)
 }
 END_TEST
 
-/* A collective is never buffered: an eager step with it is a rendezvous step. */
+/* A collective is never buffered: with it, an eager step is a rendezvous step. */
 START_TEST(a_collective_is_never_eager)
 {
     const planning p = planning_of("gpt22b", "h100-80g");
@@ -365,8 +365,8 @@ START_TEST(a_collective_is_never_eager)
 }
 END_TEST
 
-/* 1/tp of the bytes, and a gather at the other end; without effect where tensors are sliced
- * already (sequence parallel) or tp is 1. */
+/* 1/tp of the bytes, and a gather at the other end. It has no effect if tensors are already sliced
+ * (sequence parallelism) or tp is 1. */
 START_TEST(scatter_gather_is_a_switch)
 {
     const planning p = planning_of("gpt22b", "h100-80g");
@@ -403,7 +403,7 @@ START_TEST(scatter_gather_is_a_switch)
 }
 END_TEST
 
-/* Only the old stacks scatter by themselves. */
+/* Only the old stacks use scatter-gather by default. */
 START_TEST(stacks_know_scatter_gather)
 {
     static const struct {

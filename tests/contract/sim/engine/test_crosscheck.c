@@ -22,7 +22,7 @@ enum {
     FIELDS
 };
 
-/* The index-th of "a/b/c", or its only one. */
+/* The index-th part of "a/b/c", or the only part if there is one. */
 static const char *pick(const char *list, uint32_t index, char *buffer, size_t size)
 {
     for (; index > 0 && strchr(list, '/'); index--)

@@ -1,5 +1,5 @@
-/* Which ways of issuing the same transfers hang when nothing is buffered: one queue per rank, or
- * one per peer and direction. The verdicts are those of another rendezvous model (see
+/* Which ways of issuing the same transfers hang when nothing is buffered, with one queue per rank
+ * or one per peer and direction. The expected results are those of another rendezvous model (see
  * tests/data/golden/README.md). */
 #include "sim/analysis/repair.h"
 #include "sim/program/program_new.h"
@@ -8,14 +8,14 @@
 typedef enum rule {
     AS_LOWERED,
     PARITY,      /* even ranks: send_next, recv_prev, send_prev, recv_next; odd: receives first */
-    ONE_ORDER,   /* all ranks as the even ones */
+    ONE_ORDER,   /* all ranks in the order of even ones */
     SENDS_FIRST, /* all ranks */
     RECVS_FIRST,
 } rule;
 
 typedef enum verdict { OK, HANGS, WRONG_TENSOR } verdict;
 
-/* Place of a transfer among those that its rank issues together. */
+/* Position of a transfer among those that its rank issues together. */
 static int place(const pp_transfer *t, rule by)
 {
     static const int even[] = {
@@ -38,7 +38,7 @@ static int place(const pp_transfer *t, rule by)
     return 0;
 }
 
-/* The same transfers, each on its own. */
+/* The same transfers, each in a group of its own. */
 typedef struct splitting {
     const pp_program *from;
     pp_comm_builder *builder;
@@ -137,7 +137,7 @@ static bool crosses(const pp_program *program, size_t a, size_t b)
     return pp_program_rank(program, program->op[a]) != pp_program_rank(program, program->op[b]);
 }
 
-/* Is the result of op i needed on another rank? */
+/* Returns true if the result of op i is needed on another rank. */
 static bool is_sent(const pp_program *program, size_t i)
 {
     for (size_t k = 0; k < program->count; k++) {
@@ -230,7 +230,7 @@ static const struct {
     bool blocking;
     verdict single, per_peer;
 } cells[] = {
-    /* as the frameworks do it */
+    /* as the frameworks issue them */
     { "megatron", "1f1b", 4, 1, 8, 0, AS_LOWERED, false, OK, OK },
     { "megatron", "interleaved", 4, 2, 8, 4, AS_LOWERED, false, OK, OK },
     { "megatron", "interleaved", 4, 2, 8, 8, AS_LOWERED, false, OK, OK },
@@ -335,7 +335,7 @@ static void check_delivery(const pp_comm *comm)
     }
 }
 
-/* Every repair that is suggested works; only fused groups have none. */
+/* Every suggested repair works; only fused groups have none. */
 START_TEST(repairs_of_the_table_work)
 {
     static const pp_lanes lanes[] = { PP_LANES_SINGLE, PP_LANES_PER_PEER };
@@ -385,8 +385,8 @@ START_TEST(pytorch_passes_never_hang)
 }
 END_TEST
 
-/* Interleaving on two ranks in batches: both neighbours are one rank, so that activations and
- * gradients change places. */
+/* Interleaving on two ranks in batches: both neighbours are the same rank, so that activations and
+ * gradients are swapped. */
 START_TEST(two_ranks_in_batches_swap_their_tensors)
 {
     pp_err err = { 0 };

@@ -1,4 +1,4 @@
-/* What NICs and slow-downs do to whole steps, for every schedule under every framework. */
+/* The effect of NICs and slow-downs on whole steps, for every schedule under every framework. */
 #include "tests/support/executors.h"
 #include "tests/support/semantics.h"
 
@@ -16,7 +16,7 @@ static pp_costs *costs_of(const pp_order *order, bool pairs)
     STEP_OK(
         pp_costs_uniform(&uniform, order->ranks, order->stages, order->microbatches, &costs, &err),
         err);
-    for (uint32_t s = 0; s < costs->stages; s++) { /* no two stages alike */
+    for (uint32_t s = 0; s < costs->stages; s++) { /* no two stages are equal */
         costs->f_ns[s] += 37 * s;
         costs->b_ns[s] += 11 * s;
         costs->send_f_ns[s] += 7 * s;
@@ -61,8 +61,8 @@ static void equal_timelines(const pp_program *program, const pp_timeline *a, con
                   "%s differs", name);
 }
 
-/* Both engines on one program: where nothing is shared they agree to the ns in every number; with
- * sharing nothing ends before it did, and idle time is conserved. */
+/* Runs both engines on one program. If nothing is shared, they agree to the ns in every number;
+ * with sharing, nothing ends earlier, and idle time is conserved. */
 static void compare(pp_program *program, const pp_costs *costs, const char *name)
 {
     pp_timeline *plain PP_CLEANUP(pp_timeline_free) = NULL;
@@ -108,7 +108,7 @@ static size_t over_semantics(const pp_framework *framework, const pp_order *orde
             compared++;
             continue;
         }
-        ck_assert_int_eq(status, PP_INFEASIBLE); /* it hangs, and so it does with sharing */
+        ck_assert_int_eq(status, PP_INFEASIBLE); /* it hangs, with and without sharing */
         pp_err other = { 0 };
         program->comm->semantics.sharing = neutral;
         ck_assert_int_eq(pp_simulate(program, costs, &timeline, &other), PP_INFEASIBLE);
@@ -152,8 +152,8 @@ static pp_ns makespan_with(const char *schedule, const char *framework, const ch
     return makespan_ns;
 }
 
-/* 1F1B sends one message each way at a time: with a NIC of its own, full duplex, no rank notices.
- */
+/* 1F1B sends one message in each direction at a time: with a full-duplex NIC of its own, no rank is
+ * slowed down. */
 START_TEST(one_rank_per_nic_does_not_hinder_1f1b)
 {
     static const char *const frameworks[] = { "megatron", "deepspeed" };
@@ -219,8 +219,9 @@ START_TEST(ranks_of_a_node_share_its_nic)
 }
 END_TEST
 
-/* The second forward of rank 0 runs beside its send from 5 us on: 10 us instead of 5, in which the
- * transfer does 8 of its 10 us; the last 2 are fast. The receiver starts at 17, ends at 22. */
+/* The second forward of rank 0 overlaps with its send from 5 us on: it takes 10 us instead of 5, in
+ * which the transfer does 8 of its 10 us; the last 2 run at full speed. The receiver starts at 17
+ * and ends at 22. */
 START_TEST(compute_beside_a_transfer_is_slower)
 {
     static const char rows[] = "0F0,0SEND_F0,0F1\n1RECV_F0,1F0\n";
@@ -249,8 +250,8 @@ START_TEST(a_collective_uses_both_directions)
 }
 END_TEST
 
-/* A communicator per edge is one queue for both directions: a receive in front of a send to the
- * same rank holds it back, one from another rank does not. */
+/* A communicator per edge is one queue for both directions: a receive before a send to the same
+ * rank holds it back, one from another rank does not. */
 START_TEST(an_edge_is_one_queue)
 {
     static const char *const rows[] = {
@@ -281,7 +282,7 @@ START_TEST(an_edge_is_one_queue)
                          cases[i / 2].expected[i % 2]);
         if (i % 2 == 0)
             continue;
-        pp_ns last_ns = 0; /* 1SEND_B1 waits 15 us for its turn, or goes at once */
+        pp_ns last_ns = 0; /* 1SEND_B1 waits 15 us in its queue, or starts at once */
         for (size_t t = 0; t < program->comm->transfer_count; t++) {
             const pp_transfer *transfer = &program->comm->transfer[t];
             if (transfer->stage == 1 && transfer->kind == PP_SEND_B)

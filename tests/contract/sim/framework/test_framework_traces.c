@@ -4,7 +4,7 @@
 #include "sim/program/program_new.h"
 #include "tests/support/executors.h"
 
-/* One word for one step; the words of a rank are joined by " ; ". */
+/* Prints one word per step; the words of a rank are joined by " ; ". */
 typedef void print_word(const pp_program *program, const pp_comm_step *now, pp_text *text);
 
 static const pp_transfer *first_of(const pp_program *program, const pp_comm_step *now)
@@ -13,7 +13,7 @@ static const pp_transfer *first_of(const pp_program *program, const pp_comm_step
     return &comm->transfer[comm->group[now->index].first];
 }
 
-/* Of the op that made the tensor. */
+/* The letter of the op that computed the tensor. */
 static char letter_of(const pp_transfer *t)
 {
     return t->kind == PP_SEND_F || t->kind == PP_RECV_F ? 'F' : 'B';
@@ -141,7 +141,7 @@ static void cells(const pp_program *program, const pp_comm_step *now, pp_text *t
                     pp_transfer_print(first_of(program, now) + k, token, sizeof token));
 }
 
-/* Every rank's line. The wait that belongs to a blocking post has no word of its own. */
+/* Prints the line of every rank. The wait of a blocking post has no word of its own. */
 static void print_program(const pp_program *program, print_word *word, bool waits,
                           const char *separator, pp_text *text)
 {
@@ -162,8 +162,8 @@ static void print_program(const pp_program *program, print_word *word, bool wait
     }
 }
 
-/* Members of [..] and <..>, each posted apart in the order of the rank's parity; those of [..]
- * waited for in the same order. */
+/* Transfers in [..] and <..> are posted one by one, in an order that depends on whether the rank is
+ * even or odd. Those in [..] are waited for in the same order. */
 static void unfold(char *word, uint32_t rank, pp_text *text)
 {
     static const char *const orders[2][4] = {
@@ -228,7 +228,7 @@ static void read_trace(const char *name, bool apart, pp_text *text)
     }
 }
 
-/* Where they part. */
+/* Reports where the texts differ. */
 static void equal_texts(const char *name, const pp_text *golden, const pp_text *ours)
 {
     size_t at = 0;
@@ -297,8 +297,8 @@ static void read_rows(const char *name, const char *suffix, pp_text *text)
         pp_text_add(text, "%s\n", line);
 }
 
-/* sail-sg 39f2c186, at F = I = W = 1 ms and 1 us per transfer. 1f1b-v is left out: there its passes
- * count B as I alone. */
+/* sail-sg 39f2c186, with F = I = W = 1 ms and 1 us per transfer. 1f1b-v is left out, since its
+ * passes there count B as I alone. */
 START_TEST(zero_bubble_places_transfers_as_sail_does)
 {
     static const char *const names[] = { "sail_zb1p", "sail_zb2p", "sail_zbv", "sail_vhalf",

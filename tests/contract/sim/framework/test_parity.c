@@ -1,4 +1,4 @@
-/* Frameworks in which even and odd ranks act in another order. */
+/* Frameworks in which even and odd ranks issue transfers in different orders. */
 #include "sim/program/program_new.h"
 #include "tests/support/executors.h"
 
@@ -25,13 +25,13 @@ static int place_of(uint32_t rank, pp_transfer_kind kind)
     return k;
 }
 
-/* One transfer per post; the posts of a call stand together. */
+/* One transfer per post; the posts of a call are consecutive. */
 START_TEST(megatron_posts_by_parity)
 {
     pp_order *order PP_CLEANUP(pp_order_free) = step_order("interleaved", 4, 2, 8, 4);
     pp_program *program PP_CLEANUP(pp_program_free) = lowered("megatron-unbatched", order);
     const pp_comm *comm = program->comm;
-    size_t mirrored_from = 0; /* places where only the parity explains the order */
+    size_t mirrored_from = 0; /* places that only the parity explains */
     for (uint32_t r = 0; r < 4; r++) {
         for (size_t s = comm->step_begin[r] + 1; s < comm->step_begin[r + 1]; s++) {
             if (comm->step[s - 1].kind != PP_COMM_STEP_POST ||
@@ -50,7 +50,8 @@ START_TEST(megatron_posts_by_parity)
 }
 END_TEST
 
-/* On one queue no rank sends before its neighbour asks: odd ranks receive first. */
+/* On one queue, no rank sends before its neighbour has posted the receive: odd ranks receive
+ * first. */
 START_TEST(parity_keeps_one_queue_from_hanging)
 {
     static const uint32_t ranks[] = { 2, 3, 4, 8 };

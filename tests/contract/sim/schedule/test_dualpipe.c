@@ -40,8 +40,8 @@ START_TEST(every_stage_lives_on_two_ranks)
 }
 END_TEST
 
-/* Bubble (P/2 - 1)(F&B + B - 3W) on the ranks in the middle, the others have less; exact where
- * F = I >= W. At most P + 1 activations on every rank. */
+/* Bubble (P/2 - 1)(F&B + B - 3W) on the middle ranks and less on the others; exact if F = I >= W.
+ * At most P + 1 activations on every rank. */
 static void check_formulas(const char *schedule, uint32_t v, const char *costs, pp_ns pair_ns,
                            pp_ns f_ns, pp_ns w_ns)
 {
@@ -75,8 +75,8 @@ START_TEST(bubbles_are_those_of_the_published_formula)
 }
 END_TEST
 
-/* Without a duration of their own pairs run F then B: p/2 - 1 of idle, half of DualPipeV's
- * (51, 199 and 399 for DualPipeV). */
+/* Without a duration of their own, pairs run F then B: the idle time is p/2 - 1, half of
+ * DualPipeV's (51, 199 and 399 for DualPipeV). */
 START_TEST(without_overlap_the_bubble_is_half_of_dualpipev)
 {
     static const uint32_t v_makespans[][3] = { { 4, 8, 51 }, { 8, 32, 199 }, { 16, 64, 399 } };
@@ -123,8 +123,10 @@ START_TEST(other_shapes_are_refused_with_the_nearest)
         uint32_t p, m;
         const char *words;
     } refused[] = {
-        { 1, 8, "1 is odd, 2 is the nearest" }, { 3, 8, "3 is odd, the nearest are 2 and 4" },
-        { 4, 6, "8 on 4 ranks, not 6" },        { 4, 9, "9 is odd, the nearest are 8 and 10" },
+        { 1, 8, "1 is odd, and 2 is the nearest even number" },
+        { 3, 8, "3 is odd, and the nearest even numbers are 2 and 4" },
+        { 4, 6, "8 on 4 ranks, not 6" },
+        { 4, 9, "9 is odd, and the nearest even numbers are 8 and 10" },
         { 4, 7, "8 on 4 ranks, not 7" },
     };
     for (size_t k = 0; k < sizeof refused / sizeof refused[0]; k++) {
@@ -166,7 +168,7 @@ START_TEST(orders_that_turn_elsewhere_are_not_equal)
 }
 END_TEST
 
-/* An order with a stage on one rank too many: dualpipe's rows, one op moved. */
+/* An order with a stage on one rank too many: the rows of dualpipe with one op moved. */
 START_TEST(an_op_on_the_wrong_one_of_two_ranks_is_found)
 {
     pp_order *order PP_CLEANUP(pp_order_free) = step_order("dualpipe", 4, 1, 8, 0);

@@ -13,7 +13,7 @@ static pp_order *forwards_of(const char *schedule, uint32_t p, uint32_t v, uint3
     return kept;
 }
 
-/* Forwards flow through without waiting: (m + p - 1) F, and p - 1 links; m < p included. */
+/* Forwards run without waiting: (m + p - 1) F, and p - 1 links; also for m < p. */
 START_TEST(an_evaluation_takes_m_plus_p_minus_1_forwards)
 {
     static const char *const names[] = { "gpipe", "1f1b", "eager-1f1b", "zb-h1", "zb-2p" };
@@ -31,7 +31,8 @@ START_TEST(an_evaluation_takes_m_plus_p_minus_1_forwards)
 }
 END_TEST
 
-/* What is left is complete, in the order of the schedule, and nothing is held for a backward. */
+/* The remaining order is complete, in the order of the schedule, and nothing is held for a
+ * backward. */
 START_TEST(every_schedule_can_be_evaluated)
 {
     const pp_schedule *schedule = pp_schedule_at((size_t)_i);
@@ -63,7 +64,7 @@ START_TEST(every_schedule_can_be_evaluated)
 }
 END_TEST
 
-/* Parameters stay; gradients, optimizer state and the end of the step are a training's. */
+/* Parameters remain; gradients, optimizer state and the step tail exist only in training. */
 START_TEST(an_evaluation_holds_parameters_and_one_activation)
 {
     step s PP_CLEANUP(step_free) = { .order = forwards_of("1f1b", 2, 1, 4) };
@@ -159,7 +160,7 @@ START_TEST(megatron_evaluates_interleaved_as_it_warms_up)
 }
 END_TEST
 
-/* More microbatches than the warm-up of a training: still forward after forward. */
+/* More microbatches than the warm-up of training: still one forward after the other. */
 START_TEST(megatron_evaluates_long_runs_alike)
 {
     pp_order *order PP_CLEANUP(pp_order_free) = forwards_of("interleaved", 4, 2, 16);
@@ -198,7 +199,7 @@ START_TEST(what_is_not_modelled_is_refused_with_a_way_out)
 }
 END_TEST
 
-/* Forwards everywhere, or all of a training: nothing between. */
+/* A file has only forwards, or everything that training needs, and nothing between. */
 START_TEST(a_file_of_forwards_has_all_of_them)
 {
     static const char whole[] = "0F0,0F1\n1F0,1F1\n";

@@ -2,11 +2,11 @@
  * of those orders are those of the reference evaluator (tests/data/golden/README.md). */
 #include "tests/support/step.h"
 
-/* Of a file name such as megatron_interleaved_v2_N16_p8_m32. */
+/* What a file name such as megatron_interleaved_v2_N16_p8_m32 states. */
 typedef struct origin {
     const char *prefix;
     const char *schedule;
-    uint32_t v; /* 0: the name says it */
+    uint32_t v; /* 0: the name states it */
     bool sail;  /* made for the costs and the memory of tests/data/golden/README.md */
 } origin;
 

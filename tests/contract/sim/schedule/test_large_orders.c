@@ -1,5 +1,6 @@
-/* 16 ranks, 64 microbatches: no framework's own rows, but their rules. Units F = I = W = 1, B = 2,
- * no communication time; sail-sg's memory (F=+1, I=0, W=-1), under which its orders are made. */
+/* Orders of 16 ranks and 64 microbatches, checked by the rules of the frameworks instead of their
+ * rows. Units F = I = W = 1, B = 2, no communication time; sail-sg's memory (F=+1, I=0, W=-1),
+ * under which its orders are made. */
 #include "sim/order/order_check.h"
 #include "sim/program/program_new.h"
 #include "tests/support/executors.h"
@@ -75,7 +76,7 @@ static uint32_t dual(uint32_t rank, uint32_t v)
     return P * v + 1;
 }
 
-/* makespan: 3mv of work and the bubble of the schedule's closed form; 0: it has none. */
+/* makespan: 3mv of work plus the bubble of the schedule's closed form; 0: there is none. */
 static const struct {
     const char *schedule;
     uint32_t v, makespan;

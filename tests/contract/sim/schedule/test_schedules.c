@@ -1,4 +1,4 @@
-/* What every entry of sim/schedules.def keeps, whoever added it. */
+/* Properties of every entry of sim/schedules.def. */
 #include "planner/bound/bound.h"
 #include "sim/order/order_check.h"
 #include "tests/support/step.h"
@@ -10,8 +10,8 @@ static const uint32_t chunks_tried[] = { 1, 2, 3, 4 };
 typedef void (*shape_check)(const pp_schedule *schedule, const pp_schedule_params *shape,
                             pp_order *order);
 
-/* Runs `check` on every shape that the schedule accepts; a refusal must be a usage error in words.
- * The order is the check's to free. */
+/* Runs `check` on every shape that the schedule accepts; a refusal must be a usage error with a
+ * message. `check` frees the order. */
 static void over_shapes(const pp_schedule *schedule, shape_check check)
 {
     size_t built = 0;
@@ -85,7 +85,7 @@ static void fill(pp_ns *table, size_t count, uint32_t limit, uint32_t *state)
         table[i] = next_random(state) % limit;
 }
 
-/* Another cost for every stage and microbatch. */
+/* Different costs for every stage and microbatch. */
 static pp_costs *random_costs(const pp_order *order, uint32_t seed)
 {
     pp_costs *costs = NULL;
@@ -201,7 +201,7 @@ static void gives_back(const pp_schedule *schedule, const pp_schedule_params *sh
     step_free(&s);
 }
 
-/* After the step only parameters, gradients and optimizer state are left. */
+/* After the step, only parameters, gradients and optimizer state remain. */
 START_TEST(memory_of_a_step_is_given_back)
 {
     over_shapes(pp_schedule_at((size_t)_i), gives_back);

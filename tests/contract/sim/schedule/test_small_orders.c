@@ -1,4 +1,4 @@
-/* Schedules that no framework prints as orders: written down from their definitions, and numbers of
+/* Schedules that no framework prints as orders, written down from their definitions, and numbers of
  * zbv-auto with unequal durations. */
 #include "tests/support/step.h"
 
@@ -63,7 +63,7 @@ START_TEST(zb_1p_is_zb_h1_at_equal_durations)
 END_TEST
 
 /* Spans found by another program, written from the description of the algorithm alone; in each row
- * another of its habits wins. */
+ * a different variant wins. */
 START_TEST(zbv_auto_chooses_its_variant_by_the_durations)
 {
     static const struct {

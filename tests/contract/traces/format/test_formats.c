@@ -1,4 +1,4 @@
-/* What holds for every format of traces/formats.def and targets.def, now and later. */
+/* Properties of every format of traces/formats.def and targets.def. */
 #include "tests/support/step.h"
 
 static const struct {
@@ -10,7 +10,7 @@ static const struct {
 
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
-/* All that an export may draw on, of one shape. */
+/* Everything that an export may use, for one shape. */
 typedef struct full {
     step step;
     pp_plan *plan;
@@ -58,7 +58,7 @@ START_TEST(an_entry_is_complete_and_found_by_its_name)
 }
 END_TEST
 
-/* Returns the text, NULL where the format refuses; the refusal must give a reason. */
+/* Returns the text, or NULL if the format refuses; the refusal must give a reason. */
 static char *emitted(const pp_format *format, const pp_export *data, char **companion_out)
 {
     pp_companion companion = { 0 };

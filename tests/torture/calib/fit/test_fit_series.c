@@ -1,5 +1,5 @@
-/* Whichever allocation fails while samples are read, fitted and predicted from, the status says so
- * and nothing leaks. */
+/* Whichever allocation fails while samples are read, fitted and predicted from, the status reports
+ * it and nothing leaks. */
 #include "calib/fit/fit_series.h"
 #include "calib/samples/samples_json.h"
 #include "tests/torture/torture.h"

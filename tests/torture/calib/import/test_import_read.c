@@ -1,5 +1,5 @@
-/* Whichever allocation fails, every import says so, leaks nothing and keeps what was read before.
- */
+/* Whichever allocation fails, every import reports it, leaks nothing and keeps what was read
+ * before. */
 #include "calib/import/import_read.h"
 #include "tests/support/nccl_writer.h"
 #include "tests/torture/torture.h"
@@ -21,7 +21,7 @@ static int import_body(void *context)
     pp_status status = pp_import_get(in->import, &import, &err);
     if (!status)
         status = pp_import_read(import, in->text, in->bytes, "x", &samples, &err);
-    if (!status) /* a second file behind it */
+    if (!status) /* a second file after it */
         status = pp_import_read(NULL, in->text, in->bytes, "y", &samples, &err);
     return (int)status;
 }

@@ -1,4 +1,4 @@
-/* Whichever allocation fails, a probe says so, ends its threads and leaks nothing. */
+/* Whichever allocation fails, a probe reports it, ends its threads and leaks nothing. */
 #include "calib/probe/calibrate.h"
 #include "calib/profile/interference.h"
 #include "runtime/cpu/matmul.h"
@@ -36,8 +36,8 @@ static int calibrate(void *context)
     return (int)(status ? status : pp_interference_of(&samples, &found, &err));
 }
 
-/* A run's threads allocate side by side, so which allocation is the n-th would be chance; what runs
- * allocate is in torture.run. */
+/* A run's threads allocate at the same time, so the n-th allocation would be random; torture.run
+ * tests the allocations of runs. */
 static int open_only(void *context)
 {
     const pp_probe *probe = context;

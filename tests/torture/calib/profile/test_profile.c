@@ -1,6 +1,6 @@
-/* Whichever allocation fails: making, writing and reading a profile say so and leak nothing.
- * What is read has short numbers: Jansson 2.14 asserts when its buffer for a long one does not grow
- * (load.c, lex_unget_unsave). */
+/* Whichever allocation fails: making, writing and reading a profile report it and leak nothing. The
+ * numbers that are read are short: Jansson 2.14 asserts when its buffer for a long one does not
+ * grow (load.c, lex_unget_unsave). */
 #include "calib/import/import_read.h"
 #include "calib/profile/profile.h"
 #include "calib/profile/profile_read.h"

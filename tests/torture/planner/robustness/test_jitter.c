@@ -1,4 +1,4 @@
-/* Whichever allocation fails in a jitter or sensitivity study, the status says so and nothing
+/* Whichever allocation fails in a jitter or sensitivity study, the status reports it and nothing
  * leaks. One thread: the n-th allocation is then always the same. */
 #include "planner/robustness/jitter.h"
 #include "planner/robustness/jitter_spec.h"

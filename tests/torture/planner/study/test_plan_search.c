@@ -1,4 +1,4 @@
-/* Whichever allocation fails while a plan is searched, the status says so and nothing leaks. One
+/* Whichever allocation fails while a plan is searched, the status reports it and nothing leaks. One
  * thread: the n-th allocation is then always the same. */
 #include "planner/study/plan_search.h"
 #include "sim/framework/registry.h"

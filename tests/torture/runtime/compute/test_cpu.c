@@ -1,4 +1,4 @@
-/* Whichever allocation fails, the cpu backend says so and leaks nothing. */
+/* Whichever allocation fails, the cpu backend reports it and leaks nothing. */
 #include "runtime/core/compute.h"
 #include "runtime/cpu/matmul.h"
 #include "tests/torture/torture.h"

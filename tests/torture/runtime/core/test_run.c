@@ -1,4 +1,4 @@
-/* Whichever allocation of a run fails, the status says so, nothing leaks and nothing hangs. One
+/* Whichever allocation of a run fails, the status reports it, nothing leaks and nothing hangs. One
  * rank: the n-th allocation is then always the same. With more ranks it is another one each time,
  * but the run must still end. */
 #include "runtime/compute/registry.h"

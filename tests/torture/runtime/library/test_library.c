@@ -1,5 +1,5 @@
-/* Whichever allocation of a plan, a runtime and a step fails, the status says so and nothing leaks.
- * One rank: the n-th allocation is then always the same. */
+/* Whichever allocation of a plan, a runtime and a step fails, the status reports it and nothing
+ * leaks. One rank: the n-th allocation is then always the same. */
 #include "runtime/library/pp_runtime.h"
 #include "tests/torture/torture.h"
 

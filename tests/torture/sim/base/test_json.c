@@ -1,4 +1,4 @@
-/* Whichever allocation fails, reading and writing JSON says so and leaks nothing. */
+/* Whichever allocation fails, reading and writing JSON reports it and leaks nothing. */
 #include "sim/base/json.h"
 #include "tests/torture/torture.h"
 
@@ -38,7 +38,7 @@ static void expect_clean(int (*body)(void *), void *context)
     long allocations = 0;
     int status = pp_torture_run(body, context, PP_NOMEM, 1000, &allocations);
     ck_assert_msg(status == 0, "status %d after allocation %ld failed", status, allocations);
-    ck_assert_int_gt(allocations, 3); /* else the hooks reach nothing */
+    ck_assert_int_gt(allocations, 3); /* otherwise the hooks have no effect */
 }
 
 START_TEST(reading_survives_any_failed_allocation)

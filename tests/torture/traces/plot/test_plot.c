@@ -1,4 +1,4 @@
-/* Whichever allocation fails, reading traces and drawing them say so and leak nothing. */
+/* Whichever allocation fails, reading traces and drawing them report it and leak nothing. */
 #include "sim/base/alloc.h"
 #include "tests/support/step.h"
 #include "tests/torture/torture.h"

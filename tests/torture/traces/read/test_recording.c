@@ -1,5 +1,5 @@
-/* Whichever allocation fails, reading a recording and taking a part of it say so and leak nothing.
- */
+/* Whichever allocation fails, reading a recording and taking a part of it report it and leak
+ * nothing. */
 #include "sim/base/alloc.h"
 #include "sim/base/text.h"
 #include "tests/support/scratch_file.h"

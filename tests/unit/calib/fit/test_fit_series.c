@@ -1,4 +1,4 @@
-/* Series of samples are fitted, judged on sizes that were held out, written, and read back. */
+/* Series of samples are fitted, judged by sizes that were held out, written, and read back. */
 #include "calib/fit/fit_series.h"
 #include "calib/fit/form/registry.h"
 #include "calib/fit/least_squares.h"
@@ -30,8 +30,9 @@ START_TEST(nonnegative_by_hand)
 }
 END_TEST
 
-/* Of the sets that solve and are not negative, one with fewer unknowns can be the worse one: with a
- * = diag(1, 100) and b = (1, 10), each alone is a solution, and both together are better. */
+/* Among the sets that solve the problem without negative values, one with fewer unknowns can be
+ * worse: with a = diag(1, 100) and b = (1, 10), each alone is a solution, and both together are
+ * better. */
 START_TEST(nonnegative_takes_the_best_set)
 {
     const double a[] = { 1, 0, 0, 0, 100, 0, 0, 0, 1 }, b[] = { 1, 10, -1 };
@@ -41,7 +42,7 @@ START_TEST(nonnegative_takes_the_best_set)
     ck_assert_double_eq_tol(x[1], 0.1, 1e-12);
     ck_assert_double_eq(x[2], 0);
     const double none[] = { -1, -1, -1 };
-    ck_assert(!pp_solve_nonnegative(3, a, none, x)); /* all 0 is no fit */
+    ck_assert(!pp_solve_nonnegative(3, a, none, x)); /* all 0 is not a fit */
     const double singular[] = { 1, 1, 1, 1 }, both[] = { 1, 1 };
     ck_assert(!pp_solve(2, singular, both, x));
     ck_assert(pp_solve_nonnegative(2, singular, both, x)); /* one of them alone */
@@ -88,8 +89,8 @@ static void add_point(pp_series *series, pp_variable variable, double at, double
     ck_assert_int_eq(pp_series_add(series, &sample, &err), PP_OK);
 }
 
-/* What it says it left out it did not see: the error of every size is that of a fit without it, in
- * whatever pass and series its repeats are. */
+/* Sizes that are held out are not seen: the error of every size is that of a fit without it,
+ * whichever pass and series its repeats belong to. */
 START_TEST(held_out_sizes_do_not_leak)
 {
     pp_samples samples PP_CLEANUP(fit_free_samples) = { 0 };
@@ -136,7 +137,7 @@ START_TEST(held_out_sizes_do_not_leak)
 END_TEST
 
 /* Eight repeats of a size that share their error: lines between the sizes follow the samples, but
- * not what was left out. */
+ * not those that were held out. */
 START_TEST(repeats_do_not_flatter_a_curve)
 {
     pp_samples samples PP_CLEANUP(fit_free_samples) = { 0 };
@@ -156,7 +157,8 @@ START_TEST(repeats_do_not_flatter_a_curve)
 }
 END_TEST
 
-/* 8 ranks measured, 4 asked for: NCCL gives each message other channels, the rates stay. */
+/* 8 ranks were measured, 4 are asked for: NCCL gives each message other channels, and the rates
+ * stay the same. */
 START_TEST(channels_carry_to_fewer_ranks)
 {
     static const double n[] = { 4, 4, 8, 16, 32, 32 }; /* of 8 ranks, from 32 MiB on */
@@ -188,12 +190,13 @@ START_TEST(channels_carry_to_fewer_ranks)
     at.at[PP_VARIABLE_BYTES] = 1024;
     ck_assert_int_eq(pp_fit_predict(&fit, &four, &at, &value, &err), PP_OK);
     ck_assert_str_eq(value.outside, "bytes");
-    four.nodes = 0; /* then NCCL's rule is not known */
+    four.nodes = 0; /* then NCCL's rule is unknown */
     ck_assert_int_eq(pp_fit_predict(&fit, &four, &at, &value, &err), PP_INPUT);
 }
 END_TEST
 
-/* 8 and 4 ranks at once: a size is its bytes, whatever channels it got, and is left out of both. */
+/* 8 and 4 ranks together: a size is identified by its bytes, whatever its channels, and is held out
+ * of both. */
 START_TEST(a_size_is_left_out_of_all_communicators)
 {
     pp_samples samples PP_CLEANUP(fit_free_samples) = { 0 };
@@ -220,7 +223,8 @@ START_TEST(a_size_is_left_out_of_all_communicators)
 }
 END_TEST
 
-/* 95 % of new measurements lie inside, and of the truth inside the interval of the mean. */
+/* 95 % of new measurements are inside the interval, and the truth is as often inside the interval
+ * of the mean. */
 START_TEST(predictions_hold_what_they_say)
 {
     fit_random random = { 11 };
@@ -246,11 +250,11 @@ START_TEST(predictions_hold_what_they_say)
     }
     ck_assert_int_ge(single, (int)(0.93 * rounds));
     ck_assert_int_ge(mean, (int)(0.93 * rounds));
-    ck_assert_int_lt(mean, rounds); /* not by being wide */
+    ck_assert_int_lt(mean, rounds); /* the intervals are not too wide */
 }
 END_TEST
 
-/* A constant time has no rate, and no slope above 0 to speak of. */
+/* A constant time has no rate, and no significant slope above 0. */
 START_TEST(a_bound_keeps_its_upper_limit)
 {
     pp_samples samples PP_CLEANUP(fit_free_samples) = { 0 };
@@ -275,7 +279,7 @@ static const struct {
     double tokens[9], seconds[9];
     const char *text;
 } bad[] = {
-    { "nothing", 0, { 0 }, { 0 }, "there are no samples; measure some" },
+    { "nothing", 0, { 0 }, { 0 }, "there are no samples; measure or import some" },
     { "one size",
       9,
       { 5, 5, 5, 5, 5, 5, 5, 5, 5 },
@@ -309,8 +313,8 @@ START_TEST(bad_samples_are_named)
 }
 END_TEST
 
-/* Sizes and times over all magnitudes, zeros and equal times: an answer or an error, nothing else.
- * The sanitizers watch. */
+/* Sizes and times of all magnitudes, zeros and equal times give an answer or an error. The
+ * sanitizers watch. */
 START_TEST(odd_samples_do_no_harm)
 {
     static const double sizes[] = { 0, 1, 1e-30, 1e30, 1e15, 7, 7, 1e29 };
@@ -335,7 +339,7 @@ START_TEST(odd_samples_do_no_harm)
 }
 END_TEST
 
-/* All forms but the chosen one are accounted for, with a score or a reason. */
+/* Every form that was not chosen is listed with a score or a reason. */
 START_TEST(rejected_forms_say_why)
 {
     pp_samples samples PP_CLEANUP(fit_free_samples) = { 0 };
@@ -366,7 +370,7 @@ START_TEST(rejected_forms_say_why)
 }
 END_TEST
 
-/* What is written is read, to the last bit; what is wrong has its place. */
+/* What is written is read back to the last bit; errors have their place. */
 START_TEST(samples_round_trip)
 {
     pp_samples samples PP_CLEANUP(fit_free_samples) = { 0 };

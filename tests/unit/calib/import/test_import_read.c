@@ -1,4 +1,4 @@
-/* Recordings, timer logs, tables and our own samples; nccl-tests have a file of their own. */
+/* Recordings, timer logs, tables and our own samples; nccl-tests have a test file of their own. */
 #include "calib/import/import_read.h"
 #include "calib/samples/samples_json.h"
 #include "sim/base/text.h"
@@ -59,7 +59,7 @@ static void expect_skipped(const pp_samples *samples, const char *text)
     EVENT("cuda_runtime", "cudaLaunchKernel", "1", ts, "1", "\"correlation\":" id)
 #define KERNEL(name, id, dur) EVENT("kernel", name, "0", "9e9", dur, "\"correlation\":" id)
 
-/* Ranges and timers of the host hold its gap between ops, kernels do not. */
+/* Ranges and timers of the host contain its gap between ops, kernels do not. */
 static void expect_host_times(const pp_samples *samples, bool host)
 {
     for (size_t i = 0; i < samples->count; i++)
@@ -103,12 +103,12 @@ START_TEST(ranges_of_a_recording_without_kernels_are_ops)
     expect_times(&samples, "stage_w 0", 0, 0, 20e-6, 1);
     ck_assert(!samples.series[0].link);
     expect_host_times(&samples, true);
-    expect_skipped(&samples, "not as in 'ppsim:3F7 tokens=4096'");
+    expect_skipped(&samples, "does not look like 'ppsim:3F7 tokens=4096'");
     expect_skipped(&samples, "overlapped pair");
     expect_skipped(&samples, "computes nothing");
     expect_skipped(&samples, "'Forward n' or 'Backward n' without kernels");
-    expect_skipped(&samples, "duration is not above 0");
-    expect_skipped(&samples, "its tokens are not said (3 times");
+    expect_skipped(&samples, "duration is 0, negative");
+    expect_skipped(&samples, "without a number of tokens was used (3 times");
 }
 END_TEST
 
@@ -130,7 +130,7 @@ static const char gpu_trace[] =
                                                                                                                                                                                                                "16",
                                                                                                                                                                                                                "70") "]}";
 
-/* A range is short on the host: it launches. */
+/* A range is short on the host, since it only launches. */
 START_TEST(kernels_are_summed_over_the_range_that_launched_them)
 {
     pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
@@ -181,7 +181,7 @@ START_TEST(gzip_is_recognised_by_its_content_and_damage_is_told)
 }
 END_TEST
 
-/* What unpacks to more than the limit is not kept in memory. */
+/* Data that unpacks to more than the limit is not kept in memory. */
 START_TEST(a_gzip_bomb_is_refused)
 {
     char zeros[4096] = { 0 };
@@ -230,7 +230,7 @@ START_TEST(megatron_timers_are_divided_by_the_microbatches)
     expect_times(&samples, "stage_b fastest", 0, 2048, 21e-3, 1);
     expect_times(&samples, "stage_b slowest", 0, 2048, 41e-3, 1);
     ck_assert_double_eq(samples.series[0].sample[0].at[PP_VARIABLE_LONGEST], 1024);
-    expect_skipped(&samples, "x.log:15: a time that is not above 0, or no number (2 times");
+    expect_skipped(&samples, "x.log:15: a time that is not a positive number (2 times");
 }
 END_TEST
 
@@ -343,7 +343,7 @@ START_TEST(tables_of_bandwidth_are_turned_into_times)
     ck_assert_double_eq_tol(sample->seconds, 1048576e-9 * 2 * 63 / 64 / 5, 1e-15);
     ck_assert_double_eq_tol(sample->p90_s, 1048576e-9 * 2 * 63 / 64 / 4.95, 1e-15);
     expect_skipped(&samples, "x.log:4: a cell without a number");
-    expect_skipped(&samples, "x.log:4: a bandwidth without a digit that counts");
+    expect_skipped(&samples, "x.log:4: a bandwidth without significant digits");
 }
 END_TEST
 
@@ -380,22 +380,22 @@ static const struct {
     { "kineto", "{\"traceEvents\":[{\"ph\" 3}]}", "x:1:23", "a colon was expected" },
     { "kineto", "{\"traceEvents\":[1 2]}", "x:1:19", "a comma" },
     { "kineto", "{\"traceEvents\":[x]}", "x:1:17", "a value was expected" },
-    { "kineto", "{\"traceEvents\":[NaN]}", "x:1", "holds no range of an op" },
+    { "kineto", "{\"traceEvents\":[NaN]}", "x:1", "contains no range of an op" },
     { "kineto", "{\"traceEvents\":{}}", "x:1:16", "\"traceEvents\": a list was expected" },
-    { "kineto", "{\"traceEvents\":[]} x", "x:1:20", "something follows" },
-    { "kineto", "{\"traceEvents\":[]}", "x:1", "holds no range of an op" },
+    { "kineto", "{\"traceEvents\":[]} x", "x:1:20", "there is text after the end" },
+    { "kineto", "{\"traceEvents\":[]}", "x:1", "contains no range of an op" },
     { "megatron-log", "max time across ranks (ms):\n    forward-compute ...: 1.0\n", "x:2",
       "without the number of microbatches" },
     { "megatron-log", "hello\n", "x:1", "--timing-log-level 2" },
     { "samples-csv", "class,seconds\n", "x:1:1", "the first line must be" },
     { "samples-csv", "# ppsim.samples 1\nclass,seconds,tokns\n", "x:2:15", "'tokens'" },
     { "samples-csv", "# ppsim.samples 1\nclass,tokens\n", "x:2:1", "'seconds'" },
-    { "samples-csv", "# ppsim.samples 1\nclass,class\n", "x:2:7", "stands twice" },
+    { "samples-csv", "# ppsim.samples 1\nclass,class\n", "x:2:7", "occurs twice" },
     { "samples-csv", "# ppsim.samples 1\nclass,seconds\na\n", "x:3:1", "1 cells" },
     { "samples-csv", "# ppsim.samples 1\nclass,seconds\na,0\n", "x:3:3", "must be from" },
-    { "samples-csv", "# ppsim.samples 1\nclass,seconds\na,-1\n", "x:3:3", "is no number" },
-    { "samples-csv", "# ppsim.samples 1\nclass,seconds\na, nan\n", "x:3:4", "is no number" },
-    { "samples-csv", "# ppsim.samples 1\nclass,seconds\na,1e400\n", "x:3:3", "is no number" },
+    { "samples-csv", "# ppsim.samples 1\nclass,seconds\na,-1\n", "x:3:3", "is not a number" },
+    { "samples-csv", "# ppsim.samples 1\nclass,seconds\na, nan\n", "x:3:4", "is not a number" },
+    { "samples-csv", "# ppsim.samples 1\nclass,seconds\na,1e400\n", "x:3:3", "is not a number" },
     { "samples-csv", "# ppsim.samples 1\nclass,seconds\n,1\n", "x:3:1", "may not be empty" },
     { "samples-csv", "# ppsim.samples 1\nclass,seconds\n\"a\",1\n", "x:3:1", "quotes" },
     { "samples-csv", "# ppsim.samples 1\nclass,seconds,ranks\na,1,1.5\n", "x:3:5", "whole number" },
@@ -405,13 +405,13 @@ static const struct {
       "1" },
     { "samples-json", "{\"format\":\"ppsim.samples\",\"version\":1,\"series\":[]}", "x:1",
       "no sample" },
-    { "busbw-csv", "bytes,n1\n1,1\n", "x:1:7", "from 2 on" },
+    { "busbw-csv", "bytes,n1\n1,1\n", "x:1:7", "at least 2" },
     { "busbw-csv", "bytes,n2\n1,1,1\n", "x:2:1", "3 cells" },
-    { "busbw-csv", "bytes,n2\n1,nan\n", "x:2:3", "is no number" },
+    { "busbw-csv", "bytes,n2\n1,nan\n", "x:2:3", "is not a number" },
     { "busbw-csv", "bytes,n2\n0,1\n", "x:2:1", "must be from" },
 };
 
-/* The profile has one device, whichever file says it, and whoever does not is told. */
+/* The profile has one device, whichever file names it; a file that names none is reported. */
 START_TEST(a_file_without_a_device_does_not_take_that_of_another)
 {
     static const char anonymous[] = "# ppsim.samples 1\nclass,tokens,seconds\nmlp_fwd,256,1e-3\n";
@@ -420,11 +420,12 @@ START_TEST(a_file_without_a_device_does_not_take_that_of_another)
         read_as(first ? "samples-csv" : "kineto", first ? anonymous : gpu_trace, &samples);
         read_as(first ? "kineto" : "samples-csv", first ? gpu_trace : anonymous, &samples);
         ck_assert_str_eq(samples.device, "NVIDIA H200");
-        expect_skipped(&samples, first
-                                     ? "x.log: was measured on NVIDIA H200; files before it do "
-                                       "not say on what"
-                                     : "x.log: does not say on what it was measured; other files: "
-                                       "on NVIDIA H200");
+        expect_skipped(
+            &samples,
+            first
+                ? "x.log: was measured on NVIDIA H200; the files before it do not name their device"
+                : "x.log: does not name the device it was measured on; other files were measured "
+                  "on NVIDIA H200");
     }
 }
 END_TEST
@@ -469,7 +470,7 @@ START_TEST(deep_nesting_is_refused)
 }
 END_TEST
 
-/* Two files are one profile; a third that fails leaves it as it is. */
+/* Two files make one profile; a third one that fails leaves it unchanged. */
 START_TEST(files_add_up)
 {
     pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
@@ -498,7 +499,7 @@ START_TEST(an_unknown_import_is_told_with_the_nearest)
 }
 END_TEST
 
-/* The fixtures of this file, as corpora of tests/fuzz/import.c below `folder`. */
+/* Writes the fixtures of this file as corpora for tests/fuzz/import.c into `folder`. */
 static void write_corpora(const char *folder)
 {
     const struct {
@@ -526,7 +527,7 @@ static void write_corpora(const char *folder)
     }
 }
 
-/* For tests/interop: what is in a file that others wrote, a line per series. */
+/* For tests/interop: lists the content of a file from another program, one line per series. */
 static int tell(const char *path)
 {
     pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };

@@ -1,4 +1,4 @@
-/* Logs of nccl-tests and rccl-tests. With a folder as its argument this program writes the logs
+/* Logs of nccl-tests and rccl-tests. With a folder as its argument, this program writes the logs
  * there: the corpus import_nccl of tests/fuzz/import.c. */
 #include "calib/import/import_read.h"
 #include "tests/support/nccl_writer.h"
@@ -39,7 +39,7 @@ static void expect_skipped(const pp_samples *samples, const char *text)
                   samples->skipped);
 }
 
-/* Names of hosts and the environment stay where they are. */
+/* Names of hosts and the environment are not copied. */
 static void expect_discreet(const pp_samples *samples)
 {
     for (size_t i = 0; i < samples->count; i++) {
@@ -132,7 +132,7 @@ START_TEST(several_tests_in_a_log_are_several_series)
 }
 END_TEST
 
-/* Pasted tables: no name of the test, no ranks. */
+/* Pasted tables have neither the name of the test nor ranks. */
 START_TEST(a_table_alone_is_known_by_its_bandwidths)
 {
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
@@ -146,7 +146,7 @@ START_TEST(a_table_alone_is_known_by_its_bandwidths)
     ck_assert_str_eq(samples.series[0].class_name, tests[_i].class_name);
     ck_assert_int_eq(samples.series[0].ranks, 0);
     expect_rows(&log, &samples.series[0]);
-    expect_skipped(&samples, "no name of a test; the bandwidths are those of ");
+    expect_skipped(&samples, "the test has no name; its bandwidths are those of ");
 }
 END_TEST
 
@@ -233,7 +233,7 @@ START_TEST(times_in_front_of_lines_do_no_harm)
 }
 END_TEST
 
-/* From 2.17.9 on rccl-tests say their versions as nccl-tests do. */
+/* From 2.17.9 on, rccl-tests print their versions like nccl-tests. */
 START_TEST(versions_of_rccl_are_those_of_nccl)
 {
     pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
@@ -256,7 +256,7 @@ START_TEST(cycles_are_passes)
 }
 END_TEST
 
-/* As pages show logs that take "#" for a headline. */
+/* Like pages that show logs and take "#" for a headline. */
 START_TEST(lost_marks_of_comments_do_no_harm)
 {
     nccl_log log = nccl_log_of((nccl_layout)_i);
@@ -288,11 +288,11 @@ START_TEST(a_missing_rank_makes_their_number_unknown)
     ck_assert_int_eq(read_any(text.data, text.bytes, &samples, &err), PP_OK);
     ck_assert_int_eq(samples.series[0].ranks, 0);
     ck_assert_int_eq(samples.series[0].nodes, 0);
-    expect_skipped(&samples, "ranks are missing in the list of devices");
+    expect_skipped(&samples, "ranks are missing from the list of devices");
 }
 END_TEST
 
-/* As editors make of them. */
+/* Like files that were saved by some editors. */
 START_TEST(tabs_and_a_byte_order_mark_do_no_harm)
 {
     nccl_log log = nccl_log_of((nccl_layout)_i);
@@ -357,7 +357,7 @@ START_TEST(windows_line_ends_do_no_harm)
 }
 END_TEST
 
-/* However a file is cut off: rows that are taken are right ones, or it says what is wrong. */
+/* Wherever a file is cut off, the rows that are read are correct, or an error is reported. */
 START_TEST(every_truncation_is_told_or_read_rightly)
 {
     nccl_log log = nccl_log_of((nccl_layout)_i);
@@ -384,21 +384,21 @@ START_TEST(every_truncation_is_told_or_read_rightly)
 }
 END_TEST
 
-/* A row of a table whose other row is fine, and what is said about it. */
+/* A row of a table whose other row is correct, and the message about it. */
 static const struct {
     const char *row, *reason;
 } bad_rows[] = {
     { "  2097152  524288  float  sum  -1  nan  20.97  20.97  0  50.00  20.97  20.97  N/A",
-      "x.log:4: a row whose time or bandwidth is no number" },
+      "x.log:4: a row whose time or bandwidth is not a number" },
     { "  2097152  524288  float  sum  -1  -100.00  20.97  20.97  0  5.0  20.97  20.97  N/A",
-      "no number" },
+      "is not a number" },
     { "  2097152  524288  float  sum  -1  0x64  20.97  20.97  0  5.0  20.97  20.97  N/A",
-      "no number" },
+      "is not a number" },
     { "  2097152  524288  float  sum  -1  1e999  20.97  20.97  0  5.0  20.97  20.97  N/A",
-      "no number" },
+      "is not a number" },
     { "  2097152  524288  float  sum  -1  N/A  N/A  N/A  N/A  50.00  20.97  20.97  N/A", "(N/A)" },
     { "  2097152  524288  float  sum  -1  0.00  0.00  0.00  0  50.00  20.97  20.97  N/A",
-      "not above 0" },
+      "is 0, negative" },
     { "  2097152  524288  float  sum  -1  100.00  999.99  20.97  0  5.0  20.97  20.97  N/A",
       "does not fit its bandwidth" },
     { "  2097152  524288  float  sum  -1  100.00  20.97  20.97  7  5.0  20.97  20.97  N/A",
@@ -436,14 +436,14 @@ static const struct {
     const char *text, *message;
 } bad_logs[] = {
     { "", "is empty" },
-    { "hello\n", "is no measurement that is recognised" },
-    { "\xff\xfe#\0 \0n\0T", "is UTF-16; iconv -f UTF-16 -t UTF-8 makes it readable" },
+    { "hello\n", "is not in a known format of measurements" },
+    { "\xff\xfe#\0 \0n\0T", "is UTF-16; convert it with iconv -f UTF-16 -t UTF-8" },
     { "\xfe\xff\0#\0 \0n\0T", "is UTF-16" },
-    { "# nThread 1\n", "holds no table of nccl-tests that can be used" },
+    { "# nThread 1\n", "contains no usable table of nccl-tests" },
     { "# nThread 1\n# Rank 0 Pid 1 on a device 0 [0x1] X\n# Rank 0 Pid 2 on b device 0 [0x1] X\n"
       "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
       "  1048576  262144  float  sum  -1  50.00  20.97  20.97  0  50.00  20.97  20.97  N/A\n",
-      "a rank stands twice" },
+      "a rank occurs twice" },
     { "# nThread 1\n# Rank 0 Pid 1 on a device 0 [0x1] X\n"
       "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
       "  1048576  262144  float  sum  -1  50.00  20.97  20.97  0  50.00  20.97  20.97  N/A\n",
@@ -454,14 +454,14 @@ static const struct {
       "a test that is not used" },
     { "# nThread 1\n# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
       "  1048576  262144  float  none  0  50.00  20.97  20.97  0  50.00  20.97  20.97  0\n",
-      "which test this is stands nowhere" },
+      "does not name the test" },
     { "{\"nccl_version\":22907,\"args\":[\"sendrecv_perf\"],\"env\":[\"KEY=secret",
-      "is no complete JSON" },
+      "is not complete JSON" },
     { "{\"version\":4,\"nccl_version\":22907,\"args\":[\"sendrecv_perf\"]}", "from 1 to 3" },
     { "{\"version\":1,\"nccl_version\":22907,\"args\":[\"sendrecv_perf\"],\"config\":{\"devices\":"
       "[{\"rank\":0},{\"rank\":1}]},\"results\":[{\"size\":1048576,\"out_of_place\":{\"time\":"
       "\"nan\"}}]}",
-      "not above 0, or no number" },
+      "is not a positive number" },
 };
 
 START_TEST(bad_logs_are_refused_with_the_reason)

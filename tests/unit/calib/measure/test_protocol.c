@@ -1,4 +1,5 @@
-/* calib/measure/protocol.h, on a clock that the tests turn: what is measured is known. */
+/* Tests calib/measure/protocol.h on a clock that the tests control, so that the measured values are
+ * known. */
 #include "calib/measure/protocol.h"
 #include "sim/base/alloc.h"
 
@@ -18,10 +19,10 @@ typedef struct rig {
     pp_samples samples;
     pp_series_note note[2];
     bool interrupted;
-    double base_ns;       /* of point k: k + 1 times it */
-    double noise;         /* of alternate timings: up and down by this part */
-    double slow_per_pass; /* every pass is so much slower than the one before */
-    int preempt_every;    /* the n-th timing loses its processor; 0: none */
+    double base_ns;       /* of point k: k + 1 times this */
+    double noise;         /* alternate timings are larger and smaller by this part */
+    double slow_per_pass; /* every pass is slower than the one before by this factor */
+    int preempt_every;    /* every n-th timing is preempted; 0: none */
     volatile sig_atomic_t stop;
     int stop_after; /* timings; 0: never */
     int calls, prepared, released;
@@ -113,11 +114,11 @@ static void measure(rig *r)
     ck_assert_int_eq(r->prepared, r->released);
 }
 
-/* Binomial tables (Conover 1999, A3): the ranks that hold the median with 95 %. */
+/* Binomial tables (Conover 1999, A3): the ranks that contain the median with 95 %. */
 START_TEST(median_interval_is_that_of_the_binomial)
 {
     static const struct {
-        size_t count, low, high; /* from 1, as tables have them */
+        size_t count, low, high; /* counted from 1, like tables */
     } known[] = { { 6, 1, 6 },    { 8, 1, 8 },    { 9, 2, 8 },   { 11, 2, 10 },
                   { 12, 3, 10 },  { 15, 4, 12 },  { 20, 6, 15 }, { 25, 8, 18 },
                   { 30, 10, 21 }, { 50, 18, 33 }, { 40, 14, 27 } };
@@ -148,7 +149,7 @@ START_TEST(quantiles_interpolate)
 }
 END_TEST
 
-/* What never varies is precise after the least number of timings, and exact. */
+/* A time that never varies is precise after the least number of timings, and exact. */
 START_TEST(stops_when_precise)
 {
     rig r;
@@ -168,12 +169,13 @@ START_TEST(stops_when_precise)
     ck_assert_uint_eq(r.note[0].precise, POINTS * r.protocol.passes);
     ck_assert_uint_eq(r.note[0].voided + r.note[0].crowded, 0);
     ck_assert(!r.note[0].drifts && !r.note[0].throttled && !r.interrupted);
-    ck_assert_ptr_null(pp_samples_find(&r.samples, "two")); /* no point fills it */
+    ck_assert_ptr_null(pp_samples_find(&r.samples, "two")); /* no point adds to it */
     pp_samples_free(&r.samples);
 }
 END_TEST
 
-/* What swings by more than the precision goes on to a limit: of timings, or of time. */
+/* A time that varies by more than the precision is measured up to a limit: of timings, or of
+ * time. */
 START_TEST(stops_at_the_limits)
 {
     rig r;
@@ -200,7 +202,7 @@ START_TEST(stops_at_the_limits)
 }
 END_TEST
 
-/* The whole takes no longer than its share, but for the least that every point needs. */
+/* The whole takes no longer than its share, apart from the least that every point needs. */
 START_TEST(keeps_to_its_time)
 {
     rig r;
@@ -291,7 +293,7 @@ START_TEST(passes_that_differ_are_told)
 }
 END_TEST
 
-/* Timings that lost the processor do not count where there are others. */
+/* Timings that were preempted do not count if there are others. */
 START_TEST(preempted_timings_are_void)
 {
     rig r;
@@ -352,7 +354,7 @@ START_TEST(laps_fill_their_series)
 }
 END_TEST
 
-/* Every finished point is kept, and taken no second time. */
+/* Every finished point is kept, and not measured again. */
 START_TEST(interrupted_is_kept_and_resumed)
 {
     rig whole;
@@ -407,7 +409,7 @@ static pp_status prepare_but_one(void *context, size_t point, pp_err *err)
     return point == 2 ? pp_err_set(err, PP_UNAVAILABLE, NULL, "no") : prepare(context, point, err);
 }
 
-/* The first passes of it stay. */
+/* Its first passes are kept. */
 START_TEST(a_point_that_cannot_be_measured_is_left_out)
 {
     rig r;
@@ -422,7 +424,7 @@ START_TEST(a_point_that_cannot_be_measured_is_left_out)
 }
 END_TEST
 
-/* Of what was left out, the lines of one thing, and of no other. */
+/* The lines about one thing that was left out, and about no other. */
 START_TEST(what_was_left_out_is_told_once_until_it_is_there)
 {
     pp_samples samples = { 0 };
@@ -497,7 +499,7 @@ START_TEST(impossible_limits_are_refused)
 }
 END_TEST
 
-/* Other settings are another source: their points are not those of this run. */
+/* Other settings count as another source: their points do not belong to this run. */
 START_TEST(samples_of_another_source_are_refused)
 {
     rig r;

@@ -1,4 +1,4 @@
-/* A profile's interference says the same to the engine as --overlap-slowdown. */
+/* A profile's interference has the same effect on the engine as --overlap-slowdown. */
 #include "calib/profile/profile.h"
 #include "calib/profile/profile_read.h"
 #include "calib/profile/profile_write.h"
@@ -24,7 +24,7 @@ static void expect_same(const pp_sharing *found, const pp_sharing *wanted)
     ck_assert_int_eq(found->latency_ns, wanted->latency_ns);
 }
 
-/* compute, comm: as measured; given: what the user said before, NULL: nothing. */
+/* compute, comm: as measured; given: what the user requested; NULL: nothing. */
 static const struct {
     double compute, comm;
     const char *given, *wanted;

@@ -1,4 +1,4 @@
-/* Ratios of products (calib/profile/product_ratios.h): of the same product in the same pass. */
+/* Ratios of products (calib/profile/product_ratios.h) compare the same product in the same pass. */
 #include "calib/profile/product_ratios.h"
 
 #include <check.h>

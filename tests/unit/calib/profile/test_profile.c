@@ -1,4 +1,4 @@
-/* A profile keeps what was fitted, to the last bit, and tells when it was changed. */
+/* A profile keeps what was fitted, to the last bit, and detects changes. */
 #include "calib/profile/profile.h"
 #include "calib/profile/profile_read.h"
 #include "calib/profile/profile_write.h"
@@ -177,7 +177,7 @@ START_TEST(states_that_are_left_out_are_told)
     pp_gpu_states states = { .count = 1 };
     pp_gpu_states_carry(&before, &states);
     ck_assert_uint_eq(states.count, PP_GPU_STATES_MAX);
-    ck_assert_str_eq(states.lacks, "only the first 128 states are kept");
+    ck_assert_str_eq(states.lacks, "only the first 128 states were kept");
     before.count--;
     states = (pp_gpu_states){ .count = 1 };
     pp_gpu_states_carry(&before, &states);
@@ -186,7 +186,8 @@ START_TEST(states_that_are_left_out_are_told)
 }
 END_TEST
 
-/* What to replace in the text, by what, and where the complaint must point ("": none comes). */
+/* The text to replace, its replacement, and the place that the error must have ("": there is no
+ * error). */
 static const char *const changes[][3] = {
     { "\"bytes\": 1048576.0", "\"bytes\": 1048577.0", "x#/sha256" },
     { "\"version\": 1", "\"version\": 2", "x#/version" },
@@ -217,7 +218,7 @@ START_TEST(what_was_changed_is_told)
 }
 END_TEST
 
-/* Without the line, a change is meant. */
+/* Without the line with the hash, a change is intended. */
 START_TEST(a_meant_change_is_taken)
 {
     pp_profile *profile PP_CLEANUP(pp_profile_free) = make();

@@ -1,4 +1,4 @@
-/* Lower bounds hold for every order, and meet closed forms where there are any. */
+/* Lower bounds hold for every order, and meet closed forms if there are any. */
 #include "planner/bound/bound.h"
 #include "sim/order/order_check.h"
 #include "tests/support/step.h"
@@ -18,7 +18,7 @@ static pp_bound bound_of(const step *s, bool split, int64_t limit_bytes)
     return bound;
 }
 
-/* Every entry of every table drawn; some zero. One class per microbatch, or a few. */
+/* Every entry of every table is drawn; some are zero. One class per microbatch, or a few. */
 static pp_costs *random_costs(const pp_order *order, uint64_t *seed)
 {
     pp_costs *costs = NULL;
@@ -74,8 +74,8 @@ START_TEST(no_order_beats_its_bound)
 }
 END_TEST
 
-/* The same for orders that split the backward: 1F1B with each B replaced by I, and its W at a
- * random later place. */
+/* Like no_order_beats_its_bound, for orders that split the backward: 1F1B with each B replaced by
+ * I, and its W at a random later place. */
 START_TEST(no_split_order_beats_its_bound)
 {
     uint64_t seed = 5;
@@ -107,7 +107,7 @@ START_TEST(no_split_order_beats_its_bound)
         pp_order_free(&fused);
         if (pp_order_check(order, "drawn", &err)) {
             pp_order_free(&order);
-            continue; /* the draw made no legal order */
+            continue; /* the draw did not give a legal order */
         }
         step s = { .order = order };
         s.costs = random_costs(s.order, &seed);
@@ -135,7 +135,7 @@ START_TEST(equal_stages_meet_the_closed_form)
 }
 END_TEST
 
-/* One microbatch: the path, and nothing but the path. p F + p B + 2 (p - 1) links. */
+/* One microbatch: the bound is exactly its path, p F + p B + 2 (p - 1) links. */
 START_TEST(one_microbatch_is_its_path)
 {
     step s = step_of(step_order("1f1b", 5, 1, 1, 0), "F=1us,B=2us,comm=100ns");
@@ -166,7 +166,8 @@ START_TEST(memory_bounds_the_start)
 }
 END_TEST
 
-/* The same, area: 8 activations, each held 23 us on rank 0, at most k at once. */
+/* The same setup with the bound `area`: 8 activations, each held 23 us on rank 0, at most k at
+ * once. */
 START_TEST(memory_bounds_the_area)
 {
     for (uint32_t k = 1; k <= 8; k++) {

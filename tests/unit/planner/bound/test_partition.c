@@ -1,4 +1,4 @@
-/* Partitions are as good as the best of all, which small models allow to try. */
+/* Partitions are as good as the best of all, which can be tried for small models. */
 #include "planner/bound/partition.h"
 #include "sim/plan/plan.h"
 
@@ -24,7 +24,7 @@ static pp_stage *balance(const pp_unit_weights *w, const pp_partition_params *sp
     return stages;
 }
 
-/* Every unit once, in order, nothing empty. */
+/* Every unit occurs once, in order, and no stage is empty. */
 static void check_whole(const pp_unit_weights *w, const pp_partition_params *split,
                         const pp_stage *stages)
 {
@@ -45,7 +45,7 @@ static void check_whole(const pp_unit_weights *w, const pp_partition_params *spl
     ck_assert_int_eq(mtp, w->mtp);
 }
 
-/* All ways to cut a row of units into stages, the plainest way there is. */
+/* All ways to cut a row of units into stages, by the simplest method. */
 typedef struct brute {
     const pp_unit_weights *w;
     const pp_partition_params *split;
@@ -91,7 +91,7 @@ static brute best_of(const pp_unit_weights *w, const pp_partition_params *split)
     return b;
 }
 
-/* L <= 12, p <= 4, v = 1, every L and p, drawn weights with many zeros and ties. */
+/* L <= 12, p <= 4, v = 1: every L and p, random weights with many zeros and ties. */
 START_TEST(one_stage_per_rank_is_optimal)
 {
     uint64_t seed = 11;
@@ -126,7 +126,7 @@ START_TEST(one_stage_per_rank_is_optimal)
 }
 END_TEST
 
-/* v > 1: the heaviest stage exactly; with equal layers the heaviest rank as well. */
+/* v > 1: the heaviest stage is exact; with equal layers, the heaviest rank is, too. */
 START_TEST(several_stages_per_rank_are_optimal_for_equal_layers)
 {
     uint64_t seed = 23;
@@ -173,8 +173,8 @@ static const char *layout_of(const pp_unit_weights *w, uint32_t p, pp_text *text
     return text->data;
 }
 
-/* DeepSpeed#4312: five equal layers on four ranks; [2,2,1,0] has the same heaviest stage. The extra
- * layer goes to a late stage, where fewer activations are alive. */
+/* DeepSpeed#4312: five equal layers on four ranks. [2,2,1,0] has the same heaviest stage. The
+ * additional layer goes to a late stage, where fewer activations are live. */
 START_TEST(no_stage_is_empty)
 {
     pp_ns layer_ns[] = { 1, 1, 1, 1, 1 };
@@ -242,7 +242,7 @@ START_TEST(too_long_times_are_refused)
 }
 END_TEST
 
-/* 1000 layers of drawn weight into 512 stages, and 128 into 64 of two chunks: well under a second
+/* 1000 layers of random weight into 512 stages, and 128 into 64 of two chunks: well under a second
  * even under sanitizers (a few ms otherwise). */
 START_TEST(large_models_take_little_time)
 {

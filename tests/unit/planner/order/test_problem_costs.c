@@ -11,7 +11,8 @@ static uint64_t draw(uint64_t *state, uint64_t below)
     return (*state >> 33) % below;
 }
 
-/* Every entry of every table drawn; some zero. A fused backward is dearer than its halves. */
+/* Every entry of every table is drawn; some are zero. A fused backward costs more than its
+ * halves. */
 static pp_costs *draw_costs(const pp_order *order, uint64_t *seed)
 {
     pp_costs *costs = NULL;
@@ -54,7 +55,7 @@ static const struct {
     { "zbv", 2, true },     { "v-min", 2, true },
 };
 
-/* The order as the search sees it: how long it takes, and whether it fits. */
+/* Returns whether the order fits, as the search sees it, and how long it takes. */
 static bool fits(const step *s, bool split, int64_t limit_bytes, int64_t *makespan_out)
 {
     pp_order_problem *x = NULL;
@@ -102,7 +103,7 @@ START_TEST(an_instance_is_what_the_simulator_runs)
 }
 END_TEST
 
-/* Held to its own peak, no schedule beats the bound that its report names. */
+/* Limited to its own peak, no schedule beats the bound that its report names. */
 START_TEST(no_schedule_beats_the_bound_of_its_report)
 {
     uint64_t seed = 679;
@@ -123,7 +124,8 @@ START_TEST(no_schedule_beats_the_bound_of_its_report)
 }
 END_TEST
 
-/* Durations and bytes beyond what instances count are refused, and bounds say nothing then. */
+/* Durations and bytes that are too large for instances are refused, and there are no bounds
+ * then. */
 START_TEST(what_is_too_large_is_refused)
 {
     step s = step_of(step_order("1f1b", 2, 1, 4, 0), "F=1us,I=1us,W=1us,comm=0");

@@ -1,6 +1,6 @@
-/* Bounds and search against the best of all orders, on instances small enough to try them all; then
- * what the search promises: the same bytes from any number of threads, and an answer at any time.
- */
+/* Bounds and search against the best of all orders, on instances small enough to try them all. Then
+ * the guarantees of the search: the same bytes with any number of threads, and an answer at any
+ * time. */
 #include "planner/order/search.h"
 #include "sim/base/alloc.h"
 #include "tests/support/step.h"
@@ -17,8 +17,8 @@ static uint64_t draw(uint64_t *state, uint64_t below)
     return (*state >> 33) % below;
 }
 
-/* Small ones of every kind: equal or unequal microbatches, tight or wide memory, lags or none, one
- * or two stages per rank, zero times and zero memory, more left after B than before. */
+/* Small instances of every kind: equal or unequal microbatches, tight or wide memory, lags or none,
+ * one or two stages per rank, zero times and zero memory, more memory left after B than before. */
 static pp_order_problem *draw_instance(uint64_t seed)
 {
     static const uint32_t shapes[][3] = { { 1, 1, 3 }, { 2, 1, 2 }, { 2, 1, 3 },
@@ -50,7 +50,7 @@ static pp_order_problem *draw_instance(uint64_t seed)
         uint64_t own = equal ? s + 1 : k + 1;
         uint64_t memory = seed * 31 + own;
         int64_t taken = (int64_t)draw(&memory, 8) + 1;
-        int64_t kept = (int64_t)draw(&memory, (uint64_t)taken + 2); /* may be more than taken */
+        int64_t kept = (int64_t)draw(&memory, (uint64_t)taken + 2); /* may be more than was taken */
         int64_t extra = (int64_t)draw(&memory, 3);
         x->memory[pp_order_problem_op(x, PP_TASK_F, s, i)] = (pp_task_memory){ taken, taken };
         x->memory[pp_order_problem_op(x, PP_TASK_B, s, i)] =
@@ -90,7 +90,7 @@ static void extend(const pp_order_problem *x, uint32_t rank, uint32_t *order, ui
     }
 }
 
-/* The makespan of one order per rank, INT64_MAX when they wait in a circle. */
+/* The makespan of one order per rank; INT64_MAX when they wait in a cycle. */
 static int64_t run_orders(const pp_order_problem *x, const orders *rank, const uint32_t *choice)
 {
     int64_t end[OPS_MOST + 1];
@@ -163,7 +163,7 @@ START_TEST(no_bound_is_above_the_best_of_all_orders)
 }
 END_TEST
 
-/* Unequal microbatches on eight ranks: nothing is proved, all legs run. */
+/* Unequal microbatches on eight ranks: nothing can be proved, so all phases run. */
 static pp_order_problem *uneven(void)
 {
     uint32_t ranks[] = { 0, 1, 2, 3, 3, 2, 1, 0 };
@@ -210,7 +210,8 @@ static double over(void *context)
     return 1;
 }
 
-/* Stopped before it began, it still has an order that fits; and says that it ended early. */
+/* A search that is stopped before it begins still has an order that fits, and reports that it ended
+ * early. */
 START_TEST(an_interrupt_leaves_an_order)
 {
     pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = uneven();

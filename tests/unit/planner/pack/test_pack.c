@@ -1,4 +1,4 @@
-/* Packing against the best of all packings where these can be counted, and what it promises. */
+/* Packing compared with the best of all packings if these can be enumerated, and its guarantees. */
 #include "planner/study/pack_pipeline.h"
 #include "tests/support/planning.h"
 
@@ -19,7 +19,7 @@ static uint64_t draw(uint64_t *state, uint64_t below)
     return (*state >> 33) % below;
 }
 
-/* Short ones mostly, and a tail up to `longest`. */
+/* Mostly short ones, and a tail up to `longest`. */
 static void draw_lengths(uint64_t seed, size_t count, int64_t longest, int64_t *lengths)
 {
     for (size_t i = 0; i < count; i++) {
@@ -109,8 +109,8 @@ static void count_all(counting *c, size_t i)
     }
 }
 
-/* No packing of six sequences in any order and number of microbatches, on one replica or two, is
- * below the bound, nor more than 1 % below what is found. */
+/* No packing of six sequences, in any order and number of microbatches, on one replica or two, is
+ * below the bound, or more than 1 % below the result. */
 START_TEST(the_best_of_all_packings_is_found)
 {
     static const char *const schedules[] = { "1f1b", "zb-h1", "gpipe" };
@@ -134,7 +134,8 @@ END_TEST
 
 /* ---- promises ------------------------------------------------------------------------------- */
 
-/* Each sequence once, no microbatch empty or too full, all replicas alike in number. */
+/* Each sequence occurs once, no microbatch is empty or too full, and all replicas have the same
+ * number. */
 static void check_grouping(const setting *s, const pp_packed *packed)
 {
     const pp_grouping *g = &packed->grouping;
@@ -179,7 +180,8 @@ START_TEST(first_fit_is_never_better)
 }
 END_TEST
 
-/* planning.md's finding: equal microbatches beat first fit, light ends beat equal ones. */
+/* The finding of docs/explanation: equal microbatches beat first fit, and light ends beat equal
+ * ones. */
 START_TEST(light_ends_beat_equal_microbatches)
 {
     setting s = { .packer = NULL };
@@ -199,7 +201,7 @@ START_TEST(light_ends_beat_equal_microbatches)
 }
 END_TEST
 
-/* Six of 1500 tokens and six of 500: with six bins, one of each in every one of them; so the
+/* Six sequences of 1500 tokens and six of 500. With six bins, each has one of either length, so the
  * replicas are alike, and no packing is faster than the best of all. */
 START_TEST(two_sizes_are_paired)
 {
@@ -232,7 +234,7 @@ START_TEST(two_sizes_are_paired)
 }
 END_TEST
 
-/* A limit on ops leaves first fit, and what was found by then. */
+/* With a limit on ops, the result is first fit and what was found by then. */
 START_TEST(ops_limit_the_work)
 {
     setting s = { .packer = NULL };
@@ -251,8 +253,7 @@ START_TEST(ops_limit_the_work)
 }
 END_TEST
 
-/* One microbatch of one sequence: no move is legal, and a limit on ops ends the search all the
- * same. */
+/* One microbatch of one sequence: no move is legal, and a limit on ops still ends the search. */
 START_TEST(it_ends_where_nothing_can_move)
 {
     setting s = { .packer = NULL };
@@ -283,8 +284,8 @@ START_TEST(equal_tasks_give_equal_answers)
 }
 END_TEST
 
-/* What is found is what `ppsim plan` simulates for the same microbatches, padded to the longest of
- * all replicas or not. */
+/* The step that is found equals the one that `ppsim plan` simulates for the same microbatches,
+ * padded to the longest of all replicas or not. */
 START_TEST(plan_takes_the_same_time)
 {
     setting s = { .packer = NULL };
@@ -322,7 +323,7 @@ START_TEST(plan_takes_the_same_time)
 }
 END_TEST
 
-/* With fewer bytes than first fit needs, another packing is found or the shortfall is told. */
+/* With less memory than first fit needs, another packing is found or the shortfall is reported. */
 START_TEST(the_memory_limit_holds)
 {
     setting s = { .packer = NULL };
@@ -347,8 +348,8 @@ START_TEST(the_memory_limit_holds)
 }
 END_TEST
 
-/* Twenty short batches and one long one, which is first: what is chosen for the first alone takes
- * no less for all together. */
+/* Twenty short batches after one long one: the pipeline that is chosen for the first batch alone
+ * takes at least as long for all of them. */
 START_TEST(a_pipeline_is_chosen_for_all_batches)
 {
     setting s = { .packer = NULL };
@@ -384,7 +385,7 @@ START_TEST(a_pipeline_is_chosen_for_all_batches)
 }
 END_TEST
 
-/* Across a slow link layers are shifted, for many batches as for one. */
+/* If a link is slow, layers are shifted, for many batches as for one. */
 START_TEST(equal_batches_take_the_step_of_one)
 {
     setting s = { .packer = NULL };

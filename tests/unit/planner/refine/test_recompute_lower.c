@@ -1,4 +1,4 @@
-/* Recomputation on one rank: against all choices there are, on small drawn orders. */
+/* Recomputation on one rank, compared with all choices, on small random orders. */
 #include "planner/refine/recompute_lower.h"
 #include "sim/base/random.h"
 
@@ -37,7 +37,7 @@ static bool they_fit(const int64_t *room, uint32_t ops, const pp_recompute_item 
     return true;
 }
 
-/* Of recomputation alone. */
+/* The time of recomputation alone. */
 static int64_t time_of(const pp_recompute_item *item, uint32_t items)
 {
     int64_t ns = 0;
@@ -46,7 +46,7 @@ static int64_t time_of(const pp_recompute_item *item, uint32_t items)
     return ns;
 }
 
-/* The least time of all choices; `now` is what each may have at most. INT64_MAX: none fits. */
+/* The least time of all choices; `now` is the highest level of each. INT64_MAX: none fits. */
 static int64_t brute_force(rank *r, uint32_t i)
 {
     int64_t least = INT64_MAX;
@@ -98,8 +98,8 @@ static void draw(rank *r, uint64_t *state)
         r->room[t] = most / 2 + below(state, (uint64_t)most);
 }
 
-/* With less of anything it does not fit. Another choice may take less in all; on average by little.
- */
+/* With less recomputation of anything it does not fit. Another choice may take less in total, on
+ * average by little. */
 START_TEST(nothing_is_left_that_memory_does_not_ask_for)
 {
     uint64_t state = 7;
@@ -134,8 +134,8 @@ START_TEST(nothing_is_left_that_memory_does_not_ask_for)
 }
 END_TEST
 
-/* 1F1B with `flying` microbatches and equal layers: any `flying` that follow each other lack as
- * much, so of these one in `flying` recomputes for each layer that is short, and no more. */
+/* 1F1B with `flying` microbatches and equal layers: any `flying` consecutive microbatches lack the
+ * same amount, so one in `flying` recomputes for each layer that does not fit, and no more. */
 START_TEST(equal_microbatches_meet_the_closed_form)
 {
     enum { MICROBATCHES = 60, LAYERS = 4 };
@@ -165,7 +165,7 @@ START_TEST(equal_microbatches_meet_the_closed_form)
 }
 END_TEST
 
-/* The longest recomputation is given back first; what does not fit stays as it is. */
+/* The longest recomputation is removed first; if the items do not fit, they stay as they are. */
 START_TEST(the_longest_goes_first)
 {
     static const pp_recompute_level level[] = { { 0, 10, 0 }, { 5, 4, 0 }, { 6, 4, 0 } };
@@ -185,8 +185,8 @@ START_TEST(the_longest_goes_first)
 }
 END_TEST
 
-/* A layer that is recomputed is there while its backward runs, so the first one helps others only.
- */
+/* A recomputed layer is in memory while its backward runs, so recomputing the first one helps only
+ * the others. */
 START_TEST(the_backward_needs_what_it_recomputes)
 {
     static const pp_recompute_level level[] = { { 0, 40, 0 }, { 1, 31, 10 }, { 2, 22, 10 } };

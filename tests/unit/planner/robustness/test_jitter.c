@@ -1,4 +1,5 @@
-/* Jitter follows its distributions and closed forms, and the batched kernel equals the engine. */
+/* Jitter follows its distributions and closed forms, and the kernel for blocks equals the
+ * engine. */
 #include "planner/robustness/jitter.h"
 #include "planner/robustness/jitter_run.h"
 #include "planner/robustness/jitter_spec.h"
@@ -33,7 +34,7 @@ static pp_jitter_result study(const step *s, const char *text, uint64_t seed, ui
     return result;
 }
 
-/* The caller's to free(). */
+/* The caller frees the result with free(). */
 static pp_ns *run(const step *s, const char *text, uint64_t seed, uint32_t threads)
 {
     const pp_jitter_subject subject = subject_of(s);
@@ -88,8 +89,8 @@ START_TEST(without_jitter_nothing_changes)
 END_TEST
 
 /* 1F1B, free links, rank r takes twice as long, D = 2 (f + b) per microbatch: it begins after r
- * forwards, stands still for (p - 1 - r)(b - f) between its p - r first forwards and the first
- * gradient, then never again, and r backwards follow. (By hand; m >= p, b >= f.) */
+ * forwards, is idle for (p - 1 - r)(b - f) between its p - r first forwards and the first gradient
+ * and never again, and r backwards follow. (By hand; m >= p, b >= f.) */
 START_TEST(a_slow_rank_delays_by_the_closed_form)
 {
     step s = one_f_one_b(4, 12, "F=1000ns,B=2000ns,comm=0");
@@ -128,7 +129,7 @@ START_TEST(a_slow_link_delays_both_directions)
 }
 END_TEST
 
-/* On a loop the last rank sends to the first; stages of one rank have no link between them. */
+/* On a loop the last rank sends to the first; between stages of one rank there is no link. */
 START_TEST(a_link_may_close_the_loop)
 {
     step s = step_of(step_order("interleaved", 3, 2, 3, 0), "F=1000ns,B=2000ns,comm=10ns");
@@ -146,7 +147,8 @@ START_TEST(a_link_may_close_the_loop)
 }
 END_TEST
 
-/* Any rank: on unequal stages each scenario is one of p steps, and all of them occur. */
+/* Any rank may be slow: on unequal stages each scenario is one of p steps, and all of them
+ * occur. */
 START_TEST(a_random_slow_rank_visits_all)
 {
     pp_err err = { 0 };
@@ -193,8 +195,8 @@ START_TEST(one_op_is_lognormal)
 }
 END_TEST
 
-/* A sum of n independent factors has n times the mean and sqrt(n) times the deviation: were ops of
- * a scenario, or its scenarios, correlated, the deviation would show it. */
+/* A sum of n independent factors has n times the mean and sqrt(n) times the deviation. If the ops
+ * of a scenario, or the scenarios, were correlated, the deviation would differ. */
 START_TEST(ops_are_independent)
 {
     step s = step_of(step_order("1f1b", 1, 1, 200, 0), "F=1ms,B=1ms,comm=0");
@@ -208,8 +210,8 @@ START_TEST(ops_are_independent)
 END_TEST
 
 /* One microbatch through 8 ranks is a chain of 16 ops and 14 transfers, all of 1 ms and one sigma:
- * 30 independent factors. Were those of an op and of its transfer, or those of two stages, the
- * same, the variance would be up to twice as large. */
+ * 30 independent factors. If an op and its transfer, or two stages, had the same factors, the
+ * variance would be up to twice as large. */
 START_TEST(ops_and_transfers_are_drawn_apart)
 {
     step s = one_f_one_b(8, 1, "F=1ms,B=1ms,comm=1ms");
@@ -239,7 +241,7 @@ START_TEST(the_summary_is_of_the_scenarios)
         pp_jitter_result r = study(&s, text, 2, 1);
         double mean = 0;
         double squares = 0;
-        for (int k = 0; k < n; k++) { /* by insertion */
+        for (int k = 0; k < n; k++) { /* insertion sort */
             pp_ns one = all[k];
             int at = k;
             for (; at > 0 && all[at - 1] > one; at--)
@@ -271,7 +273,7 @@ START_TEST(durations_are_rounded_one_by_one)
 }
 END_TEST
 
-/* Neighbours in a block share nothing: correlation of step k with step k + d. */
+/* The scenarios of a block are independent: correlation of step k with step k + d. */
 START_TEST(scenarios_are_independent)
 {
     enum { COUNT = 40000 };
@@ -296,8 +298,8 @@ START_TEST(scenarios_are_independent)
 END_TEST
 
 /* The mean of the larger of two independent lognormals with sigma s is 2 exp(s^2 / 2) Phi(s / sqrt
- * 2) (Nadarajah and Kotz 2008 for normals; by symmetry). Two ranks that work apart, one op each:
- * the makespan is the larger. */
+ * 2) (Nadarajah and Kotz 2008 for normals; by symmetry). Two ranks work independently with one op
+ * each: the makespan is the larger. */
 START_TEST(the_step_is_the_mean_of_the_larger)
 {
     step s = one_f_one_b(2, 1, "F=1ms,B=0,comm=0");
@@ -317,8 +319,8 @@ START_TEST(the_step_is_the_mean_of_the_larger)
 }
 END_TEST
 
-/* Same seed, same bytes, whatever the number of threads; another seed, other bytes; and scenario k
- * is the same however many there are. */
+/* The same seed gives the same bytes, whatever the number of threads; another seed gives other
+ * bytes; and scenario k is the same however many there are. */
 START_TEST(the_seed_alone_decides)
 {
     step s = one_f_one_b(4, 8, "F=1ms,B=2ms,comm=100us");
@@ -385,7 +387,7 @@ START_TEST(every_batch_equals_the_engine)
 }
 END_TEST
 
-/* Which half of a pair stands first changes nothing. */
+/* It makes no difference which half of a pair comes first. */
 START_TEST(pairs_may_begin_with_their_backward)
 {
     static const char *const rows[] = {
@@ -408,7 +410,7 @@ START_TEST(pairs_may_begin_with_their_backward)
 }
 END_TEST
 
-/* Gradient sync, tied embedding and optimizer follow as report.c has them. */
+/* Gradient sync, tied embedding and optimizer follow as in report.c. */
 START_TEST(the_step_boundary_is_added)
 {
     step s = one_f_one_b(3, 4, "F=1000ns,B=2000ns,comm=0");
@@ -455,7 +457,7 @@ START_TEST(too_long_is_refused)
 }
 END_TEST
 
-/* A hang does not depend on durations: the engine's words come through, from any thread. */
+/* A hang does not depend on durations: the engine's message is returned, from any thread. */
 START_TEST(a_hang_passes_on)
 {
     step s = one_f_one_b(2, 2, "F=1us,B=1us,comm=1us");

@@ -64,8 +64,8 @@ static void add(const step *s, bool is_link, uint32_t first, uint32_t second, pp
 }
 
 /* On every schedule, with unequal stages and with equal ones (full of ties), with and without a
- * step boundary: what is reported is what the engine does when each op takes 1 ns longer. Stage
- * times are far enough apart that 1 ns per op makes no other path the longest. */
+ * step tail, the reported value is what the engine does when each op takes 1 ns longer. Stage times
+ * are far enough apart that 1 ns per op makes no other path the longest. */
 static void compare(const step *s, bool step_sync)
 {
     pp_sensitivity *sensitivity = study(s, step_sync);
@@ -74,7 +74,7 @@ static void compare(const step *s, bool step_sync)
     ck_assert_uint_ge(sensitivity->count, s->program->stages);
     for (size_t i = 0; i < sensitivity->count; i++) {
         const pp_sensitivity_row *row = &sensitivity->row[i];
-        /* one cost table cannot change a link that both directions of dualpipe use */
+        /* one cost table cannot change a link that dualpipe uses in both directions */
         if (!row->is_link || s->program->mirrored_from == s->program->microbatches) {
             add(s, row->is_link, row->first, row->second, 1);
             ck_assert_int_eq(step_time(s, step_sync) - plain, row->growth);
@@ -144,8 +144,9 @@ START_TEST(a_stage_counts_all_of_its_microbatches)
 }
 END_TEST
 
-/* A bottleneck far above the rest: all of its ops, one way through the others, each link both ways
- * once; and no tie, so the one path holds the same numbers. */
+/* A bottleneck far above the rest: all of its ops are on the path, which passes the other ranks
+ * once and each link once in each direction. There is no tie, so the one path has the same
+ * numbers. */
 START_TEST(a_bottleneck_takes_all)
 {
     step s = { .order = step_order("1f1b", 4, 1, 8, 0) };
@@ -193,8 +194,8 @@ START_TEST(executors_are_measured)
 }
 END_TEST
 
-/* A pair that takes just what its backward does grows with it, also where the backward alone is of
- * the stage in question. */
+/* A pair that takes exactly as long as its backward grows with it, even if only the backward
+ * belongs to the stage in question. */
 START_TEST(a_pair_grows_with_the_backward_of_another_stage)
 {
     static const char rows[] = "0F0,1F0,(0F1;1B0)OVERLAP_F_B,1F1,1B1,0B0,0B1\n";

@@ -1,7 +1,8 @@
-/* The search loses nothing by pruning, repeats to the byte, and names the rule that is broken. */
+/* The search loses nothing by pruning, its results are identical to the byte, and it names the rule
+ * that is broken. */
 #include "tests/support/planning.h"
 
-/* The request that leaves nothing but this candidate. */
+/* The request that allows only this candidate. */
 static pp_plan_request only(const pp_plan_request *request, const pp_candidate *c)
 {
     pp_plan_request one = *request;
@@ -20,8 +21,8 @@ static double score(const pp_candidate *c)
     return (double)c->step_ns * (double)pp_parallel_gpus(&c->parallel);
 }
 
-/* Pruning may cost no answer: every candidate that was not simulated is, alone, and is not faster
- * or does not fit; every one that was gives the same step again. */
+/* Pruning must not lose an answer: every candidate that was not simulated is simulated alone, and
+ * is not faster or does not fit; every one that was simulated gives the same step again. */
 START_TEST(pruning_loses_nothing)
 {
     static const struct {
@@ -35,10 +36,11 @@ START_TEST(pruning_loses_nothing)
     request.global_batch_size = 16;
     pp_search_result *choice = choose(&request);
     ck_assert_uint_gt(choice->pruned, 0);
-    /* a search of its own for each: all of the last model, a sample of the others */
+    /* one search per candidate: every candidate of the last model, a sample for the others */
     size_t stride = _i == 2 ? 1 : choice->count / 80 + 1;
-    stride *= step_stride(4);
-    for (size_t i = 0; i < choice->count; i += stride) {
+    const uint32_t part = sample_stride(3, 3);
+    stride *= part;
+    for (size_t i = sample_first(part); i < choice->count; i += stride) {
         const pp_candidate *c = &choice->candidate[i];
         pp_plan_request one = only(&request, c);
         pp_search_result *alone = NULL;
@@ -103,7 +105,7 @@ START_TEST(equal_requests_give_equal_bytes)
 }
 END_TEST
 
-/* On one rank gpipe and 1f1b take the same time; 1f1b keeps one microbatch alive. */
+/* On one rank gpipe and 1f1b take the same time; 1f1b keeps one live microbatch. */
 START_TEST(equal_times_go_to_less_memory)
 {
     planning p = planning_of("gpt1.7b", "h100-80g");
@@ -115,8 +117,8 @@ START_TEST(equal_times_go_to_less_memory)
 }
 END_TEST
 
-/* What no model counts, among it what an allocator reserves and does not use: 5 %, in the plan and
- * reported. */
+/* Memory that no model counts, including what an allocator reserves but does not use: 5 %, in the
+ * plan and in the report. */
 START_TEST(a_part_of_the_memory_is_left_alone)
 {
     planning p = planning_of("gpt1.7b", "h100-80g");
@@ -132,7 +134,7 @@ START_TEST(a_part_of_the_memory_is_left_alone)
 }
 END_TEST
 
-/* What the message proposes must be true: asked for, it fits. */
+/* The change that the message proposes must be true: a request with it fits. */
 START_TEST(the_cheapest_change_fits)
 {
     planning p = planning_of("gpt175b", "a100-80g");
@@ -198,11 +200,11 @@ START_TEST(illegal_requests_name_the_rule)
     request = request_of(&p, 4);
     request.group_size = 3;
     request.schedule = pp_schedule_find("interleaved");
-    refuse(&request, PP_USAGE, "not legal");
+    refuse(&request, PP_USAGE, "not allowed");
 }
 END_TEST
 
-/* `where` of the refusal. */
+/* Checks `where` of the refusal. */
 static void refuse_at(const pp_plan_request *request, const char *where, const char *part)
 {
     pp_search_result *choice = NULL;
@@ -250,7 +252,7 @@ START_TEST(sequences_divide_over_cp_and_tp)
     pp_search_result *choice = choose(&request);
     pp_search_result_free(&choice);
     request.switches.given.sequence_parallel = false;
-    request.parallel.tp = 0; /* left out where free */
+    request.parallel.tp = 0; /* tp is free now */
     choice = choose(&request);
     for (size_t i = 0; i < choice->count; i++)
         ck_assert_int_lt(choice->candidate[i].parallel.tp, 8);
@@ -258,7 +260,7 @@ START_TEST(sequences_divide_over_cp_and_tp)
 }
 END_TEST
 
-/* Asking for what was chosen gives the same plan. */
+/* A request for what was chosen gives the same plan. */
 START_TEST(the_default_batch_does_not_depend_on_the_micro_batch)
 {
     planning p = planning_of("gpt22b", "h100-80g");
@@ -329,7 +331,8 @@ static bool always(void *context)
     return true;
 }
 
-/* Bounding ends as well, with the first setup that can be simulated; the rest says why. */
+/* The budget also ends the bounding, once the first setup can be simulated; the rest has a
+ * reason. */
 START_TEST(a_budget_ends_the_bounding)
 {
     planning p = planning_of("gpt22b", "h100-80g");
@@ -347,7 +350,7 @@ START_TEST(a_budget_ends_the_bounding)
     }
     ck_assert_uint_gt(unseen, choice->count / 2);
     pp_search_result_free(&choice);
-    /* what is bounded first does not fit, so time ends nothing */
+    /* the setups that are bounded first do not fit, so time does not end the bounding */
     p = planning_of("gpt175b", "a100-80g");
     request = request_of(&p, 8);
     request.parallel.tp = 8;
@@ -359,7 +362,7 @@ START_TEST(a_budget_ends_the_bounding)
 }
 END_TEST
 
-/* Every replica has data of its own; the prediction is the slowest one's. */
+/* Every replica has data of its own; the prediction is that of the slowest one. */
 START_TEST(lengths_are_packed_per_replica)
 {
     planning p = planning_of("llama3-8b", "h100-80g");

@@ -1,5 +1,5 @@
-/* Shape protocols of whole plans: padding goes through the cost model, a plan keeps what it was
- * made with. */
+/* Size protocols of whole plans: padding goes through the cost model, and a plan keeps its
+ * protocol. */
 #include "planner/study/plan_search.h"
 #include "tests/support/planning.h"
 
@@ -80,8 +80,7 @@ START_TEST(buckets_lie_between_real_and_padded)
 }
 END_TEST
 
-/* The link's own latency is the duration of a message where none is given: 2 ranks are in one
- * node. */
+/* If no duration of a message is given, it is the link's own latency: 2 ranks are in one node. */
 START_TEST(a_message_takes_the_latency_of_the_link)
 {
     const planning p = planning_of("gpt3.6b", "h100-80g");
@@ -100,7 +99,7 @@ START_TEST(a_message_takes_the_latency_of_the_link)
 }
 END_TEST
 
-/* What `plan` predicts, a reader of its file predicts again, whatever the protocol. */
+/* A reader of the file predicts the same step as `plan`, whatever the protocol. */
 START_TEST(a_plan_file_keeps_its_protocol)
 {
     static const char *const shapes[] = { "plan", "local", "message", "padded:3000", "bucket:512" };
@@ -120,7 +119,7 @@ START_TEST(a_plan_file_keeps_its_protocol)
     ck_assert_int_eq(again->sizes.tokens, request.exchange.shapes.tokens);
     STEP_OK(pp_plan_simulate(again, NULL, NULL, NULL, &report, &err), err);
     char *first = report_text(choice->plan->prediction);
-    /* The bound is the caller's to add. */
+    /* The caller adds the bound. */
     report->has_bound = choice->plan->prediction->has_bound;
     report->lower_bound_ns = choice->plan->prediction->lower_bound_ns;
     memcpy(report->bound_name, choice->plan->prediction->bound_name, sizeof report->bound_name);
@@ -140,7 +139,7 @@ START_TEST(what_cannot_be_is_refused)
 {
     const planning p = planning_of("gpt3.6b", "h100-80g");
     pp_plan_request request = data_request(&p, "cached"); /* the last microbatch is shorter */
-    refuse(&request, PP_INFEASIBLE, "mismatched sizes: microbatch 2 comes to stage 1");
+    refuse(&request, PP_INFEASIBLE, "mismatched sizes: microbatch 2 arrives at stage 1");
     request = data_request(&p, "padded:2047");
     refuse(&request, PP_INPUT, "microbatch 0 has 2048 tokens");
     request = data_request(&p, "message");

@@ -1,5 +1,6 @@
-/* No two tensors that are alive at once overlap, told from the program alone: what runs before what
- * follows from the steps of the ranks and the messages between them, not from the arena's rule. */
+/* No two tensors that are live at the same time overlap. This is derived from the program alone, by
+ * what precedes what in the steps of the ranks and the messages between them, not from the arena's
+ * rule. */
 #include "runtime/core/arena.h"
 #include "sim/base/alloc.h"
 #include "sim/plan/plan.h"
@@ -20,7 +21,7 @@ static void give_bytes(pp_costs *costs)
     }
 }
 
-/* seen[i][r]: how many steps of rank r are certainly over when op i begins. */
+/* seen[i][r]: the number of steps of rank r that are certainly over when op i begins. */
 typedef struct order_of_events {
     const pp_program *program;
     const pp_program_index *cells;
@@ -35,7 +36,7 @@ static uint32_t *seen_at(const order_of_events *o, size_t i)
 static void follow(const order_of_events *o)
 {
     const pp_program *p = o->program;
-    for (bool changed = true; changed;) { /* to the fixed point */
+    for (bool changed = true; changed;) { /* until the fixed point is reached */
         changed = false;
         for (size_t i = 0; i < p->count; i++) {
             uint32_t r = pp_program_rank(p, p->op[i]);
@@ -87,7 +88,7 @@ static void live(lives *l, size_t op, char what, size_t place, int64_t bytes, ui
     l->life[l->count++] = (life){ place, (size_t)bytes, first, last, op, what };
 }
 
-/* The first position of the rank at which `consumer`, elsewhere, is known to have begun. */
+/* The first position of the rank at which `consumer`, on another rank, is known to have begun. */
 static uint32_t known_from(const order_of_events *o, uint32_t rank, uint32_t consumer)
 {
     const pp_program *p = o->program;

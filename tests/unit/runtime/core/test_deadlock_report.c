@@ -1,4 +1,4 @@
-/* Why ranks do not get on, in words, from what each of them is doing. */
+/* Messages about ranks that make no progress, composed from what each of them is doing. */
 #include "runtime/core/deadlock_report.h"
 #include "sim/program/program_new.h"
 #include "tests/support/step.h"
@@ -23,7 +23,7 @@ static void standing_free(standing *s)
     pp_order_free(&s->order);
 }
 
-/* Everybody computes its first op. */
+/* Every rank computes its first op. */
 static void prepare(standing *s)
 {
     const pp_framework *framework;
@@ -73,21 +73,22 @@ static void says(standing *s, bool knows_matches, const char *wanted)
     ck_assert_str_eq(s->err.text, wanted);
 }
 
-#define WAITING "the run does not get on: rank 1 waits for 1RECV_F0 from rank 0 since 4.000 ms"
+#define WAITING "the run makes no progress: rank 1 waits for 1RECV_F0 from rank 0 since 4.000 ms"
 
-/* A transport that knows of no match cannot tell a message on its way from a lost one. */
+/* A transport that cannot match messages cannot distinguish a message that is on its way from a
+ * lost one. */
 START_TEST(a_message_is_lost_where_that_is_known)
 {
     standing s PP_CLEANUP(standing_free);
     prepare(&s);
     uint32_t t = awaits(&s, 1, PP_RECV_F, 0, NOW_NS - 4000000);
     has_posted_all(&s, 0);
-    says(&s, true, WAITING ": the message was posted and did not come: it is lost");
-    says(&s, false, WAITING ": the message was posted and has not come: it is under way, or lost");
+    says(&s, true, WAITING ": the message was sent and did not arrive: it is lost");
+    says(&s, false, WAITING ": the message was sent and has not arrived: it is in transit or lost");
     s.matched[t] = true;
-    says(&s, true, WAITING ": the message is under way");
-    has_posted_all(&s, 1); /* which says nothing of what it waits for */
-    says(&s, true, WAITING ": the message is under way");
+    says(&s, true, WAITING ": the message is in transit");
+    has_posted_all(&s, 1); /* which does not state what it waits for */
+    says(&s, true, WAITING ": the message is in transit");
 }
 END_TEST
 
@@ -103,7 +104,7 @@ START_TEST(the_root_of_a_chain_is_named_with_what_it_does)
          WAITING "; rank 0 computes 0F0 since 2.000 ms: it is slow, or its op does not end");
     awaits(&s, 2, PP_RECV_F, 0, NOW_NS - 5000000);
     says(&s, true,
-         "the run does not get on: rank 2 waits for 2RECV_F0 from rank 1 since 5.000 ms; rank 1 "
+         "the run makes no progress: rank 2 waits for 2RECV_F0 from rank 1 since 5.000 ms; rank 1 "
          "waits for 1RECV_F0 from rank 0 since 4.000 ms; rank 0 computes 0F0 since 2.000 ms: it is "
          "slow, or its op does not end");
 }
@@ -117,15 +118,15 @@ START_TEST(who_computes_is_to_blame_when_others_wait_for_their_turn)
     s.now[1].doing = PP_DOING_TURN;
     s.now[1].since_ns = NOW_NS - 3000000;
     says(&s, true,
-         "the run does not get on: rank 1 waits for its turn on the GPU since 3.000 ms; rank 2 "
+         "the run makes no progress: rank 1 waits for its turn on the GPU since 3.000 ms; rank 2 "
          "computes 2F0 since 2.000 ms: it is slow, or its op does not end");
-    awaits(&s, 0, PP_RECV_B, 0, NOW_NS - 9000000); /* of rank 1, for longer */
+    awaits(&s, 0, PP_RECV_B, 0, NOW_NS - 9000000); /* a wait of rank 1 that is longer */
     says(&s, true,
-         "the run does not get on: rank 1 waits for its turn on the GPU since 3.000 ms; rank 2 "
+         "the run makes no progress: rank 1 waits for its turn on the GPU since 3.000 ms; rank 2 "
          "computes 2F0 since 2.000 ms: it is slow, or its op does not end");
     s.now[2].doing = PP_DOING_MEETING;
     says(&s, true,
-         "the run does not get on: rank 1 waits for its turn on the GPU since 3.000 ms: no rank "
+         "the run makes no progress: rank 1 waits for its turn on the GPU since 3.000 ms: no rank "
          "computes");
 }
 END_TEST
@@ -137,13 +138,14 @@ START_TEST(who_is_gone_comes_first)
     awaits(&s, 1, PP_RECV_F, 0, NOW_NS - 4000000);
     awaits(&s, 2, PP_RECV_F, 0, NOW_NS - 5000000);
     s.known[0] = false;
-    says(&s, true, WAITING "; rank 0 does not answer: its process hangs or is gone");
+    says(&s, true, WAITING "; rank 0 does not answer: its process hangs or has ended");
     s.known[0] = true;
     s.now[0].doing = PP_DOING_DEAD;
-    says(&s, true, WAITING "; rank 0 died before 0F0: all others wait for it");
-    s.now[1].doing = PP_DOING_MEETING; /* and nobody waits for the dead one */
+    says(&s, true, WAITING "; rank 0 died before 0F0: all other ranks wait for it");
+    s.now[1].doing = PP_DOING_MEETING; /* and no rank waits for the dead one */
     s.now[2].doing = PP_DOING_MEETING;
-    says(&s, true, "the run does not get on: rank 0 died before 0F0: all others wait for it");
+    says(&s, true,
+         "the run makes no progress: rank 0 died before 0F0: all other ranks wait for it");
 }
 END_TEST
 
@@ -154,11 +156,11 @@ START_TEST(what_nobody_will_send_is_told)
     awaits(&s, 1, PP_RECV_F, 0, NOW_NS - 4000000);
     s.now[0].doing = PP_DOING_FINISHED;
     says(&s, true,
-         WAITING "; rank 0 has finished its program: what is waited for is not in its program");
+         WAITING "; rank 0 has finished its program: its program does not contain that message");
     s.now[0].doing = PP_DOING_FAILED;
-    says(&s, true, WAITING "; rank 0 has failed: all others wait for it");
+    says(&s, true, WAITING "; rank 0 has failed: all other ranks wait for it");
     s.now[0].doing = PP_DOING_POSTING;
-    says(&s, true, WAITING "; rank 0 posts a message since 2.000 ms: all others wait for it");
+    says(&s, true, WAITING "; rank 0 posts a message since 2.000 ms: all other ranks wait for it");
 }
 END_TEST
 
@@ -168,17 +170,18 @@ START_TEST(who_has_not_come_to_a_meeting_is_told)
     prepare(&s);
     s.now[0].doing = s.now[2].doing = PP_DOING_MEETING;
     says(&s, true,
-         "the run does not get on: rank 1 computes 1F0 since 2.000 ms: it is slow, or its op does "
-         "not end");
+         "the run makes no progress: rank 1 computes 1F0 since 2.000 ms: it is slow, or its op "
+         "does not end");
     s.now[1].doing = PP_DOING_MEETING;
     says(&s, true,
-         "the run does not get on: rank 0 waits for all other ranks since 2.000 ms: all others "
-         "wait for it");
+         "the run makes no progress: rank 0 waits for all other ranks since 2.000 ms: all other "
+         "ranks wait for it");
 }
 END_TEST
 
-/* Rank 0 waits for a gradient of rank 1, which waits for rank 0; rank 2 runs into their circle.
- * It begins at its lowest rank, whoever waits longest. */
+/* Rank 0 waits for a gradient of rank 1, which waits for rank 0; rank 2 waits for one of them but
+ * is not part of the cycle. The cycle is printed from its lowest rank, whichever rank waits
+ * longest. */
 START_TEST(a_circle_is_told_without_who_runs_into_it)
 {
     for (int longest = 0; longest < 3; longest++) {
@@ -189,7 +192,7 @@ START_TEST(a_circle_is_told_without_who_runs_into_it)
         awaits(&s, 2, PP_RECV_F, 1, NOW_NS - (longest == 2 ? 9000000 : 1000000));
         ck_assert_int_eq(pp_deadlock_report(s.program, s.now, NULL, s.matched, NOW_NS, &s.err),
                          PP_INFEASIBLE);
-        ck_assert_msg(strstr(s.err.text, "in a circle: rank 0 waits for 0RECV_B1 from rank 1 ") &&
+        ck_assert_msg(strstr(s.err.text, "in a cycle: rank 0 waits for 0RECV_B1 from rank 1 ") &&
                           strstr(s.err.text, "; rank 1 waits for 1RECV_F1 from rank 0 ") &&
                           !strstr(s.err.text, "rank 2"),
                       "%s", s.err.text);

@@ -1,4 +1,5 @@
-/* What ranks wrote down of a step, put together; what they must agree on before one. */
+/* Merges the records of all ranks into a timeline, and checks what the ranks must agree on before a
+ * step. */
 #include "runtime/compute/registry.h"
 #include "runtime/core/agreement.h"
 #include "runtime/core/iteration.h"
@@ -40,7 +41,7 @@ static void prepare(recorded *r, const char *schedule, uint32_t m)
     prepare_by(r, "ppsim", schedule, m);
 }
 
-/* A clock that is ahead shows later times than rank 0's; durations and counts are no times. */
+/* A clock that is ahead shows later times than rank 0's; durations and counts are not adjusted. */
 START_TEST(rows_travel_and_clocks_are_set)
 {
     recorded r PP_CLEANUP(recorded_free);
@@ -73,11 +74,11 @@ START_TEST(rows_travel_and_clocks_are_set)
     ck_assert_int_eq(other.record.over_ns[1], 8000);
     ck_assert_int_eq(other.record.preemptions[1], 3);
     ck_assert_uint_eq(other.record.live[1], 2);
-    ck_assert_int_eq(other.record.start_ns[0], 0); /* rank 0's rows stay */
+    ck_assert_int_eq(other.record.start_ns[0], 0); /* rank 0's rows stay the same */
 }
 END_TEST
 
-/* F0 0-100, on its way 100-130, F1 140-240: 100 ns without data, 30 on the link, 10 in between. */
+/* F0 0-100, transfer 100-130, F1 140-240: 100 ns without data, 30 on the link, 10 in between. */
 START_TEST(idle_time_has_its_cause)
 {
     pp_err err = { 0 };
@@ -111,8 +112,8 @@ START_TEST(idle_time_has_its_cause)
 }
 END_TEST
 
-/* Times count from the first rank that began; the second message of an edge begins when the first
- * one is through, or, buffered, when it is posted and the link is free; never after its end.
+/* Times count from the first rank that began. The second message of an edge begins when the first
+ * one is complete or, if buffered, when it is posted and the link is free, and never after its end.
  * posted_ns: its receive. */
 static void two_messages(const char *semantics, pp_ns second_ns, pp_ns posted_ns, pp_ns done_ns)
 {
@@ -150,14 +151,15 @@ static void two_messages(const char *semantics, pp_ns second_ns, pp_ns posted_ns
 
 START_TEST(messages_of_an_edge_follow_each_other)
 {
-    two_messages("rendezvous", 1170, 1120, 1400); /* the one before is through at both ends */
-    two_messages("rendezvous", 1200, 1200, 1400); /* and its receiver waits for it */
-    two_messages("eager:1GB", 1150, 1200, 1400);  /* nobody needs to */
+    two_messages("rendezvous", 1170, 1120, 1400); /* the first one is complete at both ends */
+    two_messages("rendezvous", 1200, 1200, 1400); /* and its receiver waits for it then */
+    two_messages("eager:1GB", 1150, 1200, 1400);  /* no rank needs to */
     two_messages("rendezvous", 1170, 1120, 1140);
 }
 END_TEST
 
-/* A rank that waits for its send: until the receiver posts it has no buffer, then the link. */
+/* A rank that waits for its send: until the receiver posts it waits for a buffer, then for the
+ * link. */
 static void wait_for_send(pp_ns takes_ns, pp_ns link_ns, pp_ns host_ns)
 {
     pp_err err = { 0 };
@@ -200,11 +202,11 @@ static void wait_for_send(pp_ns takes_ns, pp_ns link_ns, pp_ns host_ns)
 START_TEST(waits_for_sends_are_idle_time)
 {
     wait_for_send(900, 300, 100);
-    wait_for_send(1200, 400, 0); /* goes on before its end */
+    wait_for_send(1200, 400, 0); /* it continues before the send ends */
 }
 END_TEST
 
-/* Steps in which ranks lost their processor do not count, unless there are no others. */
+/* Steps in which ranks were preempted do not count, unless there are no others. */
 START_TEST(the_median_is_of_steps_that_are_not_void)
 {
     static const struct {
@@ -244,14 +246,14 @@ static void disagree(size_t field, uint32_t rank, const char *words)
     ck_assert_msg(strstr(err.text, text) && !strstr(err.text, ", rank"), "%s", err.text);
 }
 
-/* Those who differ from most are named, also when that is rank 0. */
+/* The ranks that differ from most are named, even if that is rank 0. */
 START_TEST(whoever_differs_is_named_with_what)
 {
     static const char *const words[] = {
         "another order of ops or messages",
         "another version of ppsim",
         "another compute",
-        "other steps to run",
+        "another number of steps",
         "another number of microbatches",
         "another number of ops",
         "other tensor sizes",
@@ -264,7 +266,7 @@ START_TEST(whoever_differs_is_named_with_what)
 }
 END_TEST
 
-/* Of many that differ four are named. */
+/* If many differ, four are named. */
 START_TEST(no_more_than_four_are_named)
 {
     pp_agreement all[11];

@@ -1,4 +1,4 @@
-/* What a run that failed says, from what its ranks ended with. */
+/* The message of a run that failed, from the states in which its ranks ended. */
 #include "runtime/core/clock.h"
 #include "runtime/core/watchdog.h"
 #include "sim/base/alloc.h"
@@ -21,8 +21,8 @@ static void fails(pp_worker *worker, pp_worker_group *group, const char *text, p
     pp_progress_set(&worker->progress, PP_DOING_FAILED, 0, failed_ns);
 }
 
-/* The earliest that has words of its own: later ones, and those that were stopped, follow from it.
- */
+/* The earliest failure with a message of its own is reported: later ones, and ranks that were
+ * stopped, follow from it. */
 START_TEST(the_first_failure_with_words_is_told)
 {
     const pp_transport transport = { .abort = abort_nothing };
@@ -66,20 +66,26 @@ static void note_abort(pp_world *world)
     aborted = true;
 }
 
-/* A limit far above what this machine can be late by. */
+/* A limit far above any delay of this machine. */
 #define LIMIT_NS ((pp_ns)1000 * 1000000000)
 
-/* Does a rank that has been `doing` for so many tenths of the limit end the run? */
+/* Whether a rank that has been `doing` this for so many tenths of the limit ends the run. */
 static const struct {
     pp_doing doing;
     int tenths;
     bool ends;
 } moments[] = {
-    { PP_DOING_COMPUTING, 9, false }, { PP_DOING_COMPUTING, 11, true },
-    { PP_DOING_WAITING, 9, false },   { PP_DOING_WAITING, 11, true },
-    { PP_DOING_POSTING, 11, true },   { PP_DOING_MEETING, 19, false }, /* others may use it up */
-    { PP_DOING_MEETING, 21, true },   { PP_DOING_STARTING, 50, false },
-    { PP_DOING_FINISHED, 50, false }, { PP_DOING_DEAD, 0, true },
+    { PP_DOING_COMPUTING, 9, false },
+    { PP_DOING_COMPUTING, 11, true },
+    { PP_DOING_WAITING, 9, false },
+    { PP_DOING_WAITING, 11, true },
+    { PP_DOING_POSTING, 11, true },
+    { PP_DOING_MEETING, 19, false }, /* other ranks may wait until
+                                        the time limit */
+    { PP_DOING_MEETING, 21, true },
+    { PP_DOING_STARTING, 50, false },
+    { PP_DOING_FINISHED, 50, false },
+    { PP_DOING_DEAD, 0, true },
 };
 
 START_TEST(ranks_at_one_thing_for_too_long_end_the_run)

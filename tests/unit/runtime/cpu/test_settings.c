@@ -1,4 +1,5 @@
-/* What the cpu backend is told, what it refuses, and what it says it needs. */
+/* What the settings of the cpu backend mean, which ones it refuses, and the memory that it
+ * requests. */
 #include "tests/support/cpu_rig.h"
 
 #include <stdio.h>
@@ -7,10 +8,10 @@ static const struct {
     const char *settings, *text; /* a part of the message */
 } bad[] = {
     { "hiden=64", "no setting 'hiden', did you mean 'hidden'" },
-    { "zzzzzzzz=1", "there are hidden, heads" },
+    { "zzzzzzzz=1", "the settings are hidden, heads" },
     { "hidden", "'hidden' is not KEY=VALUE" },
     { "=4", "there is no setting ''" },
-    { "hidden=64,", "nothing follows the last comma" },
+    { "hidden=64,", "there is nothing after the last comma" },
     { ",hidden=64", "'' is not KEY=VALUE" },
     { "hidden=64,hidden=64", "hidden is given twice" },
     { "hidden=0", "hidden=0: must be a whole number from 1 to 65536" },
@@ -21,7 +22,7 @@ static const struct {
     { "heads=3", "hidden=64 does not divide into heads=3" },
     { "mlp=-1", "mlp=-1: must be" },
     { "vocab=1", "vocab=1 leaves nothing to predict" },
-    { "tied=on", "say vocab= too" },
+    { "tied=on", "vocab= is needed too" },
     { "vocab=8,tied=yes", "tied=yes: must be off or on" },
     { "tokens=0", "tokens=0: must be" },
     { "dtype=half", "dtype=half: must be double or float" },
@@ -40,7 +41,7 @@ START_TEST(wrong_settings_are_named)
     pp_err err = { 0 };
     ck_assert_int_eq(pp_cpu_settings_parse(bad[_i].settings, &s, &err), PP_USAGE);
     ck_assert_msg(strstr(err.text, bad[_i].text) != NULL, "%s", err.text);
-    ck_assert_int_eq(s.hidden, 0); /* outputs on success only */
+    ck_assert_int_eq(s.hidden, 0); /* outputs are written on success only */
 }
 END_TEST
 
@@ -106,12 +107,12 @@ START_TEST(work_that_does_not_fit_is_refused)
     work.partition = NULL;
     work.workload = &w;
     work.data = &fewer;
-    refuse(work, PP_INPUT, "microbatch 1 has 2 sequences, its data have 1");
+    refuse(work, PP_INPUT, "microbatch 1 has 2 sequences, and its data have 1");
     work.data = &longer;
-    refuse(work, PP_INPUT, "sequence 0 of microbatch 0 has 5 tokens, its data have 6");
+    refuse(work, PP_INPUT, "sequence 0 of microbatch 0 has 5 tokens, and its data have 6");
     work.data = NULL;
     work.microbatches = 3;
-    refuse(work, PP_INPUT, "sequences of 2 microbatches, not of 3");
+    refuse(work, PP_INPUT, "sequences for 2 microbatches instead of 3");
 }
 END_TEST
 
@@ -141,10 +142,10 @@ START_TEST(microbatches_that_share_a_class_must_be_alike)
 }
 END_TEST
 
-/* docs/runtime-cpu.md, by hand: 8 tokens in sequences of 6 and 2, hidden 16, 2 heads, mlp 40,
- * vocabulary 10, doubles. A block: stash 8 (8 x 16 + 2 x 40) x 8 = 13312, saved 64 + 64 + 128.
- * Scratch: 1024, and 6 x 6 scores twice (320 each, from 288), 6 x 8 keys and values (384 each);
- * 2560 for the MLP is more. Ends: 8 x 16 x 8 = 1024 each, logits 640, 64 saved. */
+/* docs/explanation/runtime-cpu.md, by hand: 8 tokens in sequences of 6 and 2, hidden 16, 2 heads,
+ * mlp 40, vocabulary 10, doubles. A block: stash 8 (8 x 16 + 2 x 40) x 8 = 13312, saved 64 + 64 +
+ * 128. Scratch: 1024, and 6 x 6 scores twice (320 each, from 288), 6 x 8 keys and values (384
+ * each); 2560 for the MLP is more. Ends: 8 x 16 x 8 = 1024 each, logits 640, 64 saved. */
 START_TEST(bytes_are_what_the_page_says)
 {
     static const int64_t lengths[] = { 6, 2, 0 };
@@ -186,8 +187,8 @@ START_TEST(bytes_are_what_the_page_says)
 }
 END_TEST
 
-/* Odd sizes in float, where every part ends off a multiple of 64; a short mlp, so that the
- * attention decides about the scratch. */
+/* Odd sizes in float, for which every part ends at an offset that is not a multiple of 64; a short
+ * mlp, so that the attention determines the scratch. */
 START_TEST(odd_sizes_stay_within_their_bytes)
 {
     static const int64_t lengths[] = { 3, 2, 0, 41, 0 };
@@ -203,7 +204,7 @@ START_TEST(odd_sizes_stay_within_their_bytes)
 }
 END_TEST
 
-/* No sequences known: microbatches of `tokens`, each with data of its own. */
+/* No sequences are given: microbatches have `tokens` tokens, and data of their own. */
 START_TEST(without_a_workload_tokens_decide)
 {
     rig r;

@@ -1,4 +1,4 @@
-/* How a step of the cpu backend is cut and ordered does not change what it computes. */
+/* The partition and the order of a step of the cpu backend do not change what it computes. */
 #include "tests/support/cpu_rig.h"
 
 #include <pthread.h>
@@ -80,7 +80,7 @@ START_TEST(cutting_into_stages_changes_no_bit)
 }
 END_TEST
 
-/* Attention, tokens and targets know sequences, not microbatches. */
+/* Attention, tokens and targets depend on sequences, not on microbatches. */
 START_TEST(packed_sequences_do_not_see_each_other)
 {
     static const int64_t packed[] = { 5, 7, 0 };
@@ -128,7 +128,7 @@ START_TEST(padding_counts_nothing)
 }
 END_TEST
 
-/* First and last stage on workers of their own end with the bits of one worker that holds both. */
+/* First and last stage on separate workers end with the same bits as one worker that holds both. */
 START_TEST(tied_weights_stay_equal_wherever_they_live)
 {
     pp_workload workload PP_CLEANUP(pp_workload_free) = rig_workload(lengths, 3);
@@ -196,7 +196,7 @@ START_TEST(loss_falls_over_twenty_steps)
 }
 END_TEST
 
-/* Evaluation sees the same losses, keeps one block and makes no gradients. */
+/* Evaluation has the same losses, keeps one block and makes no gradients. */
 START_TEST(evaluation_keeps_one_block)
 {
     static const pp_stage parts[] = { { .layers = 3, .embedding = true },
@@ -240,7 +240,8 @@ static void *run_alone(void *rig_)
     return NULL;
 }
 
-/* Workers of other threads do not change a worker's bits. Large enough for blocked products. */
+/* Workers of other threads do not change a worker's bits. The sizes are large enough for blocked
+ * products. */
 START_TEST(threads_do_not_disturb_each_other)
 {
     static const int64_t long_lengths[] = { 50, 70, 0, 130, 0, 10, 90, 0 };

@@ -27,7 +27,7 @@ static double loss_of(rig *r)
     return sum;
 }
 
-/* Fourth order. other: the same weight on the other stage, or NULL. */
+/* A difference of fourth order. other: the same weight on the other stage, or NULL. */
 static double difference(rig *r, double *weight, double *other)
 {
     static const double step[] = { 1, -1, 2, -2 };
@@ -47,7 +47,7 @@ static double difference(rig *r, double *weight, double *other)
     return sum / (12 * e);
 }
 
-/* `count` random weights of columns from `first` up to `end`. */
+/* Checks `count` random weights of columns from `first` up to `end`. */
 static void check_part(rig *r, uint32_t s, const pp_cpu_matrix *m, size_t first, size_t end,
                        const pp_cpu_matrix *twin)
 {
@@ -69,7 +69,7 @@ static void check_part(rig *r, uint32_t s, const pp_cpu_matrix *m, size_t first,
                       found, expected);
         nonzero += fabs(expected) > 1e-6;
     }
-    ck_assert_int_gt(nonzero, 8); /* else there is nothing to see */
+    ck_assert_int_gt(nonzero, 8); /* otherwise the test would check nothing */
 }
 
 static void check_stage(rig *r, uint32_t s, bool tied)
@@ -106,7 +106,7 @@ START_TEST(backward_is_the_derivative_of_forward)
 }
 END_TEST
 
-/* Padded tokens have no part in the loss, so the derivative holds there too; a tile of queries is
+/* Padded tokens are not part of the loss, so the derivative holds there too; a tile of queries is
  * shorter than its sequence here (hidden 2: 18 tokens of 36). */
 START_TEST(derivative_holds_over_tiles_and_padding)
 {

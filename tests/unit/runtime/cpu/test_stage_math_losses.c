@@ -1,5 +1,5 @@
-/* The cpu backend's losses are those of docs/runtime-cpu.md, written down once more in plain loops.
- */
+/* The cpu backend's losses equal those of docs/explanation/runtime-cpu.md, implemented again in
+ * plain loops. */
 #include "tests/support/cpu_rig.h"
 
 enum { HIDDEN = 12, HEADS = 3, MLP = 20, VOCAB = 9, LAYERS = 2, LONGEST = 70 };
@@ -10,7 +10,7 @@ static const int64_t counted[] = { 5, 66, 0, 3, 1, 0 };
 typedef struct reference {
     uint64_t seed;
     bool vocab;
-    const double *weights; /* as pp_compute.value_read gives them */
+    const double *weights; /* as pp_compute.value_read returns them */
     double x[LONGEST][HIDDEN];
 } reference;
 

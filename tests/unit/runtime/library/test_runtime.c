@@ -1,4 +1,4 @@
-/* pp_runtime.h: what is called, with which tensors, and what happens when something fails. */
+/* pp_runtime.h: which callbacks are called with which tensors, and what happens when one fails. */
 #include "runtime/library/runtime_plan.h"
 #include "sim/base/file.h"
 #include "sim/framework/registry.h"
@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* As the plan says, on every rank; then begins again. */
+/* Checks that the calls on every rank are those of the plan, and resets the record. */
 static void check_calls(const pp_runtime_plan *plan, rig_rank *rank, const char *schedule)
 {
     for (uint32_t r = 0; r < pp_runtime_plan_ranks(plan); r++) {
@@ -95,7 +95,7 @@ START_TEST(one_rank_and_evaluations_run_too)
 }
 END_TEST
 
-/* Two parts make a whole where the schedule does not split. */
+/* Two halves make a whole if the schedule does not split the backward. */
 START_TEST(a_missing_backward_is_its_two_parts)
 {
     void *user[RIG_RANKS];
@@ -154,7 +154,8 @@ START_TEST(what_each_rank_did_is_told)
 }
 END_TEST
 
-/* Ends with `status` and `words`, and leaves no thread behind; no further step. */
+/* The run ends with `status` and `words`, and leaves no thread behind; no further step is
+ * possible. */
 static void fails(rig_rank *rank, void *const *user, const pp_faults *faults,
                   pp_runtime_status status, const char *words)
 {
@@ -219,10 +220,10 @@ START_TEST(a_rank_with_another_plan_is_refused_by_name)
 }
 END_TEST
 
-/* It cannot be ended from outside: its rank is named, and what it uses stays. */
+/* A callback cannot be ended from outside: its rank is named, and its data is not freed. */
 START_TEST(a_callback_that_does_not_end_is_named)
 {
-    static void *user[RIG_RANKS]; /* the thread may still look at it */
+    static void *user[RIG_RANKS]; /* the thread may still read it */
     static pp_runtime *runtime;
     static rig_rank *rank;
     static atomic_bool over;
@@ -350,7 +351,7 @@ START_TEST(bad_runtimes_are_refused)
     ck_assert_int_eq(pp_runtime_open(&options, &runtime, &error), PP_RUNTIME_USAGE);
     ck_assert_str_eq(error.where, "transport");
     ck_assert_ptr_nonnull(strstr(error.text, "did you mean 'threads'"));
-    options.transport = "nccl"; /* its queues want another lowering */
+    options.transport = "nccl"; /* its queues require another lowering */
     ck_assert_int_eq(pp_runtime_open(&options, &runtime, &error), PP_RUNTIME_USAGE);
     ck_assert_ptr_nonnull(strstr(error.text, "use threads or mpi"));
     ck_assert_ptr_null(runtime);
@@ -363,7 +364,7 @@ START_TEST(bad_runtimes_are_refused)
     const pp_runtime_callbacks fused = { .forward = rig_forward, .backward = rig_backward };
     ck_assert_int_eq(pp_runtime_step(runtime, four, &rig_callbacks, user, NULL, &error),
                      PP_RUNTIME_USAGE);
-    ck_assert_ptr_nonnull(strstr(error.text, "4 ranks, the runtime 2"));
+    ck_assert_ptr_nonnull(strstr(error.text, "4 ranks, and the runtime has 2"));
     ck_assert_int_eq(pp_runtime_step(runtime, two, &none, user, NULL, &error), PP_RUNTIME_USAGE);
     ck_assert_str_eq(error.where, "forward");
     ck_assert_int_eq(pp_runtime_step(runtime, two, &fused, user, NULL, &error), PP_RUNTIME_USAGE);
@@ -382,7 +383,7 @@ START_TEST(bad_runtimes_are_refused)
 }
 END_TEST
 
-/* A plan file of zbv on 4 ranks. told: with the sizes of tensors. Returns its name. */
+/* Writes a plan file of zbv on 4 ranks. told: with the sizes of tensors. Returns its name. */
 static char *write_plan(bool told)
 {
     static const char pattern[] = "/tmp/ppsim-library-XXXXXX";
@@ -419,7 +420,7 @@ static void load_fails(const char *path, uint32_t replica, pp_runtime_sizes_of s
     ck_assert_ptr_null(plan);
 }
 
-/* With the sizes that it tells, and with the caller's. */
+/* With the sizes in the file, and with the caller's. */
 START_TEST(plan_files_run)
 {
     void *user[RIG_RANKS];
@@ -438,7 +439,7 @@ START_TEST(plan_files_run)
             pp_runtime_plan_free(plan);
         }
         if (!told)
-            load_fails(path, 0, NULL, PP_RUNTIME_INPUT, "tells no sizes");
+            load_fails(path, 0, NULL, PP_RUNTIME_INPUT, "has no sizes");
         load_fails(path, 3, NULL, PP_RUNTIME_USAGE, "give 0 to 0");
         remove(path);
         free(path);
@@ -468,7 +469,8 @@ int main(void)
     tcase_add_test(tc, bad_plans_are_refused_with_the_way_out);
     tcase_add_test(tc, bad_runtimes_are_refused);
     tcase_add_test(tc, plan_files_run);
-    tcase_add_test(tc, a_callback_that_does_not_end_is_named); /* last: its thread stays a while */
+    tcase_add_test(tc, a_callback_that_does_not_end_is_named); /* last, since its thread keeps
+                                                                  running for a while */
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

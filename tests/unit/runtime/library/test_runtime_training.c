@@ -1,12 +1,13 @@
-/* A toy model trained through pp_runtime.h, against a loop over its microbatches and stages. */
+/* A toy model trained through pp_runtime.h, compared with a loop over its microbatches and
+ * stages. */
 #include "tests/support/library_rig.h"
 
 #include <math.h>
 
 enum { WIDE = 5, TOY_STAGES = 8, TOKENS_MAX = 9, TOY_MICROBATCHES = 14 };
 
-/* y = x + tanh(W x), a token after another; the loss is the sum of the squares of the last y,
- * halved. One rank's, or all of it. */
+/* y = x + tanh(W x), token by token; the loss is half the sum of squares of the last y. The parts
+ * of one rank, or all of it. */
 typedef struct toy {
     double w[TOY_STAGES][WIDE][WIDE], g[TOY_STAGES][WIDE][WIDE];
     double loss[TOY_MICROBATCHES];
@@ -121,7 +122,7 @@ static int toy_end(void *user, uint32_t rank, uint32_t step)
 {
     (void)rank;
     (void)step;
-    toy_update(user); /* of the stages of other ranks the gradient is 0 */
+    toy_update(user); /* for stages of other ranks the gradient is 0 */
     return 0;
 }
 
@@ -156,8 +157,8 @@ static void toy_sequential_step(toy *t, uint32_t step, uint32_t microbatches)
     toy_update(t);
 }
 
-/* Weights after five steps with other lengths and numbers of microbatches each: to the last bit,
- * since both add the microbatches of a stage in one order. */
+/* Weights after five steps, each with other lengths and numbers of microbatches, are equal to the
+ * last bit, since both sum the microbatches of a stage in the same order. */
 START_TEST(training_equals_a_sequential_loop)
 {
     static const uint32_t microbatches[] = { 8, 14, 9, 12, 10 };
@@ -211,7 +212,7 @@ START_TEST(training_equals_a_sequential_loop)
 }
 END_TEST
 
-/* And the loop is right: central differences of the loss. */
+/* The loop itself is correct: compared with central differences of the loss. */
 START_TEST(the_loop_has_the_gradient_of_its_loss)
 {
     static toy t;

@@ -17,7 +17,7 @@ static pp_costs *costs_of(uint32_t p, uint32_t v, uint32_t m)
     return costs;
 }
 
-/* Takes the order over. buffers: NULL: the framework's own. */
+/* Takes ownership of the order. buffers: NULL: those of the framework. */
 static step run_order(const char *framework, pp_order *order, uint32_t v, const pp_buffers *buffers)
 {
     step s = { .order = order, .costs = costs_of(order->ranks, v, order->microbatches) };
@@ -95,7 +95,7 @@ START_TEST(policies_meet_hand_computed_peaks)
 }
 END_TEST
 
-/* Between two ops the next one is named. Rank 1 posts its receive at 0 and runs F at 15. */
+/* Between two ops, the peak names the next one. Rank 1 posts its receive at 0 and runs F at 15. */
 START_TEST(a_peak_between_ops_names_the_next_one)
 {
     const pp_buffers buffers = { 0 };
@@ -115,8 +115,9 @@ START_TEST(a_peak_between_ops_names_the_next_one)
 }
 END_TEST
 
-/* GPipe runs its four F at 0, 10, 20, 30: the third is the first beyond 2500 bytes on rank 0, 20 on
- * the clock; rank 1 starts 15 later and has room for more. Rank 0's B0 adds 100: 4100 fit 4100. */
+/* GPipe runs its four F at 0, 10, 20, 30. The third one, at 20, is the first beyond 2500 bytes on
+ * rank 0; rank 1 starts 15 later and has more room. Rank 0's B0 adds 100: 4100 bytes fit a limit of
+ * 4100. */
 START_TEST(the_first_op_over_the_limit_is_told)
 {
     step s PP_CLEANUP(step_free) = run("ideal", "gpipe", 2, 1, 4, NULL);
@@ -137,7 +138,7 @@ START_TEST(the_first_op_over_the_limit_is_told)
 END_TEST
 
 /* Transfers of 15: F0 is still on its way (10 to 25) when F1 is sent at 20 and the gradient's
- * buffer is posted. The rank computes nothing then; B0 is next. */
+ * buffer is posted. The rank computes nothing then; B0 comes next. */
 START_TEST(what_is_on_its_way_is_not_released)
 {
     const pp_buffers buffers = { .send = PP_SEND_UNTIL_WAITED };
@@ -175,7 +176,7 @@ START_TEST(posts_are_when_the_rank_issues_them)
 }
 END_TEST
 
-/* Without communication: temporaries stand beside two activations, and nothing else is new. */
+/* Without communication, the peak is two activations plus temporaries and nothing else. */
 START_TEST(ideal_has_temporaries_and_no_buffers)
 {
     step s = { .order = step_order("1f1b", 2, 1, 3, 0), .costs = costs_of(2, 1, 3) };
@@ -191,7 +192,7 @@ START_TEST(ideal_has_temporaries_and_no_buffers)
 }
 END_TEST
 
-/* I holds the temporaries, W does not: what W needs is the stash. */
+/* I holds the temporaries, W does not: W needs only the stash. */
 START_TEST(temporaries_end_with_the_input_gradient)
 {
     step s = { .order = step_order("zb-h1", 2, 1, 2, 0), .costs = costs_of(2, 1, 2) };
@@ -289,7 +290,7 @@ START_TEST(slots_have_the_size_of_the_largest)
         step s PP_CLEANUP(step_free) = run("torch", "1f1b", 3, 1, 3, &kinds[k]);
         pp_recv_pool pool;
         pp_err err = { 0 };
-        s.costs->message_bytes[1] = 11; /* what rank 1 sends on, and its gradient */
+        s.costs->message_bytes[1] = 11; /* the tensor that rank 1 sends, and its gradient */
         STEP_OK(pp_recv_pool_of(s.program, s.costs, 1, &pool, &err), err);
         ck_assert_int_eq(pool.bytes, bytes[k]);
     }
@@ -333,9 +334,9 @@ START_TEST(every_framework_has_its_settings)
 }
 END_TEST
 
-/* One schedule under each framework's own habits, p = 2, m = 3. Rank 0 when a B starts: two
- * activations, temporaries, the gradient; torch: three gradient buffers and three sends (B1), the
- * others that keep outputs two; neuronx a graph of 1000. Rank 1 when its last B starts (B0 where
+/* One schedule under each framework's own buffer policies, p = 2, m = 3. Rank 0 when a B starts:
+ * two activations, temporaries, the gradient; torch: three gradient buffers and three sends (B1),
+ * the others that keep outputs two; neuronx a graph of 1000. Rank 1 when its last B starts (B0 if
  * nothing was kept before): torch two receive buffers, two outputs, two gradients sent; deepspeed
  * its buffer for inputs. */
 START_TEST(executors_differ_in_peak)
@@ -384,7 +385,8 @@ static void look(void *context, pp_ns at_ns, const int64_t bytes[PP_MEMORY_COUNT
     w->send = bytes[PP_MEMORY_SEND_BUFFERS] > w->send ? bytes[PP_MEMORY_SEND_BUFFERS] : w->send;
 }
 
-/* Beyond one byte less than the peak is the peak first; otherwise what the samples saw. */
+/* With a limit one byte below the peak, the peak is the first instant above it; for other limits,
+ * the samples determine the first one. */
 static void check_first_over(const step *s, uint32_t r, const watch *w, const pp_memory_peak *peak)
 {
     pp_memory_peak over;
@@ -430,8 +432,9 @@ static void check_rank(const step *s, const pp_buffers *buffers, uint32_t r, uin
         ck_assert_int_eq(w.last[PP_MEMORY_SEND_BUFFERS], 0);
 }
 
-/* Nothing is ever negative, what is allocated is released, the components are the peak, the first
- * and largest total of the samples: under every policy, schedules of one and two chunks. */
+/* Nothing is ever negative, everything allocated is released, and the components equal the peak,
+ * which is the first and largest total of the samples: under every policy, for schedules of one and
+ * two chunks. */
 START_TEST(every_policy_balances)
 {
     static const struct {
@@ -485,7 +488,8 @@ START_TEST(evaluations_balance)
 }
 END_TEST
 
-/* A pair has what both of its halves need, from its start: two activations and a backward's. */
+/* From its start, a pair has the memory of both of its halves: two activations and those of a
+ * backward. */
 START_TEST(overlapped_pairs_hold_both_halves)
 {
     const pp_buffers none = { 0 };

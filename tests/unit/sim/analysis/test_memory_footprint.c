@@ -1,4 +1,5 @@
-/* Bytes of a rank and their times, by hand: what stays all step long, what grows, what B leaves. */
+/* Bytes of a rank and their times, by hand: memory that remains for the whole step, that grows, and
+ * that B leaves. */
 #include "sim/cost/costs_json.h"
 #include "tests/support/executors.h"
 
@@ -24,7 +25,7 @@ static step run(const char *framework, pp_order *order, pp_costs *costs)
     return s;
 }
 
-/* Beside the activations of 1F1B, p - r of them, each with a size of its own per rank. */
+/* Added to the p - r activations of 1F1B, with a different size on every rank. */
 START_TEST(what_stays_is_part_of_every_peak)
 {
     static const char *const frameworks[] = { "ideal", "megatron", "torch" };
@@ -50,8 +51,8 @@ START_TEST(what_stays_is_part_of_every_peak)
 }
 END_TEST
 
-/* Weight gradients put off to the end: a stash for each, the last one beside the last activation.
- * One by one there is a single stash. */
+/* Weight gradients deferred to the end: each has a stash, the last one in addition to the last
+ * activation. One by one there is a single stash. */
 START_TEST(deferred_weight_gradients_pile_up)
 {
     const char *const late[] = { "0F0 0I0 0F1 0I1 0F2 0I2 0F3 0I3 0W0 0W1 0W2 0W3" };
@@ -68,7 +69,8 @@ START_TEST(deferred_weight_gradients_pile_up)
 }
 END_TEST
 
-/* An input gradient that leaves 1600 where its forward held 1000: 2 x 1600 after the second. */
+/* An input gradient that leaves 1600 bytes although its forward held 1000: 2 x 1600 after the
+ * second. */
 START_TEST(a_backward_may_leave_more_than_it_frees)
 {
     const char *const rows[] = { "0F0 0I0 0F1 0I1 0W0 0W1" };
@@ -82,7 +84,7 @@ START_TEST(a_backward_may_leave_more_than_it_frees)
 }
 END_TEST
 
-/* Recomputed activations are there while B runs, one microbatch of them; B names the peak. */
+/* Recomputed activations exist while B runs, for one microbatch; the peak names B. */
 START_TEST(recomputation_has_a_transient_of_its_own)
 {
     static const char *const frameworks[] = { "ideal", "deepspeed" };
@@ -99,8 +101,9 @@ START_TEST(recomputation_has_a_transient_of_its_own)
 }
 END_TEST
 
-/* GPipe, stages of 10, 20, 10: the slow one sets the pace. 10 in front of it, 4 x 20 in it, 10
- * behind it, and the same back; with three stages of 40 / 3, the mean, it would be far less. */
+/* GPipe, stages of 10, 20, 10: the slow one determines the pace. The time is 10 before it, 4 x 20
+ * in it and 10 after it, and the same back; with three stages of the mean, 40 / 3, it would be far
+ * less. */
 START_TEST(the_slowest_stage_sets_the_pace)
 {
     pp_costs *costs = step_costs("F=10ns,B=10ns,comm=0", 3, 1, 4);

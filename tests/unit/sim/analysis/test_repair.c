@@ -1,4 +1,4 @@
-/* Hangs: the shortest circle, and repairs that were run. Hand-made cases. */
+/* Hangs: the shortest cycle, and repairs that were run. Cases made by hand. */
 #include "sim/analysis/repair.h"
 #include "sim/engine/deadlock.h"
 #include "sim/program/program_new.h"
@@ -89,7 +89,7 @@ START_TEST(published_hangs_get_a_swap)
 }
 END_TEST
 
-/* Ranks 0 to 3 wait in a ring of eight, ranks 4 and 5 in one of four. */
+/* Ranks 0 to 3 wait in a cycle of eight, ranks 4 and 5 in one of four. */
 START_TEST(the_shortest_circle_is_told)
 {
     stuck s PP_CLEANUP(stuck_free) = stuck_of("0SEND_F0,4RECV_F1,4F1\n"
@@ -106,14 +106,14 @@ START_TEST(the_shortest_circle_is_told)
         "rank 4: 7RECV_F0 is behind 5SEND_F1",
     };
     expect_circle(&s, circle, 4);
-    /* one change cannot mend both; queues of their own can */
+    /* one change cannot repair both; queues of their own can */
     const pp_repair repair = repair_of(&s);
     ck_assert_int_eq(repair.kind, PP_REPAIR_LANES);
     ck_assert_int_eq(repair.lanes, PP_LANES_PER_DIRECTION);
 }
 END_TEST
 
-/* What is far behind in a lane waits for its front at once. */
+/* A transfer far back in a lane waits directly for the front of the lane. */
 START_TEST(a_circle_skips_what_stands_between)
 {
     stuck s PP_CLEANUP(stuck_free) = stuck_of("0SEND_F1,0SEND_F2,0SEND_F3,2RECV_F0,2F0\n"
@@ -126,17 +126,18 @@ START_TEST(a_circle_skips_what_stands_between)
         "rank 0: 2RECV_F0 is behind 0SEND_F1",
     };
     expect_circle(&s, circle, 4);
-    expect(&s, PP_REPAIR_GROUP, 0, "0SEND_F1", "2RECV_F0"); /* no swap reaches over three sends */
+    expect(&s, PP_REPAIR_GROUP, 0, "0SEND_F1", "2RECV_F0"); /* no swap moves an op past three
+                                                               sends */
 }
 END_TEST
 
-/* An op that needs what its rank posts behind it. */
+/* An op that needs a transfer which its rank posts after it. */
 START_TEST(a_rank_that_waits_for_itself_is_no_order_of_transfers)
 {
     stuck s PP_CLEANUP(stuck_free) =
         stuck_of("0F0,0SEND_F0\n1F0,1RECV_F0,1SEND_F0\n2RECV_F0,2F0\n", PP_LANES_SINGLE);
     static const char *const circle[] = {
-        "rank 1: needs 1RECV_F0 before the place where it stands"
+        "rank 1 needs 1RECV_F0 earlier than its place in the order"
     };
     expect_circle(&s, circle, 1);
     const pp_repair repair = repair_of(&s);
@@ -145,7 +146,7 @@ START_TEST(a_rank_that_waits_for_itself_is_no_order_of_transfers)
 }
 END_TEST
 
-/* A swap that would hand over the wrong tensor is none: rank 0 would send F1 before F0. */
+/* A swap that would transfer the wrong tensor is not a repair: rank 0 would send F1 before F0. */
 START_TEST(a_repair_keeps_the_tensors)
 {
     pp_repair wrong = { .kind = PP_REPAIR_SWAP, .rank = 0, .first = 0, .second = 1 };
@@ -159,8 +160,8 @@ START_TEST(a_repair_keeps_the_tensors)
 }
 END_TEST
 
-/* Each rank has computed before it posts its receive, so that nothing stands side by side; the
- * receive may be posted with the send. */
+/* Each rank has computed before it posts its receive, so that no two transfers are neighbours; the
+ * receive may be posted together with the send. */
 START_TEST(a_receive_may_be_posted_earlier)
 {
     static const char rows[] = "0SEND_F1,0F2,2RECV_F0,2F0\n1SEND_F0,1F2,1RECV_F1,1F1\n";
@@ -173,7 +174,7 @@ START_TEST(a_receive_may_be_posted_earlier)
     ck_assert_uint_eq(repair.rank, 0);
     STEP_OK(pp_repair_apply(s.program, &repair, true, &copy, &err), err);
     STEP_OK(pp_simulate(&copy.program, s.costs, &timeline, &err), err);
-    /* 2F0 waits for 2RECV_F0, which stands elsewhere now */
+    /* 2F0 waits for 2RECV_F0, which is at another place now */
     const pp_transfer *needed = &copy.comm.transfer[copy.comm.needs[1]];
     ck_assert_int_eq(needed->kind, PP_RECV_F);
     ck_assert_uint_eq(needed->stage, 2);
@@ -182,7 +183,7 @@ START_TEST(a_receive_may_be_posted_earlier)
 }
 END_TEST
 
-/* A send must stay behind the op that makes its tensor. */
+/* A send must stay after the op that computes its tensor. */
 START_TEST(sends_are_not_posted_earlier)
 {
     stuck s PP_CLEANUP(stuck_free) = stuck_of("2RECV_F0,0F1,0SEND_F1,2F0\n"
@@ -194,7 +195,7 @@ START_TEST(sends_are_not_posted_earlier)
 }
 END_TEST
 
-/* Members that stood apart: what an op needs moves along. */
+/* Members that were apart: the receive that an op needs is found at its new place. */
 START_TEST(needs_follow_their_receive)
 {
     stuck s PP_CLEANUP(stuck_free) = stuck_of(
@@ -220,8 +221,8 @@ static uint32_t open(pp_comm_builder *b, uint32_t rank, pp_transfer_kind kind)
     return group;
 }
 
-/* The waits of a group that joined another are that other's: the send's end, 10 us on the way, is
- * waited for with the gradient's. */
+/* The waits of a group that joined another become waits for that one: the end of the send, which
+ * takes 10 us, is waited for together with the gradient's. */
 START_TEST(waits_follow_their_group)
 {
     static const pp_comm_step expected[] = { { 0, PP_COMM_STEP_RUN, 0 },
@@ -256,7 +257,7 @@ START_TEST(waits_follow_their_group)
 }
 END_TEST
 
-/* Rank 1's pairs change places, each once; ranks 0 and 2 and the order of each kind stay. */
+/* Rank 1's pairs are swapped, each once; ranks 0 and 2 and the order of each kind stay the same. */
 START_TEST(odd_ranks_take_turns)
 {
     static const char rows[] = "0F0,0SEND_F0,0F1,0SEND_F1\n"

@@ -1,4 +1,4 @@
-/* What fields are called in messages: as in the library, or as the command calls them. */
+/* Names of fields in messages: those of the library, or those of the command. */
 #include "sim/base/field.h"
 #include "sim/schedule/registry.h"
 #include "tools/ppsim/base/option_names.h"
@@ -40,7 +40,7 @@ START_TEST(a_message_speaks_as_its_reader_does)
 }
 END_TEST
 
-/* Values stand in messages as they came, whatever they look like. */
+/* Values appear in messages unchanged, whatever they look like. */
 START_TEST(values_are_not_names)
 {
     static const char *const hostile[] = { "{chunks}",        "%s%n",    "--vpp", "chunks",
@@ -72,7 +72,7 @@ START_TEST(reports_inherit_names_alone)
 }
 END_TEST
 
-/* A front end need not name all. */
+/* A front end need not name all fields. */
 START_TEST(what_has_no_name_keeps_its_own)
 {
     const struct pp_field_names some = { .of = { [PP_FIELD_TP] = "width" } };

@@ -1,4 +1,4 @@
-/* JSON is read strictly, errors have their place, and what is written reads back exactly. */
+/* JSON is read strictly, errors have their place, and output can be read back exactly. */
 #include "sim/base/json.h"
 
 #include <check.h>

@@ -1,4 +1,4 @@
-/* JSON value by value: what is valid is read, whatever piece of it is at hand, and what is not is
+/* Reads JSON value by value: valid text is read, whatever the window contains, and invalid text is
  * refused with its place. */
 #include "sim/base/alloc.h"
 #include "sim/base/json_stream.h"
@@ -45,7 +45,7 @@ static pp_status skip_document(pp_json_stream *s, bool marked, pp_err *err)
     return pp_json_stream_check(s, "x", err);
 }
 
-/* In memory, and in pieces of every size, with and without a mark: the same. */
+/* In memory, and in pieces of every size, with and without a mark, the result is the same. */
 static pp_status read_all_ways(const char *text, size_t bytes, pp_err *err)
 {
     pp_json_stream whole = pp_json_stream_of(text, bytes);
@@ -134,7 +134,7 @@ static const struct {
     { "[1e+]", "x:1:2", "no number" },
     { "[1-2]", "x:1:2", "no number" },
     { "'a'", "x:1:1", "a value was expected" },
-    { "{}\n  {}", "x:2:3", "something follows" },
+    { "{}\n  {}", "x:2:3", "there is text after the end" },
 };
 
 START_TEST(bad_syntax_is_refused_with_its_place)
@@ -194,7 +194,7 @@ START_TEST(values_are_what_stands_there)
 }
 END_TEST
 
-/* Without a mark, what is skipped leaves the window. */
+/* Without a mark, skipped text leaves the window. */
 START_TEST(a_long_value_takes_no_memory)
 {
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };

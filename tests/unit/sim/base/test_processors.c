@@ -1,4 +1,4 @@
-/* The processors that may be used, not those that there are. */
+/* The processors that may be used, not those that exist. */
 #define _GNU_SOURCE /* sched_setaffinity */
 #include "runtime/core/clock.h"
 #include "sim/base/processors.h"
@@ -9,7 +9,7 @@
 
 enum { MESSAGES = 101 };
 
-/* From here on the calling thread has one processor: the first of those it had. */
+/* Restricts the calling thread to one processor: the first of those it had. */
 static void take_one(cpu_set_t *had)
 {
     cpu_set_t one;
@@ -50,7 +50,7 @@ static pp_post post_of(uint32_t transfer)
     return (pp_post){ .transfer = transfer };
 }
 
-/* Rank 0 of both: one message after the other, each when rank 1 waits for it. */
+/* Rank 0 of both pairs sends one message after the other, each when rank 1 waits for it. */
 static void *send_slowly(void *argument)
 {
     sending *s = argument;
@@ -83,8 +83,9 @@ static int compare_ns(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
-/* A rank that has to share its processor sleeps at once: looking out (30 us) would keep those away
- * that it waits for. Processor time tells, against that of a rank that looks out in vain. */
+/* A rank that shares its processor must sleep at once: polling (for 30 us) would keep away the
+ * thread that it waits for. Its processor time is compared with that of a rank that polls in
+ * vain. */
 START_TEST(who_shares_a_processor_does_not_look_out)
 {
     cpu_set_t had;

@@ -65,6 +65,7 @@ START_TEST(durations_are_exact_decimals)
 }
 END_TEST
 
+/* Or rounded down to whole bytes. */
 START_TEST(sizes_are_exact_in_si_and_binary_units)
 {
     static const struct {
@@ -84,14 +85,19 @@ START_TEST(sizes_are_exact_in_si_and_binary_units)
         { "8192TiB", PP_BYTES_MAX },
         { "8193TiB", -1 },
         { "1.5B", -1 },
-        { "0.1KiB", -1 },
-        { "0.3MiB", -1 },
+        { "0.1KiB", 102 },
+        { "0.3MiB", 314572 },
+        { "75.9GiB", INT64_C(81497004441) },
+        { "0.999999999999999999TB", INT64_C(999999999999) },
+        { "8191.9TiB", INT64_C(9007089303578214) },
+        { "8192.1TiB", -1 },
+        { "0.0009kB", -1 },
         { "1KB", -1 },
         { "1Gb", -1 },
         { "1024", -1 },
         { "-1B", -1 },
     };
-    _Static_assert(sizeof cases / sizeof cases[0] == 19, "as often as main loops");
+    _Static_assert(sizeof cases / sizeof cases[0] == 24, "as often as main loops");
     int64_t bytes = -7;
     pp_err err = { 0 };
     pp_status status = pp_parse_bytes(cases[_i].text, "x", &bytes, &err);
@@ -241,18 +247,39 @@ START_TEST(printed_quantities_have_four_significant_digits)
 }
 END_TEST
 
+START_TEST(limits_are_printed_as_they_were_written)
+{
+    static const struct {
+        int64_t bytes;
+        const char *text;
+    } cases[] = {
+        { INT64_C(80000000000), "80GB (74.51 GiB)" },
+        { INT64_C(79500000000), "79.5GB (74.04 GiB)" },
+        { INT64_C(133950000000), "133.95GB (124.8 GiB)" },
+        { INT64_C(76) << 30, "76.00 GiB" },
+        { INT64_C(81497004441), "75.90 GiB" },
+        { 1000000, "976.6 KiB" },
+        { 0, "0 B" },
+    };
+    char buffer[64];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        ck_assert_str_eq(pp_format_limit(buffer, sizeof buffer, cases[i].bytes), cases[i].text);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("units");
     TCase *tc = tcase_create("units");
     suite_add_tcase(suite, tc);
     tcase_add_loop_test(tc, durations_are_exact_decimals, 0, 33);
-    tcase_add_loop_test(tc, sizes_are_exact_in_si_and_binary_units, 0, 19);
+    tcase_add_loop_test(tc, sizes_are_exact_in_si_and_binary_units, 0, 24);
     tcase_add_loop_test(tc, rates_are_bytes_per_second_of_the_nearest_double, 0, 15);
     tcase_add_test(tc, a_rate_too_small_for_a_double_is_not_zero);
     tcase_add_loop_test(tc, whole_numbers_have_nothing_after_them_and_stay_in_range, 0, 16);
     tcase_add_loop_test(tc, seconds_become_the_nearest_nanosecond, 0, 13);
     tcase_add_loop_test(tc, printed_quantities_have_four_significant_digits, 0, 14);
+    tcase_add_test(tc, limits_are_printed_as_they_were_written);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

@@ -1,4 +1,5 @@
-/* The cost model keeps published formulas of bytes and FLOPs, and what follows from the job. */
+/* The cost model follows published formulas of bytes and FLOPs, and their consequences for the
+ * job. */
 #include "sim/cost/cost_model.h"
 #include "tests/support/published.h"
 
@@ -122,7 +123,7 @@ START_TEST(the_head_returns_its_logits)
 }
 END_TEST
 
-/* The parts of a model on one GPU are the model (but for the padding of the vocabulary). */
+/* The units of a model on one GPU sum to the model (except for the padding of the vocabulary). */
 START_TEST(parameters_of_the_units_are_the_model)
 {
     pp_model model = run_model(model_names[_i]);
@@ -168,7 +169,7 @@ START_TEST(model_flops_are_megatrons)
 }
 END_TEST
 
-/* Cost is a function of tokens and squared lengths: attention only in F and I. */
+/* Cost depends on tokens and squared lengths: attention is only in F and I. */
 START_TEST(packed_sequences_are_cheaper_than_one_long)
 {
     const pp_model model = run_model("llama3-8b");
@@ -241,8 +242,8 @@ START_TEST(an_mtp_module_has_the_larger_temporaries)
 }
 END_TEST
 
-/* Of the units of a stage one at a time has temporaries, each leaves its outputs. llama3-8b over 2:
- * a layer h + 2h + 6 x 14336 / 2 bytes per token, the head V + 2h + h, its logits 4 V / 2. */
+/* One unit of a stage at a time has temporaries, and each leaves its outputs. llama3-8b over 2: a
+ * layer h + 2h + 6 x 14336 / 2 bytes per token, the head V + 2h + h, its logits 4 V / 2. */
 START_TEST(a_stage_has_the_temporaries_of_its_largest_unit)
 {
     const pp_hardware hw = run_hardware("h100-80g");
@@ -338,7 +339,7 @@ START_TEST(step_boundary_has_what_the_job_needs)
 }
 END_TEST
 
-/* On a V the first and the last stage share rank 0: nothing is left to reduce. */
+/* On a V, the first and the last stage are both on rank 0, so nothing is reduced. */
 START_TEST(a_tied_embedding_on_one_rank_needs_no_reduction)
 {
     const pp_hardware hw = run_hardware("a100-80g");
@@ -353,7 +354,8 @@ START_TEST(a_tied_embedding_on_one_rank_needs_no_reduction)
 }
 END_TEST
 
-/* Megatron's interleaved schedule without overlap waits for its exchanges: part of the ops. */
+/* Megatron's interleaved schedule without overlap waits for its exchanges, which are part of the
+ * ops. */
 START_TEST(exchanges_without_overlap_are_in_the_ops)
 {
     const pp_hardware hw = run_hardware("a100-80g");
@@ -415,7 +417,7 @@ START_TEST(classes_are_the_distinct_microbatches)
 }
 END_TEST
 
-/* Was quadratic in the replicas: minutes. */
+/* This was quadratic in the replicas and took minutes. */
 START_TEST(many_replicas_cost_what_their_microbatches_cost)
 {
     enum { REPLICAS = 256, EACH = 64 };
@@ -499,7 +501,8 @@ static bool grows(double from, double to)
     return to >= from * (1 - 1e-12); /* sums round */
 }
 
-/* Every model on every GPU, whatever the split: finite, not negative, growing with the work. */
+/* For every model on every GPU, whatever the split, costs are finite, not negative, and grow with
+ * the work. */
 START_TEST(costs_are_finite_and_grow)
 {
     static const pp_parallel splits[] = {

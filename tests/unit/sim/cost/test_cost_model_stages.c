@@ -1,4 +1,4 @@
-/* What a stage is made of: its own units, each with a cost of its own. */
+/* A stage consists of its own units, and each has a cost of its own. */
 #include "sim/cost/cost_model.h"
 #include "sim/cost/kernel.h"
 #include "sim/plan/recost.h"
@@ -76,7 +76,7 @@ START_TEST(a_stage_costs_the_sum_of_its_units)
 }
 END_TEST
 
-/* bf16. MTP looks tokens up too, in a table of its own where the embedding is on another rank. */
+/* bf16. MTP also looks up tokens, in a table of its own if the embedding is on another rank. */
 START_TEST(a_rank_holds_the_parameters_of_its_units)
 {
     const pp_hardware hw = run_hardware("h100-80g");
@@ -117,8 +117,8 @@ START_TEST(sequence_parallel_tensors_travel_in_slices)
 }
 END_TEST
 
-/* Interleaved without overlap: each F and I waits for the longer of two exchanges. A gap where the
- * framework synchronises: in F and I of every stage where there is more than one rank. */
+/* Interleaved without overlap: each F and I waits for the longer of two exchanges. If the framework
+ * synchronises, F and I of every stage contain a gap whenever there is more than one rank. */
 START_TEST(exchanges_and_gaps_are_in_the_ops)
 {
     pp_hardware hw = run_hardware("a100-80g");
@@ -142,8 +142,8 @@ START_TEST(exchanges_and_gaps_are_in_the_ops)
 }
 END_TEST
 
-/* No less than its products at peak speed and, at the peak of the memory, 38 bytes per logit: cast
- * to fp32 (2 + 4), max (4), subtract and exponentiate (4 + 4 each), sum (4), divide (4 + 4). */
+/* At least its products at peak speed and, at the peak of the memory, 38 bytes per logit: cast to
+ * fp32 (2 + 4), max (4), subtract and exponentiate (4 + 4 each), sum (4), divide (4 + 4). */
 START_TEST(the_loss_passes_over_its_logits)
 {
     const pp_hardware hw = run_hardware("h100-80g");
@@ -157,7 +157,7 @@ START_TEST(the_loss_passes_over_its_logits)
 }
 END_TEST
 
-/* Of a small microbatch the host's launches take the time, 20 of them for a forward. */
+/* For a small microbatch, the time is that of the host's launches, 20 of them for a forward. */
 START_TEST(small_microbatches_take_their_launches)
 {
     const pp_hardware hw = run_hardware("h100-80g");
@@ -174,7 +174,7 @@ START_TEST(small_microbatches_take_their_launches)
 }
 END_TEST
 
-/* Each token sees itself and what is in front of it, up to the window. */
+/* Each token attends to itself and to those before it, up to the window. */
 START_TEST(a_window_limits_the_attention)
 {
     const pp_hardware hw = run_hardware("h100-80g");
@@ -196,7 +196,7 @@ START_TEST(a_window_limits_the_attention)
 }
 END_TEST
 
-/* Vocabulary x hidden over tp: both ends of a loop hold the table, on a V they are one rank. */
+/* Vocabulary x hidden over tp: both ends of a loop hold the table; on a V they are one rank. */
 START_TEST(a_tied_embedding_is_held_by_both_ends)
 {
     const pp_hardware hw = run_hardware("a100-80g");
@@ -215,8 +215,8 @@ START_TEST(a_tied_embedding_is_held_by_both_ends)
 }
 END_TEST
 
-/* Tokens go to their experts and back: 7 of 8 leave the GPU, at its part of the node's network
- * where every expert lives on a node of its own. Twice in F, twice in I. */
+/* Tokens go to their experts and back: 7 of 8 leave the GPU, through its share of the node's
+ * network if every expert is on a node of its own. This happens twice in F and twice in I. */
 START_TEST(experts_elsewhere_cost_two_exchanges)
 {
     pp_hardware hw = run_hardware("h100-80g");
@@ -233,7 +233,7 @@ START_TEST(experts_elsewhere_cost_two_exchanges)
     ck_assert_double_gt(there.f_s - here.f_s, 1.9 * exchange_s);
     ck_assert_double_lt(there.f_s - here.f_s, 2.3 * exchange_s / hw.sustained);
     ck_assert_double_gt(there.i_s - here.i_s, 1.9 * exchange_s);
-    /* what ep divides it gets back from the others: only the experts' weights are fewer */
+    /* ep divides the tokens but brings others in return: only the experts' weights are fewer */
     ck_assert_double_eq(there.activation_bytes, here.activation_bytes);
     ck_assert_double_eq_tol(8 * there.expert_parameters, here.expert_parameters, 1e-6);
 }
@@ -288,7 +288,7 @@ static pp_costs *costs_of(const recomputed *r, uint32_t replica)
     return costs;
 }
 
-/* The same where every microbatch has what the given one has. */
+/* The costs if every microbatch recomputes what the given one does. */
 static pp_costs *costs_alike(const recomputed *r, uint32_t replica, uint32_t microbatch)
 {
     recomputed alike = *r;
@@ -303,7 +303,7 @@ static pp_costs *costs_alike(const recomputed *r, uint32_t replica, uint32_t mic
     return costs_of(&alike, replica);
 }
 
-/* Of two tables for the same data, those of one microbatch. */
+/* Compares one microbatch in two tables for the same data. */
 static void check_microbatch(const pp_costs *a, const pp_costs *b, uint32_t microbatch)
 {
     const struct {
@@ -330,7 +330,7 @@ static void check_microbatch(const pp_costs *a, const pp_costs *b, uint32_t micr
     }
 }
 
-/* Of a replica: microbatches are the even or the odd documents, its fourth or fifth is long. */
+/* Each replica has the even or the odd documents; its fourth or fifth is long. */
 START_TEST(microbatches_that_are_alike_cost_what_their_stages_say)
 {
     recomputed r;
@@ -404,7 +404,7 @@ START_TEST(classes_are_of_equal_length_and_recomputation)
 }
 END_TEST
 
-/* Of attention alone; a unit of both sums, so that each decides. */
+/* The time of attention alone, in units of both sums, so that each affects it. */
 static bool measured_attention(void *context, const pp_measured_at *at, double *seconds_out)
 {
     (void)context;
@@ -481,7 +481,7 @@ START_TEST(a_plan_is_costed_anew_with_its_table)
         }
     }
     pp_workload_free(&padded);
-    plan->partition = NULL; /* these are of the setup */
+    plan->partition = NULL; /* these belong to the setup */
     plan->recomputed.of = NULL;
     plan->workload = (pp_workload){ 0 };
     pp_plan_free(&plan);
@@ -517,7 +517,7 @@ START_TEST(a_table_has_the_shape_of_its_workload)
     pp_recompute_table wrong = r.table;
     r.context.recomputed = &wrong;
     wrong.replicas = 1;
-    refuse(&r, 0, PP_USAGE, "1 replicas of 5 microbatches on 4 stages; there are 2, 5 and 4");
+    refuse(&r, 0, PP_USAGE, "1 replicas of 5 microbatches on 4 stages, but there are 2, 5 and 4");
     wrong = r.table;
     wrong.microbatches = M + 1;
     refuse(&r, 0, PP_USAGE, "6 microbatches");

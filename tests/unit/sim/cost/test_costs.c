@@ -1,4 +1,4 @@
-/* Costs given by hand or in a file are exact, and what is wrong in them is named with its place. */
+/* Costs given by hand or in a file are exact, and errors in them are named with their place. */
 #include "sim/cost/costs.h"
 #include "sim/cost/costs_json.h"
 
@@ -163,7 +163,7 @@ START_TEST(equal_microbatches_share_a_class)
 }
 END_TEST
 
-/* Pairs split classes too; without the key there are none. */
+/* Pairs split classes, too; without the key there are none. */
 START_TEST(pairs_have_times_of_their_own)
 {
     pp_costs *c = NULL;
@@ -191,7 +191,7 @@ START_TEST(pairs_have_times_of_their_own)
 }
 END_TEST
 
-/* A file written once says the same when written again, and says it shortest. */
+/* A file that was written is the same when it is written again, in its shortest form. */
 START_TEST(write_then_read_is_exact)
 {
     static const char *const texts[] = {
@@ -265,7 +265,7 @@ START_TEST(bad_costs_are_refused_with_their_place)
         { "\"forward_ns\":1,\"backward_ns\":1,\"colour\":3", "c.json#", "unknown key" },
         { "\"forward_ns\":1,\"input_ns\":1", "c.json#", "weight_ns" },
         { "\"forward_ns\":1,\"backward_ns\":1,\"comm_ns\":1,\"send_forward_ns\":1", "c.json#",
-          "give one" },
+          "give only one" },
         { "\"forward_ns\":1,\"backward_ns\":1,\"send_forward_ns\":[1,1]",
           "c.json#/send_forward_ns/1", "must be 0" },
         { "\"forward_ns\":1,\"backward_ns\":1,\"memory\":{}", "c.json#/memory",

@@ -167,8 +167,8 @@ START_TEST(send_receive_follows_the_channel_form)
 }
 END_TEST
 
-/* Of 132 SMs each has one of 12 x 11 tiles of 256 x 128; a row more, 1/12 more work, is another
- * wave. */
+/* Each of 132 SMs has one of 12 x 11 tiles of 256 x 128; one more row, 1/12 more work, needs
+ * another wave. */
 START_TEST(a_gemm_that_begins_a_wave_is_slower)
 {
     const pp_hardware hw = hardware("h100-80g");
@@ -194,7 +194,7 @@ START_TEST(a_message_has_its_part_of_the_network)
 }
 END_TEST
 
-/* More work never takes less time, and none of it takes forever. */
+/* More work never takes less time, and no work takes infinitely long. */
 START_TEST(times_grow_with_work)
 {
     const pp_hardware hw = hardware(names[_i]);
@@ -225,7 +225,7 @@ START_TEST(times_grow_with_work)
 }
 END_TEST
 
-/* sum s^2 + s0 sum s: a pack costs what its sequences cost. */
+/* sum s^2 + s0 sum s: a pack costs as much as its sequences. */
 START_TEST(packs_cost_the_sum_of_their_sequences)
 {
     const pp_hardware hw = hardware("h100-80g");
@@ -241,7 +241,7 @@ START_TEST(packs_cost_the_sum_of_their_sequences)
 }
 END_TEST
 
-/* Every number of a file of ours stands beside a source. */
+/* Every number of a file that ships has a source. */
 static void check_sources(const pp_json_at *at, bool covered)
 {
     static const char *const groups[] = { "gpu",         "kernels", "gemm",    "attention",
@@ -324,7 +324,7 @@ START_TEST(every_number_has_a_source)
 }
 END_TEST
 
-/* Replaces the first `from` of a good file by `to`: message and place. */
+/* Replaces the first `from` of a valid file by `to`; the error has this message and place. */
 START_TEST(bad_hardware_is_refused_with_its_place)
 {
     static const struct {
@@ -336,9 +336,9 @@ START_TEST(bad_hardware_is_refused_with_its_place)
         { "\"causal\": true", "\"causal\": 1", "x.json#/attention/0/causal", "true or false" },
         { "\"pass\": \"forward\"", "\"pass\": \"sideways\"", "x.json#/attention/0", "neither" },
         { "\"kind\": \"all_reduce\"", "\"kind\": \"all_lose\"", "x.json#/collectives/0",
-          "none of" },
+          "not one of" },
         { "\"status\": \"published\"", "\"status\": \"guessed\"", "x.json#/gpu/peak_flops_per_s",
-          "none of published" },
+          "not one of published" },
         { "\"channels\": 32", "\"channels\": 0", "x.json#/node/p2p/channels", "must be from" },
         { "\"hop_s\"", "\"hops\"", "x.json#/network", "unknown key" },
     };

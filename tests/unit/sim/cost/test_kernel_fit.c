@@ -1,5 +1,6 @@
 /* The curves of sim/cost/kernel.h can follow published kernels: fitted to them by non-linear least
- * squares of GSL, on the logarithms of times, they come as close as docs/cost-model.md says. */
+ * squares of GSL, on the logarithms of times, they come as close as docs/explanation/cost-model.md
+ * says. */
 #include "sim/cost/kernel.h"
 #include "tests/support/kernel_samples.h"
 
@@ -44,7 +45,7 @@ static error_summary solve(curve_fit *fit, double *values)
     gsl_multifit_nlinear_workspace *workspace = gsl_multifit_nlinear_alloc(
         gsl_multifit_nlinear_trust, &options, fit->count, fit->parameters);
     gsl_vector *x = gsl_vector_alloc(fit->parameters), *weights = gsl_vector_alloc(fit->count);
-    gsl_set_error_handler_off(); /* no further progress is no failure */
+    gsl_set_error_handler_off(); /* missing progress is not a failure */
     for (size_t k = 0; k < fit->parameters; k++)
         gsl_vector_set(x, k, log(values[k]));
     gsl_vector_set_all(weights, 1);
@@ -143,7 +144,7 @@ START_TEST(gemm_form_fits_published_kernels)
 }
 END_TEST
 
-/* Samples made from a curve give the curve back: its parameters can be told apart. */
+/* Fits to samples made from a curve give back the curve: its parameters can be distinguished. */
 START_TEST(gemm_parameters_come_back)
 {
     const double truth[GEMM_COUNT] = { 4e-6, 0.85, 100, 0.7, 5e11, 0.3 };

@@ -1,5 +1,5 @@
-/* What follows the last op, and what groups of GPUs exchange: bytes over the rate that they have.
- * Latencies come on top, within 5 %. */
+/* The step tail, and what groups of GPUs exchange: bytes over the rate that they have. Latencies
+ * come on top, within 5 %. */
 #include "sim/cost/cost_model.h"
 #include "tests/support/published.h"
 

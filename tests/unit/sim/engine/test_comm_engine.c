@@ -1,4 +1,4 @@
-/* Programs that communicate: who waits for whom, and for how long. Hand-made cases. */
+/* Programs that communicate: which rank waits for which, and for how long. Cases made by hand. */
 #include "sim/program/comm.h"
 #include "sim/program/program_new.h"
 #include "tests/support/semantics.h"
@@ -36,8 +36,8 @@ static pp_status run_rows(const char *rows, pp_rows_grouping grouping, bool part
 
 static const char simple[] = "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n";
 
-/* F 1, transfer 10, F 1, B 2, transfer 10, B 2. Rank 1 waits 1 for data and 10 for the link, rank 0
- * from 1 on: its gradient's sender is there at 14, so 13 for data, then 10 for the link. */
+/* F 1, transfer 10, F 1, B 2, transfer 10, B 2. Rank 1 waits 1 for data and 10 for the link. Rank 0
+ * waits from 1 on: its gradient's sender posts at 14, so 13 are for data, then 10 for the link. */
 START_TEST(waiting_is_split_into_data_and_link)
 {
     pp_report *report = NULL;
@@ -52,7 +52,7 @@ START_TEST(waiting_is_split_into_data_and_link)
 }
 END_TEST
 
-/* A receive in front of a send of the same lane holds it back (head-of-line blocking). */
+/* A receive before a send of the same lane holds it back (head-of-line blocking). */
 static const char blocked[] = "0RECV_B0,0F0,0SEND_F0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n";
 
 START_TEST(a_lane_keeps_its_order)
@@ -119,7 +119,7 @@ START_TEST(rows_that_do_not_pair_up_are_refused)
     refused("0F0,0F1,0SEND_F1,0SEND_F0,0RECV_B0,0B0,0RECV_B1,0B1\n"
             "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n",
             PP_INFEASIBLE, "wrong tensor");
-    refused("0F0,0SEND_F0,0RECV_B0,0B0\n1F0,1RECV_F0,1B0,1SEND_B0,1XY\n", PP_INPUT, "no token");
+    refused("0F0,0SEND_F0,0RECV_B0,0B0\n1F0,1RECV_F0,1B0,1SEND_B0,1XY\n", PP_INPUT, "not a token");
     refused("0F0,0SEND_F0,0RECV_B0\n1RECV_F0,1F0,1B0,1SEND_B0\n", PP_INFEASIBLE, "has no B");
     refused("0F0,0SEND_F0,0B0\n1RECV_F0,1F0,1B0\n", PP_INFEASIBLE, "never receives");
     refused("", PP_INPUT, "no compute op");

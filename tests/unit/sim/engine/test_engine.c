@@ -1,4 +1,4 @@
-/* The engine runs orders without communication: latencies, deadlocks, limits, the end of a step. */
+/* The engine runs orders without communication: latencies, deadlocks, limits, the step tail. */
 #include "sim/order/order_check.h"
 #include "sim/program/program_new.h"
 #include "tests/support/step.h"
@@ -121,8 +121,9 @@ START_TEST(incomplete_and_impossible_orders_are_named)
         { { "0F0 0W0 0I0", "1F0 1B0" }, "0W0 comes before its backward for input I" },
         { { "0F0 0B0 0W0", "1F0 1B0" }, "0W0 comes before its backward for input I" },
         { { "0F0 0B0 0I0", "1F0 1B0" },
-          "0I0 stands beside a fused backward B of the same microbatch" },
-        { { "0F0 0I0 0B0", "1F0 1B0" }, "0B0 stands beside I or W of the same microbatch" },
+          "0I0 is given in addition to a fused backward B of the same microbatch" },
+        { { "0F0 0I0 0B0", "1F0 1B0" },
+          "0B0 is given in addition to I or W of the same microbatch" },
         { { "0F0 1B0 0B0", "1F0" }, "1B0 belongs to another rank" },
         { { "0F0 0B0", "1F0" },
           "stage 1 microbatch 0 has no B (or I and W); every stage needs F "
@@ -183,8 +184,8 @@ START_TEST(cells_are_read_strictly_and_printed_back)
 END_TEST
 
 /* F 1, F 1, B 2, B 2: rank 0 ends at 6, rank 1 at 4 us. Reduced at 6.1 and 9 us, updates 0.5 and
- * 0.02 us, 7 ns fixed. With a barrier nobody updates before 9; without one each when it is ready;
- * a tied table of 50 ns waits for both of its holders. */
+ * 0.02 us, 7 ns fixed. With a barrier no rank updates before 9; without one, each rank updates when
+ * it is ready; a tied table of 50 ns waits for both of its holders. */
 START_TEST(the_step_ends_with_or_without_a_barrier)
 {
     step s = step_of(step_order("gpipe", 2, 1, 1, 0), "F=1us,B=2us,comm=0");

@@ -27,7 +27,7 @@ static pp_shared_rates *rates_of(const pp_sharing *sharing, uint32_t transfers)
     return rates;
 }
 
-/* All are told at time 0; one op per rank. */
+/* All are started at time 0; one op per rank. */
 static void expect(const char *name, pp_sharing sharing, const move *moves, size_t count,
                    const compute *ops, size_t op_count)
 {
@@ -104,9 +104,9 @@ START_TEST(directions_and_neighbours_do_not_share)
 }
 END_TEST
 
-/* One NIC per rank. Into 2 come three transfers, so each gets a third; 0 -> 1 gets what 0 -> 2
+/* One NIC per rank. Rank 2 receives three transfers, so each gets a third; 0 -> 1 gets what 0 -> 2
  * leaves, two thirds (an equal split at 0 would give a half, and 200 ns). When it has ended at 150,
- * the others are still bound by 2. Then 5 -> 6 takes part in nothing. */
+ * the others are still bound by 2. 5 -> 6 shares nothing with them. */
 START_TEST(shares_are_max_min_fair)
 {
     const move moves[] = { { 0, 1, 0, 100, false, 150 },
@@ -125,7 +125,7 @@ START_TEST(shares_are_max_min_fair)
 }
 END_TEST
 
-/* The latency of a transfer passes before it takes part. */
+/* The latency of a transfer passes before it shares the NIC. */
 START_TEST(latency_is_not_shared)
 {
     const pp_sharing nic = { .ranks_per_nic = 2, .latency_ns = 40, .compute_slowdown = 2 };
@@ -147,13 +147,13 @@ START_TEST(overlap_slows_both_down)
     const move sent[] = { { 0, 1, 0, 100, false, 125 } };
     const compute sender[] = { { 0, 0, 100, 163 } };
     const compute receiver[] = { { 1, 0, 100, 163 } };
-    /* once, though both ends compute */
+    /* compute is slowed down once, though both ends compute */
     const compute ends[] = { { 0, 0, 100, 163 }, { 1, 0, 100, 163 }, { 2, 0, 100, 100 } };
-    /* op until 50: 25 done by itself in 25, 25 left take 50 beside it; 40 of the transfer are done
-     * then, the other 60 at full speed */
+    /* op until 50: 25 done alone in 25, the 25 left take 50 during the transfer; 40 of the transfer
+     * are done then, the other 60 run at full speed */
     const move late[] = { { 0, 1, 25, 100, false, 135 } };
     const compute early[] = { { 0, 0, 50, 75 } };
-    /* two transfers slow compute down no more than one does */
+    /* two transfers slow compute down by no more than one does */
     const move two[] = { { 0, 1, 0, 100, false, 125 }, { 2, 0, 0, 100, false, 125 } };
     expect("sender", slow, sent, 1, sender, 1);
     expect("receiver", slow, sent, 1, receiver, 1);
@@ -163,8 +163,8 @@ START_TEST(overlap_slows_both_down)
 }
 END_TEST
 
-/* A slowed transfer keeps its share: 250 for the slow one, 200 for the other, which gets the whole
- * NIC for nothing only after the first has ended. */
+/* A slowed transfer keeps its share: 250 for the slow one, 200 for the other one, since the whole
+ * NIC is free for it only after the first has ended. */
 START_TEST(slow_transfers_keep_their_share)
 {
     const pp_sharing both = { .ranks_per_nic = 2, .comm_slowdown = 1.25 };
@@ -175,7 +175,8 @@ START_TEST(slow_transfers_keep_their_share)
 }
 END_TEST
 
-/* 1/3 and 1.1 are no binary fractions; an end must not slip by a ns because of it, for hours. */
+/* 1/3 and 1.1 are not binary fractions; an end must not be off by a ns because of that, even after
+ * hours. */
 START_TEST(ends_are_whole_numbers)
 {
     for (pp_ns takes_ns = 1; takes_ns < PP_NS_MAX / 100000; takes_ns = takes_ns * 7 + 3) {
@@ -185,7 +186,7 @@ START_TEST(ends_are_whole_numbers)
         expect("thirds", (pp_sharing){ .ranks_per_nic = 2 }, three, 3, NULL, 0);
         const move one[] = { { 0, 1, 0, 10 * takes_ns, false, 13 * takes_ns } };
         const compute ops[] = { { 0, 0, 100 * takes_ns, 0 } };
-        compute op = ops[0]; /* 13 t beside the transfer do 130/11 t; the rest takes its time */
+        compute op = ops[0]; /* 13 t during the transfer do 130/11 t; the rest runs at full speed */
         op.end_ns = 13 * takes_ns + (100 * takes_ns * 11 - 130 * takes_ns + 10) / 11;
         expect("tenths", (pp_sharing){ .compute_slowdown = 1.1, .comm_slowdown = 1.3 }, one, 1, &op,
                1);
@@ -212,7 +213,8 @@ START_TEST(work_may_follow_work)
 }
 END_TEST
 
-/* The same rules without any of the bookkeeping: every share, every speed anew at every end. */
+/* The same rules without any bookkeeping: every share and every speed is computed again at every
+ * end. */
 typedef struct reference {
     pp_sharing sharing;
     move move[12];
@@ -294,7 +296,7 @@ static pp_ns sooner(const reference *r, pp_ns next_ns, double left, double speed
     return end_ns < next_ns ? end_ns : next_ns;
 }
 
-/* To the next ns at which something starts or ends. */
+/* Advances to the next ns at which something starts or ends. */
 static void reference_step(reference *r)
 {
     pp_ns next_ns = INT64_MAX;
@@ -367,7 +369,7 @@ START_TEST(random_traffic_follows_the_rules)
 }
 END_TEST
 
-/* Against a sorted list, with moves to earlier and later. */
+/* Compared with a sorted list, with moves to earlier and later times. */
 START_TEST(an_event_queue_gives_the_earliest)
 {
     enum { IDS = 97 };

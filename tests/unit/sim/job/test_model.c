@@ -49,8 +49,8 @@ static pp_model shipped(const char *name)
 
 /* ---- parameter counts ----------------------------------------------------------------------- */
 
-/* What the published checkpoints hold (sum over the tensors of the safetensors index); DeepSeek-V3:
- * main model without MTP, 671B in README_WEIGHTS.md. */
+/* The content of the published checkpoints (sum over the tensors of the safetensors index);
+ * DeepSeek-V3: main model without MTP, 671B in README_WEIGHTS.md. */
 static const struct {
     const char *name;
     int64_t parameters;
@@ -68,8 +68,8 @@ START_TEST(shipped_models_have_the_published_parameter_count)
 }
 END_TEST
 
-/* README_WEIGHTS.md: 11.5B unique parameters beside the shared embedding and head. Counted from the
- * tensors of layer 61: 11 610 068 224. */
+/* README_WEIGHTS.md: 11.5B unique parameters in addition to the shared embedding and head. Counted
+ * from the tensors of layer 61: 11 610 068 224. */
 START_TEST(mtp_module_of_deepseek_v3_has_its_unique_parameters)
 {
     pp_model model = shipped("deepseek-v3");
@@ -102,7 +102,7 @@ START_TEST(megatron_models_meet_the_formula_and_the_table)
 }
 END_TEST
 
-/* Qi 2024, Table 3: the sizes the models are named after. */
+/* Qi 2024, Table 3: the sizes after which the models are named. */
 START_TEST(zero_bubble_models_have_the_size_of_their_name)
 {
     static const char *const names[] = { "zb1.5b", "zb6.2b", "zb14.6b", "zb28.3b" };
@@ -273,7 +273,7 @@ START_TEST(our_format_fills_in_what_follows)
 }
 END_TEST
 
-/* where: as a reader sees it; text: a part of the message. */
+/* where: as a reader reports it; text: a part of the message. */
 static const struct {
     const char *input, *where, *text;
 } bad[] = {
@@ -288,7 +288,7 @@ static const struct {
     { OWN("\"hidden\":8,\"ffn\":32"), "m.json#", "\"heads\" is missing" },
     { OWN("\"hidden\":9,\"heads\":2,\"ffn\":32"), "m.json#/hidden", "2 heads" },
     { OWN("\"hidden\":0,\"heads\":2,\"ffn\":32"), "m.json#/hidden", "from 1 to" },
-    { OWN("\"hidden\":-8,\"heads\":2,\"ffn\":32"), "m.json#/hidden", "is -8" },
+    { OWN("\"hidden\":-8,\"heads\":2,\"ffn\":32"), "m.json#/hidden", "not -8" },
     { OWN("\"hidden\":8.5,\"heads\":2,\"ffn\":32"), "m.json#/hidden", "whole number" },
     { OWN("\"hidden\":2147483649,\"heads\":1,\"ffn\":1"), "m.json#/hidden", "2147483648" },
     { OWN("\"hidden\":1e999,\"heads\":1,\"ffn\":1"), "m.json:1:", "real number overflow" },

@@ -53,7 +53,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sums are those of the lengths, no microbatch is empty or too large, no sequence lost or made. */
+/* Sums are those of the lengths, no microbatch is empty or too large, and no sequence is lost or
+ * added. */
 static void check_consistent(const pp_workload *w, const int64_t *lengths, size_t count,
                              int64_t most_tokens)
 {
@@ -137,7 +138,7 @@ START_TEST(limits_of_fixed_workloads_are_errors)
 }
 END_TEST
 
-/* By hand: 6 opens a bin; 5 does not fit 10 - 6, opens another; 4 goes back to the first; ... */
+/* By hand: 6 opens a bin; 5 does not fit 10 - 6 and opens another; 4 goes into the first; ... */
 START_TEST(first_fit_goes_back_to_the_first_bin_with_room)
 {
     static const int64_t lengths[] = { 6, 5, 4, 5, 3, 10, 7 };
@@ -263,7 +264,7 @@ START_TEST(packing_refuses_what_it_cannot_pack)
         { 3, 1, 8, 1, 1, 1, "at least 1" },
         { 0, 2, 8, 1, 3, 1, "2 sequences fill 2 bins" },
         { 0, 3, 9, 1, 2, 1, "3 sequences fill 3 bins" },
-        { 0, 0, 8, 1, 1, 1, "from 1 to" },
+        { 0, 0, 8, 1, 1, 1, "must have 1 to" },
         { 0, 2, 8, 0, 1, 1, "from 1 to" },
         { 0, 2, 0, 1, 1, 1, "from 1 to" },
         { 0, 2, 8, (1 << 24), 1, 1, NULL },
@@ -285,7 +286,7 @@ START_TEST(packing_refuses_what_it_cannot_pack)
 }
 END_TEST
 
-/* The options ask for what the file cannot give; the words are those for one. */
+/* The options ask for more than the file has; the message is worded for one. */
 START_TEST(too_few_sequences_are_wrong_usage)
 {
     const int64_t length = 7;
@@ -309,7 +310,7 @@ START_TEST(a_workload_says_how_many_bins_were_split)
 }
 END_TEST
 
-/* n log n: a quadratic first fit needs minutes here. Half of the bins stay open for good. */
+/* n log n: a quadratic first fit takes minutes here. Half of the bins are never filled. */
 START_TEST(four_hundred_thousand_sequences_pack_in_seconds)
 {
     size_t count = 400000;
@@ -380,7 +381,8 @@ START_TEST(bad_lengths_are_refused_with_line_and_column)
 }
 END_TEST
 
-/* docs/formats.md: an array of arrays is one microbatch each, to the replicas in turn. */
+/* docs/reference/formats.md: each inner array is a microbatch, and they go to the replicas in
+ * turn. */
 START_TEST(a_grouping_is_kept_as_it_is)
 {
     pp_lengths read PP_CLEANUP(pp_lengths_free) = { 0 };
@@ -419,7 +421,7 @@ END_TEST
 
 /* ---- job ------------------------------------------------------------------------------------ */
 
-/* Placement loop is s mod p, v is the snake. */
+/* Placement loop is s mod p; v goes there and back. */
 START_TEST(stages_lie_on_ranks_as_the_placement_says)
 {
     static const uint32_t loop[] = { 0, 1, 2, 0, 1, 2, 0, 1, 2 };
@@ -440,7 +442,7 @@ START_TEST(gpus_are_pp_tp_cp_dp_and_ep_lies_inside)
 }
 END_TEST
 
-/* Each stack's switches are those of the paper or program it is named after. */
+/* Each stack's switches are those of the paper or program after which it is named. */
 START_TEST(stacks_switch_what_their_papers_say)
 {
     pp_switches old;

@@ -1,4 +1,5 @@
-/* A plan is read back to the byte, reports its slowest replica, and is refused with its place. */
+/* A plan is read back to the byte, reports its slowest replica, and is refused with the place of
+ * the error. */
 #include "sim/plan/plan.h"
 #include "sim/plan/plan_read.h"
 #include "sim/plan/plan_write.h"
@@ -117,7 +118,7 @@ START_TEST(a_plan_is_read_back_to_the_byte)
 }
 END_TEST
 
-/* Of microbatch j of replica r, stage s of 3, 4, 1 and 0 layers. */
+/* What stages of 3, 4, 1 and 0 layers recompute for microbatch j of replica r. */
 static void recompute(pp_plan *plan)
 {
     pp_err err = { 0 };
@@ -186,7 +187,7 @@ START_TEST(memory_is_that_of_the_replica_that_needs_most)
 }
 END_TEST
 
-/* Replaces the first `from` by `to` and expects the reader's sentence. */
+/* Replaces the first `from` by `to` and expects this message of the reader. */
 static void spoil_in(pp_plan *plan, const char *from, const char *to, const char *where,
                      const char *text)
 {
@@ -216,7 +217,7 @@ START_TEST(broken_plans_are_refused_with_the_place)
     spoil("\n \"version\": 1", "\n \"version\": 2", "p.json#/version", "newer");
     spoil("\"pp\": 2", "\"pp\": 3", "p.json#/partition/layers", "4 stages");
     spoil("\"pp\": 2", "\"pp\": 0", "p.json#/parallel/pp", "from 1 to");
-    spoil("\"0F0\"", "\"0f0\"", "p.json#/schedule/ranks/0/0", "is no op");
+    spoil("\"0F0\"", "\"0f0\"", "p.json#/schedule/ranks/0/0", "is not an op");
     spoil("\"0F0\"", "\"0F3\"", "p.json: rank 0 op 7", "0F3");
     spoil("\"seq_length\"", "\"seq_lenght\"", "p.json#/parallel", "seq_length");
     spoil("\"tokens\": 100", "\"tokens\": 101", "p.json#/microbatches/0/0", "do not sum");
@@ -301,7 +302,8 @@ END_TEST
 
 START_TEST(unknown_settings_are_refused_with_the_place)
 {
-    spoil("\"shapes\": null", "\"shapes\": \"guess\"", "p.json#/shapes", "is none of plan, local,");
+    spoil("\"shapes\": null", "\"shapes\": \"guess\"", "p.json#/shapes",
+          "is not one of plan, local,");
     spoil("\"comm\": null", "\"comm\": \"eager\"", "p.json#/comm", "is not one of rendezvous,");
     spoil("\"comm\": null", "\"comm\": \"eager:5\"", "p.json#/comm", "unit");
     spoil("\"lanes\": null", "\"lanes\": \"two\"", "p.json#/lanes", "is not one of single,");
@@ -312,9 +314,9 @@ START_TEST(unknown_settings_are_refused_with_the_place)
     spoil("\"lanes\": null", "\"return_outputs\": \"maybe\", \"lanes\": null",
           "p.json#/return_outputs", "is not one of off, on");
     spoil("\"recompute\": \"full\"", "\"recompute\": \"some\"", "p.json#/recompute",
-          "is none of none, selective,");
+          "is not one of none, selective,");
     spoil("\"recompute\": \"full\"", "\"recompute\": \"auto\"", "p.json#/recompute",
-          "is none of none, selective,");
+          "is not one of none, selective,");
     spoil("\"executor\": \"ideal\"", "\"executor\": \"idael\"", "p.json#/executor",
           "there is no executor 'idael', did you mean 'ideal'?");
     spoil("\"executor\": \"ideal\"", "\"executor\": null", "p.json#/executor", "text");
@@ -333,10 +335,10 @@ static void spoil_recomputed(const char *from, const char *to, const char *where
 
 START_TEST(broken_recomputation_is_refused_with_the_place)
 {
-    spoil_recomputed("\"per-microbatch\"", "\"full\"", "p.json#", "exactly where");
+    spoil_recomputed("\"per-microbatch\"", "\"full\"", "p.json#", "if, and only if");
     spoil_recomputed("\"recomputed\"", "\"recomputes\"", "p.json#", "recomputes");
     spoil("\"recompute\": \"full\"", "\"recompute\": \"per-microbatch\"", "p.json#",
-          "exactly where");
+          "if, and only if");
     spoil_recomputed(COLUMN("0", "0"), COLUMN("-1", "0"), "p.json#/recomputed/0/0/full/0",
                      "from 0 to 3");
     spoil_recomputed(COLUMN("0", "0"), COLUMN("0", "5"), "p.json#/recomputed/0/0/full/1",
@@ -345,7 +347,7 @@ START_TEST(broken_recomputation_is_refused_with_the_place)
                      "from 0 to 0");
     spoil_recomputed(COLUMN("0", "0"), COLUMN("0.5", "0"), "p.json#/recomputed/0/0/full/0", "");
     spoil_recomputed(COLUMN("1", "1"), COLUMN("1, 1", "1"), "p.json#/recomputed/0/1/full",
-                     "has 5 stages, pp x vpp is 4");
+                     "has 5 stages, but pp x vpp is 4");
     spoil_recomputed("\"full\"", "\"whole\"", "p.json#/recomputed/0/0", "whole");
     spoil_recomputed("\"recomputed\": [", "\"recomputed\": [[],", "p.json#/recomputed",
                      "has 3 lists, \"microbatches\" 2");
@@ -419,7 +421,7 @@ START_TEST(layouts_that_misplace_a_part_are_refused)
         { "Et*4)L", "no '('" },
         { "Et*0L", "0 of 4" },
         { "Et*L", "count" },
-        { "E(t)L", "*n behind" },
+        { "E(t)L", "*n after" },
         { "E()*4t*4L", "content" },
         { "E(,)*4t*4L", "content" },
         { "Et*2*2L", "only E t m L" },

@@ -38,12 +38,13 @@ START_TEST(a_pair_takes_its_own_time_and_counts_once)
 }
 END_TEST
 
-/* The order of the halves does not matter, nor that a pair is slower than one after the other. */
+/* Neither the order of the halves matters, nor that a pair is slower than its halves one after the
+ * other. */
 START_TEST(the_forward_of_a_pair_says_how_long_it_takes)
 {
     static const char *const rows[] = { "0F0,(0B0;0F1)OVERLAP_F_B,0B1\n",
                                         "0F0,(0F1;0B0)OVERLAP_F_B,0B1\n" };
-    for (size_t k = 0; k < 2; k++) { /* 1 + 7 + 2; microbatch 0 would say 1 + 5 + 2 */
+    for (size_t k = 0; k < 2; k++) { /* 1 + 7 + 2; for microbatch 0 it would be 1 + 5 + 2 */
         pp_err own = { 0 };
         step one PP_CLEANUP(step_free) = { .order = read_rows(rows[k]) };
         STEP_OK(pp_costs_new(1, 1, 2, 2, &one.costs, &own), own);
@@ -83,8 +84,8 @@ START_TEST(both_halves_need_their_inputs_at_the_start_and_results_leave_at_the_e
 }
 END_TEST
 
-/* The same through sends and receives: torch issues them apart, links take no time at the sender.
- */
+/* The same with sends and receives: torch issues them separately, and links take no time at the
+ * sender. */
 START_TEST(a_program_with_communication_overlaps_alike)
 {
     const char *const rows = "0F0,(0F1;0B0)OVERLAP_F_B,0B1\n1F0,1B0,1F1,1B1\n";
@@ -102,7 +103,7 @@ START_TEST(a_program_with_communication_overlaps_alike)
 }
 END_TEST
 
-/* A pair with an I has no duration: F then I, as ever. */
+/* A pair with an I has no duration: F then I, as usual. */
 START_TEST(a_forward_beside_an_i_runs_before_it)
 {
     step s PP_CLEANUP(step_free) =
@@ -118,7 +119,7 @@ START_TEST(impossible_pairs_are_refused)
     pp_err err = { 0 };
     ck_assert_int_eq(try_rows("(0F0;0B0)OVERLAP_F_B\n", "F=1us,B=2us,FB=2us", &err), PP_INFEASIBLE);
     ck_assert_msg(strstr(err.text, "(0F0;0B0)"), "%s", err.text);
-    /* 0B0 needs 1B0, which stands behind 1F1, which needs 0F1 */
+    /* 0B0 needs 1B0, which comes after 1F1, which needs 0F1 */
     static const char rows[] = "0F0,(0F1;0B0)OVERLAP_F_B,0B1\n1F0,1F1,1B0,1B1\n";
     err = (pp_err){ 0 };
     ck_assert_int_eq(try_rows(rows, "F=1us,B=2us", &err), PP_OK);
@@ -151,8 +152,8 @@ START_TEST(a_pair_shorter_than_its_backward_is_refused)
 }
 END_TEST
 
-/* While a pair runs, its forward's activations and its backward's recomputation are there at once.
- */
+/* While a pair runs, its forward's activations and its backward's recomputation are held
+ * together. */
 START_TEST(memory_of_both_halves_is_held_together)
 {
     pp_err err = { 0 };

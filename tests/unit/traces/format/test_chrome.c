@@ -1,4 +1,4 @@
-/* Chrome traces: valid JSON, exact times, every event there. */
+/* Chrome traces: valid JSON, exact times, no event missing. */
 #include "sim/base/json.h"
 #include "tests/support/step.h"
 

@@ -1,5 +1,5 @@
-/* PyTorch schedule rows: what is accepted, what is refused and where, and what the companion says.
- */
+/* PyTorch schedule rows: what is accepted, what is refused and where, and the content of the
+ * companion file. */
 #include "sim/base/json.h"
 #include "tests/support/step.h"
 
@@ -56,26 +56,26 @@ START_TEST(split_backwards_pairs_and_v_placement_survive)
     ck_assert_uint_eq(order->stage_rank[2], 1);
     ck_assert_uint_eq(order->ops[3].paired, 1);
     pp_order_free(&order);
-    ck_assert_int_eq(read_text(rows, &order, &err), PP_INPUT); /* W is no half of a pair */
+    ck_assert_int_eq(read_text(rows, &order, &err), PP_INPUT); /* W cannot be half of a pair */
 }
 END_TEST
 
-/* text, place, words that the message must have */
+/* text, place, words that the message must contain */
 static const struct {
     const char *text, *where, *words;
 } refused[] = {
     { "", "f.csv:1:1", "empty" },
     { "rank0,rank1\n", "f.csv:1:1", "neither a plan nor a schedule" },
-    { "0F0,0F1x,0B0,0B1\n", "f.csv:1:5", "behind the microbatch" },
+    { "0F0,0F1x,0B0,0B1\n", "f.csv:1:5", "after the microbatch" },
     { "0F0,0BW0\n", "f.csv:1:5", "older PyTorch" },
     { "0F0,0B\n", "f.csv:1:5", "no microbatch" },
     { "0f0,0b0\n", "f.csv:1:1", "lower case" },
     { "0F0,F1\n", "f.csv:1:5", "no stage" },
     { "0F0,0F01\n", "f.csv:1:5", "leading zeros" },
     { "00F0,0B0\n", "f.csv:1:1", "leading zeros" },
-    { "0F0,0X0\n", "f.csv:1:5", "is no op" },
-    { "0F0,0F-1\n", "f.csv:1:5", "is no op" },
-    { "0F0, 0B0 0B1\n", "f.csv:1:6", "behind the microbatch" },
+    { "0F0,0X0\n", "f.csv:1:5", "is not an op" },
+    { "0F0,0F-1\n", "f.csv:1:5", "is not an op" },
+    { "0F0, 0B0 0B1\n", "f.csv:1:6", "after the microbatch" },
     { "0F0,0B0,0B99999999999999999999\n", "f.csv:1:9", "beyond the limit of 16777215" },
     { "65535F0,0B0\n", "f.csv:1:1", "beyond the limit of 65534" },
     { "18446744073709551616F0\n", "f.csv:1:1", "beyond the limit of 65534" },
@@ -95,7 +95,7 @@ static const struct {
     { "()OVERLAP_F_B\n", "f.csv:1:1", "overlapped pair" },
     { "(0F0;0F1)OVERLAP_F_B,0B0,0B1\n", "f.csv:1:1", "pairs a forward" },
     { "0F0,(0F1; 0B0)OVERLAP_F_B,0B1\n", "f.csv:1:5", "without spaces" },
-    { "0F0,0B0\n0F1,0B1\n", "f.csv:2:1", "stage 0 stands in line 1 and in line 2" },
+    { "0F0,0B0\n0F1,0B1\n", "f.csv:2:1", "stage 0 is in line 1 and in line 2" },
     { "0F0,0B0\n2F0,2B0\n", "f.csv:2:1", "stage 1 is on no line" },
     { "0F0,0B0,0F9999999,0B9999999\n", "f.csv:1:9", "number the microbatches from 0" },
     { "0F0,0B0,0B0\n", "f.csv:1:9", "twice" },
@@ -152,7 +152,7 @@ START_TEST(every_cut_of_a_good_file_is_refused_or_whole)
 }
 END_TEST
 
-/* The companion's JSON, of an order. */
+/* The JSON of the companion file of an order. */
 static pp_json *companion_of(const pp_export *data)
 {
     const pp_format *format = NULL;

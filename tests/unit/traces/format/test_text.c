@@ -38,25 +38,21 @@ START_TEST(multiples_of_a_tick_are_drawn_exactly)
 {
     step s PP_CLEANUP(step_free) = step_of(step_order("1f1b", 3, 1, 3, 0), "F=1ms,B=2ms,comm=0");
     expect_grid(&s, 80,
-                "   0                                   15.00 ms\n"
-                "r0 F0 F1 F2 .  .  .  .  B0--- .  B1--- .  B2---\n"
-                "r1 .  F0 F1 .  .  B0--- F2 B1--- .  B2--- .  .\n"
-                "r2 .  .  F0 B0--- F1 B1--- F2 B2--- .  .  .  .\n"
-                "F forward; B backward, input + weight; . idle\n"
-                "microbatch behind the letter; one cell is 1.000 ms\n");
+                "   0                                   15.00 ms\nr0 F0 F1 F2 .  .  .  .  B0--- .  "
+                "B1--- .  B2---\nr1 .  F0 F1 .  .  B0--- F2 B1--- .  B2--- .  .\nr2 .  .  F0 B0--- "
+                "F1 B1--- F2 B2--- .  .  .  .\nF forward; B backward, input + weight; . "
+                "idle\nmicrobatch after the letter; one cell is 1.000 ms\n");
 }
 END_TEST
 
 START_TEST(cells_without_room_for_spaces_stay_equal)
 {
     step s PP_CLEANUP(step_free) = step_of(step_order("1f1b", 3, 1, 3, 0), "F=1ms,B=2ms,comm=0");
-    expect_grid(&s, 40,
-                "   0                     15.00 ms\n"
-                "r0 F0F1F2........B0--..B1--..B2--\n"
-                "r1 ..F0F1....B0--F2B1--..B2--....\n"
-                "r2 ....F0B0--F1B1--F2B2--........\n"
-                "F forward; B backward, input + weight; . idle\n"
-                "microbatch behind the letter; one cell is 1.000 ms\n");
+    expect_grid(
+        &s, 40,
+        "   0                     15.00 ms\nr0 F0F1F2........B0--..B1--..B2--\nr1 "
+        "..F0F1....B0--F2B1--..B2--....\nr2 ....F0B0--F1B1--F2B2--........\nF forward; B backward, "
+        "input + weight; . idle\nmicrobatch after the letter; one cell is 1.000 ms\n");
 }
 END_TEST
 
@@ -65,11 +61,10 @@ START_TEST(other_durations_are_drawn_to_scale)
     step s PP_CLEANUP(step_free) =
         step_of(step_order("1f1b", 2, 1, 2, 0), "F=1ms,B=1.999ms,comm=0.3ms");
     expect_grid(&s, 43,
-                "   0                               9.597 ms\n"
-                "r0 F0--F1--...........B0-------....B1------\n"
-                "r1 .....F0---B0------F1--B1------..........\n"
-                "F forward; B backward, input + weight; . idle\n"
-                "microbatch behind the letter; one column is about 239.9 us\n");
+                "   0                               9.597 ms\nr0 "
+                "F0--F1--...........B0-------....B1------\nr1 "
+                ".....F0---B0------F1--B1------..........\nF forward; B backward, input + weight; "
+                ". idle\nmicrobatch after the letter; one column is about 239.9 us\n");
 }
 END_TEST
 
@@ -81,12 +76,10 @@ START_TEST(split_backwards_and_stages_are_told_apart)
     STEP_OK(pp_format_read(rows, strlen(rows), "f.csv", &order, &err), err);
     step s PP_CLEANUP(step_free) = step_of(order, "F=1ms,I=1ms,W=1ms,comm=0");
     expect_grid(&s, 80,
-                "   0                                  11.00 ms\n"
-                "r0 0F0 .   .   3F0 3I0 3W0 .   .   .   0I0 0W0\n"
-                "r1 .   1F0 2F0 .   .   2I0 2W0 1B0---- .   .\n"
-                "F forward; I backward for input; W backward for weight; "
-                "B backward, input + weight; . idle\n"
-                "stage before, microbatch behind the letter; one cell is 1.000 ms\n");
+                "   0                                  11.00 ms\nr0 0F0 .   .   3F0 3I0 3W0 .   .  "
+                " .   0I0 0W0\nr1 .   1F0 2F0 .   .   2I0 2W0 1B0---- .   .\nF forward; I backward "
+                "for input; W backward for weight; B backward, input + weight; . idle\nstage "
+                "before, microbatch after the letter; one cell is 1.000 ms\n");
 }
 END_TEST
 

@@ -1,4 +1,4 @@
-/* What pictures show is what was simulated, and what scripts name is in their data. */
+/* Pictures show what was simulated, and everything that scripts name is in their data. */
 #include "tests/support/step.h"
 #include "traces/plot/registry.h"
 #include "traces/read/chrome_read.h"
@@ -61,7 +61,7 @@ START_TEST(a_trace_is_read_back_to_the_nanosecond)
     ck_assert_uint_eq(track.box_count, s.program->count);
     for (uint32_t r = 0; r < 4; r++) {
         for (size_t i = s.program->rank_begin[r]; i < s.program->rank_begin[r + 1]; i++) {
-            const pp_box *box = &track.box[i]; /* both are rank by rank in the order of time */
+            const pp_box *box = &track.box[i]; /* both are ordered by rank, then by time */
             ck_assert_uint_eq(box->rank, r);
             ck_assert_int_eq(box->start_ns, s.timeline->start_ns[i]);
             ck_assert_int_eq(box->end_ns, s.timeline->end_ns[i]);
@@ -70,6 +70,18 @@ START_TEST(a_trace_is_read_back_to_the_nanosecond)
             ck_assert_uint_eq(box->op.microbatch, s.program->op[i].microbatch);
         }
     }
+}
+END_TEST
+
+/* The stages of a rank are numbered in their order, whatever their numbers are. */
+START_TEST(stages_of_a_rank_are_its_chunks)
+{
+    step s PP_CLEANUP(step_free) =
+        step_of(step_order("zbv", 4, 2, 8, 0), "F=1ms,I=1ms,W=1ms,comm=0.1ms");
+    pp_track track PP_CLEANUP(pp_track_free) = track_of(&s);
+    ck_assert_uint_eq(track.chunks, 2);
+    for (size_t i = 0; i < track.box_count; i++)
+        ck_assert_uint_eq(track.box[i].chunk, track.box[i].op.stage >= 4);
 }
 END_TEST
 
@@ -90,7 +102,7 @@ START_TEST(waits_fill_the_gaps)
 }
 END_TEST
 
-/* Where ranks communicate, a transfer is drawn when the engine had it. */
+/* If ranks communicate, a transfer is drawn at the time at which the engine had it. */
 START_TEST(transfers_lie_where_the_engine_put_them)
 {
     step s PP_CLEANUP(step_free) = { .order = step_order("1f1b", 4, 1, 8, 0) };
@@ -119,8 +131,8 @@ START_TEST(transfers_lie_where_the_engine_put_them)
 }
 END_TEST
 
-/* From 0 to the end of the step without a hole: each op begins when the one before it on the path
- * ends, or when its tensor has come. */
+/* The path goes from 0 to the end of the step without a gap: each op begins when the one before it
+ * on the path ends, or when its tensor has arrived. */
 static void check_path(const step *s)
 {
     pp_track track PP_CLEANUP(pp_track_free) = track_of(s);
@@ -190,7 +202,7 @@ START_TEST(memory_is_the_same_in_all_traces)
 }
 END_TEST
 
-/* All that any kind needs. */
+/* The data for all kinds of pictures. */
 static pp_picture whole_picture(size_t tracks)
 {
     pp_picture picture = { .last_rank = UINT32_MAX,
@@ -301,7 +313,7 @@ static pp_text script_of(pp_picture *picture, const char *kind, pp_text *data)
     return script;
 }
 
-/* Numbers of microbatches only where they fit; never some of them. */
+/* Numbers of microbatches are drawn only if all of them fit. */
 START_TEST(labels_need_room)
 {
     static const struct {
@@ -309,8 +321,8 @@ START_TEST(labels_need_room)
         const char *has, *lacks;
     } cases[] = { { 4000, 800, " F13\n", NULL },
                   { 1300, 800, " 13\n", " F13\n" },
-                  { 640, 800, NULL, "# text" },
-                  { 4000, 200, NULL, "# text" } };
+                  { 640, 800, NULL, "# black" },
+                  { 4000, 200, NULL, "# black" } };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         pp_picture picture PP_CLEANUP(pp_picture_free) = whole_picture(1);
         pp_text data PP_CLEANUP(pp_text_free) = { 0 };
@@ -325,7 +337,7 @@ START_TEST(labels_need_room)
 }
 END_TEST
 
-/* What dense ops and waits come to in a data set, in ms: the sum of width times height. */
+/* The total time of dense ops and waits in a data set, in ms: the sum of width times height. */
 static double area_of(const char *data, const char *name)
 {
     double sum = 0;
@@ -341,8 +353,9 @@ static double area_of(const char *data, const char *name)
     return sum / 0.8; /* the height of a row */
 }
 
-/* Ops too narrow to be drawn are shares of columns: nothing is lost. 1f1b with m microbatches and
- * equal stages: m F of 1 ms and m B of 2 ms on a rank, which waits (p - 1) 3 ms. */
+/* Ops too narrow to be drawn become shares of columns, and nothing is lost. 1f1b with m
+ * microbatches and equal stages has m F of 1 ms and m B of 2 ms on a rank, which waits (p - 1) 3
+ * ms. */
 START_TEST(dense_ops_keep_their_time)
 {
     step s PP_CLEANUP(step_free) = with_memory("1f1b", 4, 1000);
@@ -353,10 +366,10 @@ START_TEST(dense_ops_keep_their_time)
     pp_picture_add_track(&picture, &track);
     pp_text script PP_CLEANUP(pp_text_free) = script_of(&picture, "timeline", &data);
     ck_assert_ptr_nonnull(strstr(script.data, "time (s)"));
-    ck_assert_double_eq_tol(area_of(data.data, "F forward"), 4 * 1.0, 0.04);
-    ck_assert_double_eq_tol(area_of(data.data, "B backward"), 4 * 2.0, 0.08);
+    ck_assert_double_eq_tol(area_of(data.data, "share F"), 4 * 1.0, 0.04);
+    ck_assert_double_eq_tol(area_of(data.data, "share B"), 4 * 2.0, 0.08);
     ck_assert_ptr_null(strstr(data.data, "# transfers"));
-    ck_assert_uint_lt(data.bytes, 300000); /* of 8000 ops */
+    ck_assert_uint_lt(data.bytes, 300000); /* the data of 8000 ops */
     check_sets(script.data, data.data);
 }
 END_TEST
@@ -371,7 +384,7 @@ START_TEST(a_part_shows_that_part_alone)
     picture.to_ns = 8000000;
     pp_text script PP_CLEANUP(pp_text_free) = script_of(&picture, "timeline", &data);
     ck_assert_ptr_nonnull(strstr(script.data, "set xrange [5:8]\nset yrange [3.5:1.5]"));
-    const char *at = strstr(data.data, "# op F\n");
+    const char *at = strstr(data.data, "# op F0\n");
     ck_assert_ptr_nonnull(at);
     int rows = 0;
     double start;
@@ -395,7 +408,7 @@ START_TEST(names_cannot_leave_their_quotes)
     snprintf(picture.track[0].name, sizeof picture.track[0].name, "'; system('x')\n!");
     pp_text script PP_CLEANUP(pp_text_free) = script_of(&picture, "timeline", &data);
     ck_assert_ptr_nonnull(strstr(script.data, "\ndata = './a''b `c` \"d.dat'\n"));
-    ck_assert_ptr_nonnull(strstr(script.data, "\nset title '''; system(''x'') !: makespan"));
+    ck_assert_ptr_nonnull(strstr(script.data, "\nset label '''; system(''x'') !: makespan"));
 }
 END_TEST
 
@@ -404,6 +417,7 @@ int main(void)
     Suite *suite = suite_create("picture");
     TCase *tc = tcase_create("pictures");
     tcase_add_test(tc, a_trace_is_read_back_to_the_nanosecond);
+    tcase_add_test(tc, stages_of_a_rank_are_its_chunks);
     tcase_add_test(tc, waits_fill_the_gaps);
     tcase_add_test(tc, transfers_lie_where_the_engine_put_them);
     tcase_add_loop_test(tc, the_critical_path_spans_the_step, 0, 7);

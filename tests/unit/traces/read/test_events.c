@@ -1,4 +1,5 @@
-/* Trace Event files piece by piece: every event and member whole, wherever a chunk ends. */
+/* Trace Event files are read piece by piece: every event and member is complete, wherever a chunk
+ * ends. */
 #include "sim/base/alloc.h"
 #include "sim/base/text.h"
 #include "tests/support/scratch_file.h"
@@ -50,7 +51,7 @@ static pp_status print_event(void *context, const pp_event *e, pp_err *err)
     return PP_OK;
 }
 
-/* Leaves only the place behind the file's name in err->where. */
+/* Leaves only the part after the file's name in err->where. */
 static pp_status read_text_err(const char *text, size_t bytes, seen *out, pp_err *err)
 {
     scratch_file file PP_CLEANUP(scratch_remove) = scratch_write(text, bytes);
@@ -91,7 +92,7 @@ START_TEST(events_and_members_are_whole)
 }
 END_TEST
 
-/* Whatever stands before them: members of events, or nothing where there is none of that type. */
+/* Whatever precedes them, the events have these members, or there is none of that type. */
 static void expect_events(const char *text, const char *wanted)
 {
     pp_text found PP_CLEANUP(pp_text_free) = { 0 };
@@ -118,13 +119,13 @@ static const struct {
 } bad[] = {
     { "", ":1", "is empty" },
     { "  \n", ":2", "is empty" },
-    { "x", ":1", "is no Trace Event file" },
-    { "\n7", ":2", "is no Trace Event file" },
+    { "x", ":1", "is not a Trace Event file" },
+    { "\n7", ":2", "is not a Trace Event file" },
     { "{\"traceEvents\":[{\"a\":1}", ":1", "is cut off" },
     { "{\"traceEvents\":[{\"a\":1}\n]", ":2", "is cut off" },
     { "[{\"a\":\"", ":1", "is cut off" },
     { "[{\"a\":tru", ":1", "is cut off" },
-    { "{} {}", ":1:4", "something follows" },
+    { "{} {}", ":1:4", "there is text after the end" },
     { "[{\"a\":1}\n{\"a\":1}]", ":2:1", "a comma" },
     { "{\"traceEvents\":{}}", ":1:16", "\"traceEvents\": a list was expected" },
     { "{\"traceEvents\":null}", ":1:16", "\"traceEvents\": a list was expected" },
@@ -185,7 +186,7 @@ END_TEST
 typedef struct long_case {
     const char *before, *after; /* of the long part */
     char fill;                  /* the character that it consists of */
-    const char *events;         /* NULL: the file is refused, */
+    const char *events;         /* NULL: the file is refused */
     const char *where, *words;  /* with this */
 } long_case;
 
@@ -238,7 +239,7 @@ START_TEST(long_parts_of_any_kind_are_read)
 }
 END_TEST
 
-/* From its first byte to its last, without what stands before it. */
+/* Counted from its first byte to its last, without the text before it. */
 START_TEST(an_event_may_have_1_mib)
 {
     static const char *const before[] = { "[", "[{},", "[{} ,\n   ", "{\"traceEvents\" : [ " };
@@ -271,7 +272,7 @@ START_TEST(numbers_that_are_not_finite_are_read)
 }
 END_TEST
 
-/* Escapes of ASCII are undone in names; a text with others stays as it is. */
+/* ASCII escapes in names are decoded; a text with other escapes stays as it is. */
 START_TEST(escapes_in_names_are_undone)
 {
     static const char text[] =

@@ -1,5 +1,5 @@
-/* Steps of a long recording: the n-th time of an op by its begin, whatever the order of the file,
- * and memory for the steps asked for alone. */
+/* Steps of a long recording: the n-th time of an op by its begin, whatever the order of the file.
+ * Memory is used only for the requested steps. */
 #include "sim/base/text.h"
 #include "tests/support/scratch_file.h"
 #include "traces/read/recorded_steps.h"
@@ -12,7 +12,7 @@
 #define RANKS 2
 #define STEP_US 100
 
-/* Which step stands at place i of the file. */
+/* The step at place i of the file. */
 static size_t in_order(size_t i)
 {
     return i;
@@ -85,7 +85,7 @@ START_TEST(steps_beyond_the_last_one_are_refused)
 }
 END_TEST
 
-/* 100,000 steps of 3 ops, of which 10 are wanted. */
+/* 100,000 steps of 3 ops; 10 steps are requested. */
 START_TEST(memory_is_that_of_the_steps_wanted)
 {
     static const size_t lows[] = { 0, 50000, 99990 };

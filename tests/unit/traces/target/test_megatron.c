@@ -1,5 +1,6 @@
-/* Argument lines for Megatron-LM: only what it runs, and never two options that it excludes. Its
- * rules: megatron/training/arguments.py and core/transformer/pipeline_parallel_layer_layout.py. */
+/* Argument lines for Megatron-LM contain only what it runs, and never two options that exclude each
+ * other. Its rules: megatron/training/arguments.py and
+ * core/transformer/pipeline_parallel_layer_layout.py. */
 #include "tests/support/step.h"
 
 static const pp_format *megatron(void)
@@ -48,7 +49,8 @@ static void expect_refusal(const char *schedule, const pp_order *order, const ch
     expect_plan_refused(plan, order, words);
 }
 
-/* Megatron refuses a layout beside a virtual stage count (megatron/training/arguments.py). */
+/* Megatron refuses a layout together with a virtual stage count
+ * (megatron/training/arguments.py). */
 START_TEST(a_partition_is_written_as_a_layout_alone)
 {
     pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("interleaved");
@@ -124,7 +126,7 @@ START_TEST(recomputation_per_microbatch_is_refused_with_the_nearest)
 }
 END_TEST
 
-/* Stages of 5 and 3 layers, by stage or with one column for all microbatches. */
+/* Stages of 5 and 3 layers, per stage or with the same column for all microbatches. */
 START_TEST(recomputation_that_is_alike_is_written_as_block_or_word)
 {
     static const struct {
@@ -172,7 +174,7 @@ START_TEST(recomputation_that_is_alike_is_written_as_block_or_word)
         if (cases[i / 2].lines)
             expect_lines(plan, order, expected);
         else
-            expect_plan_refused(plan, order, "as many whole layers on every stage");
+            expect_plan_refused(plan, order, "the same number of whole layers on every stage");
     }
 }
 END_TEST
@@ -255,7 +257,7 @@ START_TEST(mtp_modules_are_counted_and_stand_where_megatron_takes_them)
 }
 END_TEST
 
-/* The name in the plan does not decide, the order does. */
+/* The order decides, not the name in the plan. */
 START_TEST(an_order_of_another_name_that_megatron_runs_is_written)
 {
     pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("custom");

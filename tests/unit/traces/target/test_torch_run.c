@@ -1,7 +1,7 @@
 /* Configurations of torchtitan and NeMo AutoModel: option names of torchtitan 0.2.2, 0.3.0 and
  * b5bcd76c (torchtitan/config), and of NeMo AutoModel 0.7.0 (recipes/_dist_utils.py,
  * components/distributed/pipelining). Both frameworks' own code has read such files:
- * docs/interop.md. */
+ * docs/reference/interop.md. */
 #include "tests/support/step.h"
 
 static const pp_format *format_of(const char *name)
@@ -12,7 +12,7 @@ static const pp_format *format_of(const char *name)
     return format;
 }
 
-/* 2 ranks of 2 stages, 10 layers, 2 replicas; what it points to is freed with the plan. */
+/* 2 ranks of 2 stages, 10 layers, 2 replicas; everything it points to is freed with the plan. */
 static pp_plan *plan_of(const char *schedule)
 {
     static const pp_stage stages[] = { { .layers = 2, .embedding = true },
@@ -172,7 +172,7 @@ START_TEST(automodel_is_given_yaml)
 }
 END_TEST
 
-/* One way of spoiling a plan that both take. */
+/* One way to make a plan invalid that both accept. */
 typedef struct spoilt {
     const char *reason;
     void (*spoil)(pp_export *data, pp_plan *plan, pp_order **order);
@@ -209,7 +209,7 @@ static void one_rank(pp_export *data, pp_plan *plan, pp_order **order)
     rebuild(order, "1f1b", 1, 1, 4);
 }
 
-/* Stage 1 and stage 2 change places: neither a loop nor a V. */
+/* Swaps stage 1 and stage 2, which gives neither a loop nor a V. */
 static void misplace(pp_export *data, pp_plan *plan, pp_order **order)
 {
     static const char rows[] = "0F0,3F0,3B0,0B0\n1F0,2F0,2B0,1B0\n4F0,5F0,5B0,4B0\n";
@@ -306,17 +306,17 @@ static void recompute_columns(pp_export *data, pp_plan *plan, pp_order **order)
 
 static const spoilt cases[] = {
     { "torch.compile", compile, PP_INFEASIBLE },
-    { "forwards only", drop_backward, PP_INFEASIBLE },
+    { "only forwards", drop_backward, PP_INFEASIBLE },
     { "1 pipeline rank", one_rank, PP_INFEASIBLE },
     { "loop", misplace, PP_INFEASIBLE },
     { "one shape", unequal, PP_INFEASIBLE },
-    { "orders of their own", orders_of_replicas, PP_INFEASIBLE },
+    { "have different orders", orders_of_replicas, PP_INFEASIBLE },
     { "multi-token", mtp, PP_INFEASIBLE },
     { "2 stages per rank", three_stages, PP_INFEASIBLE },
     { "wrong losses", swap_losses, PP_INFEASIBLE },
-    { "all stages alike", recompute_stages, PP_INFEASIBLE },
-    { "all stages alike", recompute_columns, PP_INFEASIBLE },
-    { "all microbatches alike", recompute_microbatches, PP_INFEASIBLE },
+    { "the same on all stages", recompute_stages, PP_INFEASIBLE },
+    { "the same on all stages", recompute_columns, PP_INFEASIBLE },
+    { "the same for all microbatches", recompute_microbatches, PP_INFEASIBLE },
     { "give a file", to_stdout, PP_USAGE },
     { ".gz", compress, PP_USAGE },
 };
@@ -328,7 +328,7 @@ START_TEST(what_they_do_not_run_is_refused)
     static const char *const names[] = { "torchtitan", "automodel" };
     const spoilt *c = &cases[_i % CASES];
     const char *name = names[_i / CASES];
-    for (int k = 0; k < 2; k++) { /* as it was, then spoilt */
+    for (int k = 0; k < 2; k++) { /* first unchanged, then made invalid */
         pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("interleaved");
         pp_order *order PP_CLEANUP(pp_order_free) = step_order("interleaved", 2, 2, 4, 0);
         pp_export data = { .plan = plan, .path = "t.toml" };
@@ -347,7 +347,8 @@ START_TEST(what_they_do_not_run_is_refused)
 }
 END_TEST
 
-/* What stages, or stages and microbatches, say alike is the word that says it of all. */
+/* If all stages, or all stages and microbatches, recompute the same, one word is written for all of
+ * them. */
 START_TEST(recomputation_that_is_alike_is_written_as_its_word)
 {
     static const pp_recompute words[] = { PP_RECOMPUTE_NONE, PP_RECOMPUTE_SELECTIVE,
@@ -382,7 +383,7 @@ START_TEST(recomputation_that_is_alike_is_written_as_its_word)
 }
 END_TEST
 
-/* Padded microbatches have one size: that of the longest, or the one that is asked for. */
+/* Padded microbatches have one size: that of the longest, or the requested one. */
 START_TEST(padded_microbatches_are_as_long_as_the_padding)
 {
     static const int64_t tokens[] = { 0, 128 };
@@ -421,7 +422,7 @@ START_TEST(limits_of_one_framework_alone)
     ck_assert_msg(strstr(err.text, ".py") != NULL, "%s", err.text);
     data.path = "t.toml";
     err = (pp_err){ 0 };
-    plan->sequence_parallel = 0; /* no option of 0.2 */
+    plan->sequence_parallel = 0; /* not an option of 0.2 */
     ck_assert_int_eq(format_of("torchtitan")->emit(&data, &text, &companion, &err), PP_INFEASIBLE);
     ck_assert_msg(strstr(err.text, "--sequence-parallel on") != NULL, "%s", err.text);
 }

@@ -7,11 +7,11 @@
 
 enum { MODEL, RANKS, MICROBATCHES, F, I, W, COMM, RATE, CHUNKS = RATE + 5, RATE_I, FIELDS };
 
-/* By column, from RATE on. */
+/* The schedules of the columns, from RATE on. */
 static const char *const schedules[] = { "1f1b", "zb-h1", "zb-h2", "zb-1p", "zb-2p" };
 
-/* The runtime of these schedules, with transfers placed by the same durations, reaches what its
- * dependencies allow, to 0.2 %. */
+/* The runtime of these schedules, whose transfers are placed by the same durations, reaches the
+ * time that dependencies allow, within 0.2 %. */
 static void check_runtime(const step *s, const char *name)
 {
     const pp_framework *framework = NULL;
@@ -62,9 +62,9 @@ START_TEST(bubble_rates_equal_the_published_ones)
 }
 END_TEST
 
-/* v chunks per rank of F/v each, so all times v-fold here. The replay of Megatron's order ends
- * (2pv - 2) transfers above (m + (p - 1)/v)(F + B); the published numbers count p fewer
- * (docs/orders.md). */
+/* v chunks per rank of F/v each, so all times are multiplied by v here. The replay of Megatron's
+ * order ends (2pv - 2) transfers above (m + (p - 1)/v)(F + B); the published numbers count p fewer
+ * (docs/explanation/orders.md). */
 static void check_interleaved(char *fields[])
 {
     char text[128];
@@ -105,7 +105,7 @@ START_TEST(interleaved_is_published_with_p_transfers_less)
 }
 END_TEST
 
-/* Memory held until W: the limit then counts the activations that are alive. */
+/* If memory is held until W, the limit counts the live activations. */
 START_TEST(automatic_schedules_stay_within_their_memory)
 {
     static const struct {

@@ -1,4 +1,5 @@
-/* A sweep that is killed, cut, sharded or spread over threads is the sweep that was not. */
+/* A sweep that is killed, cut, sharded or spread over threads gives the same result as one that is
+ * not. */
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"
 #include "tests/support/step.h"
@@ -22,7 +23,7 @@
 
 enum { POINTS = 3 * 3 * 7 * 2 };
 
-/* Some points are illegal: interleaved takes multiples of pp, and two stages per rank. */
+/* Some points are illegal: interleaved needs multiples of pp, and two stages per rank. */
 #define GRID                                                                       \
     "--study", "simulate", "--schedule", "1f1b,zb-h1,interleaved", "--pp", "2..4", \
         "--microbatches", "4..16+2", "--vpp", "1,2", "--costs", "F=1ms,I=1ms,W=1ms,comm=100us"
@@ -35,8 +36,8 @@ static const char *in_folder(const char *name, char path[128])
     return path;
 }
 
-/* `ppsim sweep WORDS` in a process of its own that says nothing. file_bytes: as much may be
- * written; 0: no limit. */
+/* Runs `ppsim sweep WORDS` in a process of its own, without output. file_bytes: the most that it
+ * may write; 0: no limit. */
 static pid_t start(const char *const words[], size_t file_bytes)
 {
     pid_t child = fork();
@@ -77,7 +78,7 @@ static char *read_all(const char *path)
     return text;
 }
 
-/* The files of the grid put together are those of an uninterrupted run, put together. */
+/* The files of the grid together have the same points as those of an uninterrupted run. */
 static void assert_same(const char *whole, const char *const files[])
 {
     char path[128];
@@ -130,7 +131,7 @@ static void end(void)
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Until the file holds so many bytes, or nobody writes it any more. */
+/* Waits until the file holds this many bytes, or the child has ended. */
 static void wait_for_bytes(const char *path, off_t bytes, pid_t child)
 {
     const struct timespec nap = { .tv_nsec = 20000 };
@@ -142,8 +143,8 @@ static void wait_for_bytes(const char *path, off_t bytes, pid_t child)
     }
 }
 
-/* kill -9 at a random place: what was finished stays as it is, and the next run adds what is
- * missing. */
+/* kill -9 at a random place: finished points stay as they are, and the next run adds the missing
+ * ones. */
 START_TEST(a_killed_sweep_loses_and_doubles_nothing)
 {
     char path[128];
@@ -151,7 +152,7 @@ START_TEST(a_killed_sweep_loses_and_doubles_nothing)
     in_folder("a", path);
     uint64_t random = 1;
     int cut = 0;
-    int kills = 200 / (int)step_stride(10);
+    int kills = 200 / (int)sample_stride(4, 4);
     for (int i = 0; i < kills; i++) {
         const char *const words[] = { "ppsim", "sweep", GRID, "-o", path, "--threads", "2", NULL };
         unlink(path);
@@ -176,7 +177,7 @@ START_TEST(a_killed_sweep_loses_and_doubles_nothing)
 }
 END_TEST
 
-/* A torn line, at whatever byte, is cut off; so is a torn header. */
+/* A torn line, cut at any byte, is removed; so is a torn header. */
 START_TEST(a_file_cut_at_any_byte_goes_on)
 {
     char path[128];
@@ -234,7 +235,7 @@ START_TEST(shards_together_are_the_whole)
 }
 END_TEST
 
-/* The disk is full in the middle of a line: an error, and nothing torn stays. */
+/* The disk is full in the middle of a line: an error, and no torn line remains. */
 START_TEST(a_full_disk_loses_nothing)
 {
     char path[128];
@@ -253,8 +254,8 @@ START_TEST(a_full_disk_loses_nothing)
 }
 END_TEST
 
-/* What keeps a file from being written, or is no file of this sweep, ends before a point is made.
- */
+/* If a file cannot be written, or does not belong to this sweep, the run ends before any point is
+ * made. */
 START_TEST(other_files_are_left_alone)
 {
     char path[128];
@@ -275,7 +276,7 @@ START_TEST(other_files_are_left_alone)
     line[12] = '2'; /* no point of the grid */
     ck_assert(!pp_file_write(path, whole, strlen(whole), &err));
     sweep_to(path, "1", pp_status_exit(PP_INPUT));
-    if (geteuid() != 0) { /* whom no permission stops */
+    if (geteuid() != 0) { /* permissions do not stop root */
         unlink(path);
         ck_assert(!pp_file_write(path, "", 0, &err));
         ck_assert_int_eq(chmod(path, 0444), 0);
@@ -298,7 +299,7 @@ START_TEST(one_sweep_writes_a_file)
 }
 END_TEST
 
-/* Of a line longer than what a pipe holds, the reader takes a part and leaves. */
+/* The reader takes a part of a line that is longer than a pipe holds, and closes the pipe. */
 START_TEST(a_reader_that_leaves_is_no_full_disk)
 {
     enum { BYTES = 1 << 20 };
@@ -328,7 +329,7 @@ int main(void)
 {
     Suite *suite = suite_create("sweep");
     TCase *tc = tcase_create("sweep");
-    tcase_set_timeout(tc, 0); /* that of the test as a whole */
+    tcase_set_timeout(tc, 0); /* the limit is that of the test as a whole */
     tcase_add_checked_fixture(tc, begin, end);
     tcase_add_test(tc, a_killed_sweep_loses_and_doubles_nothing);
     tcase_add_test(tc, a_file_cut_at_any_byte_goes_on);

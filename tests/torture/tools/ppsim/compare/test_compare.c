@@ -1,5 +1,5 @@
-/* Whichever allocation fails while two files are compared and the tables made, the status says so
- * and nothing leaks. */
+/* Whichever allocation fails while two files are compared and the tables are made, the status
+ * reports it and nothing leaks. */
 #include "sim/base/alloc.h"
 #include "sim/base/text.h"
 #include "tests/torture/torture.h"

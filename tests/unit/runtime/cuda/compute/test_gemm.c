@@ -1,4 +1,5 @@
-/* Products of runtime/cuda/compute/gemm.c, by the stand-in of cuBLASLt, against a plain loop. */
+/* Products of runtime/cuda/compute/gemm.c, computed by the stand-in for cuBLASLt, compared with a
+ * plain loop. */
 #include "runtime/cuda/compute/gemm.h"
 #include "tests/cuda/standin.h"
 
@@ -91,7 +92,7 @@ static double entry(const pp_gpu_gemm_call *of, int64_t i, int64_t j)
     return sum;
 }
 
-/* Every product, type and addition; what lies between the rows stays as it is. */
+/* Every product, type and addition; the gaps between rows are unchanged. */
 START_TEST(products_are_those_of_a_plain_loop)
 {
     const pp_gpu_product product = (pp_gpu_product)(_i % 3);
@@ -143,7 +144,7 @@ static void multiply(const pp_gpu_gemm_call *call)
     ck_assert_msg(!pp_gpu_gemm(blas, call, stream, &err), "%s", err.text);
 }
 
-/* The heuristic takes longer than a small product. */
+/* The heuristic takes longer than a small product, so its result is cached. */
 START_TEST(the_heuristic_is_asked_once_per_shape)
 {
     char log[] = "/tmp/ppsim-gemm-XXXXXX";
@@ -154,7 +155,7 @@ START_TEST(the_heuristic_is_asked_once_per_shape)
     multiply(&call);
     call.add = true; /* the same algorithm */
     multiply(&call);
-    call.a = a + 64; /* what a tensor is aligned to; beyond it is chance */
+    call.a = a + 64; /* the alignment of tensors; any larger one would be accidental */
     multiply(&call);
     ck_assert_uint_eq(asked(log, "AlgoGetHeuristic"), 1);
     call.a = a + 4; /* aligned to less */
@@ -209,7 +210,7 @@ static const struct {
     const char *call, *text;
     pp_status status;
 } failures[] = {
-    { "cublasLtCreate:1", "opening it failed; cuBLASLt says: the library was not", PP_IO },
+    { "cublasLtCreate:1", "opening it failed; cuBLASLt reports: the library was not", PP_IO },
     { "cublasLtMatmulPreferenceCreate:1", "a preference failed", PP_IO },
     { "cublasLtMatmulPreferenceSetAttribute:1", "a preference failed", PP_IO },
     { "cublasLtMatmulPreferenceSetAttribute:3", "a preference failed", PP_IO },
@@ -220,7 +221,7 @@ static const struct {
     { "cublasLtMatrixLayoutCreate:2", "describing a product failed", PP_IO },
     { "cublasLtMatrixLayoutCreate:3", "describing a product failed", PP_IO },
     { "cublasLtMatmulAlgoGetHeuristic:1", "choosing how to multiply failed", PP_IO },
-    { "cublasLtMatmul:1", "a product failed; cuBLASLt says: the GPU program", PP_IO },
+    { "cublasLtMatmul:1", "a product failed; cuBLASLt reports: the GPU program", PP_IO },
     { "cublasLtMatmulAlgoConfigGetAttribute:2", "reading the algorithm failed", PP_IO },
 };
 

@@ -1,4 +1,5 @@
-/* Every part of a stage's math on the GPU, its kernels run as C, against compute cpu in float. */
+/* Every part of a stage's math on the GPU, with its kernels run as C, compared with compute cpu in
+ * float. */
 #include "runtime/cuda/compute/machine.h"
 #include "runtime/cuda/compute/math.h"
 #include "runtime/cuda/kernel/kernel.h"
@@ -18,7 +19,7 @@ static const char *const settings[] = { "hidden=24,heads=3,mlp=40,vocab=13,dtype
 
 enum { SEQUENCES = 5, TOKENS = 5 + 70 + 1 + 32 + 33, SHAPES = 2 };
 
-/* The same math twice. `loop`: shape and type. */
+/* The same math twice. `loop`: selects shape and type. */
 typedef struct both {
     pp_cpu_model *host_model, *model;
     void *host, *gpu; /* machines */
@@ -26,7 +27,7 @@ typedef struct both {
     uint64_t state;
 } both;
 
-/* A tensor twice. Statistics and sums stay float. */
+/* A tensor twice. Statistics and sums are always float. */
 typedef struct tensor {
     float *host;
     void *gpu;
@@ -112,7 +113,8 @@ static tensor make(both *b, size_t count, bool sum, double size)
     return t;
 }
 
-/* The GPU's is the host's, as far as their types go, and is freed. */
+/* Checks that the GPU's tensor equals the host's within the precision of their types, and frees
+ * it. */
 static void same(both *b, tensor *t, const char *what)
 {
     const size_t unit = b->bf16 && !t->sum ? 2 : 4;
@@ -271,7 +273,7 @@ START_TEST(updates_agree)
     pp_gpu_math.add(b.gpu, 777, g.host, sum.gpu);
     same(&b, &w, "the weights");
     same(&b, &sum, "a sum of gradients");
-    w = make(&b, 777, false, 1); /* what it was does not count */
+    w = make(&b, 777, false, 1); /* the old content does not matter */
     memcpy(w.host, master.host, 777 * sizeof *w.host);
     pp_cpu_math_f32.update(b.host, 777, 0.25, g.host, NULL, w.host);
     pp_cpu_math_f32.update(b.host, 777, 0.25, g.host, NULL, master.host);

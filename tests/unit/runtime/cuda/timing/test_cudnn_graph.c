@@ -1,5 +1,5 @@
-/* Attention of cuDNN (runtime/cuda/cudnn*): graphs run on the stand-in as their descriptors say,
- * and compared with the kernels of ppsim. */
+/* Attention of cuDNN (runtime/cuda/cudnn*): graphs run on the stand-in as their descriptors state,
+ * and are compared with the kernels of ppsim. */
 #include "runtime/cuda/timing/cudnn.h"
 #include "runtime/cuda/timing/cudnn_check.h"
 #include "tests/cuda/standin.h"
@@ -14,7 +14,8 @@ enum { SKIPPED = 77, CALLS_MAX = 15 };
 static const pp_module_services *const services = &pp_module_services_table;
 static cudaStream_t stream;
 
-/* Of both ways to write attention: operations one by one, and the one that later versions have. */
+/* Versions for both ways to write attention: operation by operation, and as the single operation of
+ * later versions. */
 static const char *const versions[] = { "90600", "92801" };
 
 static void begin_test(void)
@@ -44,7 +45,7 @@ static pp_status compare(int64_t heads, int64_t width, pp_err *err)
     return status;
 }
 
-/* Every tensor's place, the mask, the lengths and the scale are in what the graph computes. */
+/* Every tensor's place, the mask, the lengths and the scale affect what the graph computes. */
 START_TEST(graphs_compute_our_attention)
 {
     static const int64_t shapes[][2] = { { 1, 16 }, { 2, 8 }, { 3, 32 }, { 2, 64 } };
@@ -63,13 +64,13 @@ static void demand_refusal(const char *words)
     ck_assert_msg(status == PP_UNAVAILABLE && strstr(err.text, words), "%s", err.text);
 }
 
-/* Half too much, and a twentieth: rounding to bf16 is far less. */
+/* Values half too large, and a twentieth: rounding to bf16 is far less. */
 START_TEST(other_values_are_refused_with_the_numbers)
 {
     static const char *const percent[] = { "150", "105" };
     static const char *const wrong[][2] = {
         { "o", "the output of token" },
-        { "nan", "the output of token 0, head 0 is not a number, or was not written; it" },
+        { "nan", "the output of token 0, head 0 is not a number or was not written; it" },
         { "dq", "the gradient of queries of token" },
         { "dk", "the gradient of keys of token" },
         { "dv", "the gradient of values of token" },
@@ -84,7 +85,7 @@ START_TEST(other_values_are_refused_with_the_numbers)
 }
 END_TEST
 
-/* The last rows' gradients of keys and values are short, since one query sees them. */
+/* The last rows' gradients of keys and values are small, since only one query attends to them. */
 START_TEST(rows_that_it_does_not_write_are_told)
 {
     static const char *const left[][2] = {
@@ -100,7 +101,8 @@ START_TEST(rows_that_it_does_not_write_are_told)
 }
 END_TEST
 
-/* Backward sums gradients of queries in its workspace, which it must clear itself, every time. */
+/* The backward sums gradients of queries in its workspace, which it must clear itself in every
+ * run. */
 START_TEST(sums_that_are_not_cleared_are_told)
 {
     static const char *const when[] = { "sums", "first" };
@@ -116,13 +118,13 @@ START_TEST(a_version_that_is_too_old_is_named)
 {
     setenv("STANDIN_CUDNN", "90501", 1);
     demand_refusal("cuDNN is 9.5.1; attention over sequences of several lengths needs 9.6");
-    setenv("STANDIN_CUDNN", "91000", 1); /* which has known bugs */
+    setenv("STANDIN_CUDNN", "91000", 1); /* this version has known bugs */
     demand_refusal("cuDNN 9.10.0 cannot do forward of 496 tokens in 5 sequences of at most 200 "
                    "with heads of 16 on GPU 0");
 }
 END_TEST
 
-/* What the frontend asks of versions and heads by GPU, as docs/gpu.md says it. */
+/* The frontend's requirements for versions and heads by GPU, as listed in docs/reference/gpu.md. */
 START_TEST(what_a_gpu_cannot_do_is_named)
 {
     static const struct {
@@ -153,7 +155,7 @@ START_TEST(what_a_gpu_cannot_do_is_named)
 }
 END_TEST
 
-/* Early, late and in between, until there are no more such calls. */
+/* Fails early, late and intermediate calls, until there are no more of them. */
 START_TEST(every_call_that_fails_is_told)
 {
     static const struct {

@@ -1,4 +1,5 @@
-/* How runtime/cuda/timing/gpu_timing.c times work, by the calls that the stand-in recorded. */
+/* How runtime/cuda/timing/gpu_timing.c measures times of work, checked by the calls that the
+ * stand-in recorded. */
 #include "runtime/cuda/timing/gpu.h"
 #include "runtime/cuda/timing/work.h"
 #include "tests/cuda/standin.h"
@@ -39,6 +40,7 @@ static void open_gpu(void)
         unsetenv(settings[i]);
     standin_forget();
     setenv("STANDIN_LOG", log_path, 1);
+    setenv("STANDIN_CLOCK", "own", 1);
     ck_assert_msg(!calls->open(&pp_module_services_table, 1, &gpu, &err), "%s", err.text);
 }
 
@@ -65,15 +67,15 @@ static pp_gpu_task *task_of(const pp_gpu_work *work)
     return task;
 }
 
-/* How often somebody looks whether work has begun is a matter of speed: by the names of these
- * calls, and of reading four bytes from the GPU. */
+/* The number of times that the host checks whether work has begun depends on its speed. A check is
+ * recognised by the names of these calls, and by a read of four bytes from the GPU. */
 static bool is_look(const char *line)
 {
     return strncmp(line, "gpu1 cudaEventQuery ", 20) == 0 ||
            strncmp(line, "gpu1 cudaMemcpyAsync 4 2 ", 25) == 0;
 }
 
-/* Names of the calls since `from`, each once where it is repeated: "cudaEventRecord x128 ..." */
+/* Names of the calls since `from`; repeated ones are counted: "cudaEventRecord x128 ..." */
 static unsigned recorded(unsigned from, char *text, size_t size)
 {
     char line[256], name[64], last[64] = "";
@@ -99,7 +101,7 @@ static unsigned recorded(unsigned from, char *text, size_t size)
     return count;
 }
 
-/* The first of this name since `from`; UINT_MAX: there is none. */
+/* The line of the first call with this name since `from`; UINT_MAX if there is none. */
 static unsigned line_of(unsigned from, const char *wanted)
 {
     char line[256], name[64];
@@ -114,7 +116,7 @@ static unsigned line_of(unsigned from, const char *wanted)
     return found ? count - 1 : UINT_MAX;
 }
 
-/* The calls of a timing. beside: NULL: nothing. */
+/* Records the calls of a timing. beside: NULL: nothing runs at the same time. */
 static void record_timing(const pp_gpu_work *work, const pp_gpu_work *beside, pp_gpu_timing how,
                           char text_out[CALLS_MAX])
 {
@@ -130,7 +132,7 @@ static void record_timing(const pp_gpu_work *work, const pp_gpu_work *beside, pp
     calls->release(task);
 }
 
-/* The host holds the stream while it launches, so only the GPU's time lies between the events. */
+/* The host blocks the stream while it launches, so only the GPU's time is between the events. */
 START_TEST(launches_wait_for_each_other)
 {
     char text[CALLS_MAX];
@@ -153,13 +155,14 @@ START_TEST(a_cold_run_begins_when_the_cache_is_full_of_something_else)
 }
 END_TEST
 
-/* How fast the host is does not matter then. */
+/* With slow copies, the speed of the host does not matter. */
 static void slow_copies(const char *mib_us)
 {
     setenv("STANDIN_MIB_US", mib_us, 1);
 }
 
-/* It has marks overwritten before the gate is there, and does not end before the product. */
+/* The interfering work overwrites marks before the gate is reached, and does not end before the
+ * product. */
 START_TEST(what_runs_beside_is_begun_first)
 {
     static const struct {
@@ -183,7 +186,7 @@ START_TEST(what_runs_beside_is_begun_first)
 }
 END_TEST
 
-/* However late it begins: behind other work, or for want of multiprocessors. */
+/* It may begin late because of earlier work or a lack of multiprocessors. */
 START_TEST(what_begins_late_is_waited_for)
 {
     const pp_gpu_work *const beside[] = { &copy, &message };
@@ -226,7 +229,7 @@ START_TEST(what_ends_first_is_taken_longer)
 }
 END_TEST
 
-/* There is no memory for a longer one. */
+/* There is not enough memory for a longer one. */
 START_TEST(what_ends_first_is_not_beside)
 {
     const pp_gpu_work *const beside[] = { &copy, &message };
@@ -237,15 +240,15 @@ START_TEST(what_ends_first_is_not_beside)
     setenv("STANDIN_PRODUCT_US", "300000", 1);
     ck_assert_int_eq(calls->time(gpu, task, &how, &took_ns, &err), PP_UNAVAILABLE);
     unsetenv("STANDIN_PRODUCT_US");
-    ck_assert_str_eq(err.text, "GPU 1: 8 MiB beside the work are through before it, and there is "
-                               "no memory for more; the work is too long, or waited for their "
-                               "multiprocessors");
+    ck_assert_str_eq(err.text, "GPU 1: the concurrent work of 8 MiB ends before the measured work, "
+                               "and there is no memory for more; the measured work takes too long, "
+                               "or waits for multiprocessors");
     calls->release(how.beside);
     calls->release(task);
 }
 END_TEST
 
-/* A few products at a time, which a copy outlasts. */
+/* A few products are timed at a time, so that one copy outlasts them. */
 START_TEST(few_products_run_beside_one_copy)
 {
     char text[CALLS_MAX];
@@ -256,7 +259,7 @@ START_TEST(few_products_run_beside_one_copy)
 }
 END_TEST
 
-/* Memory of the GPU is short for this work, not for all. */
+/* There is too little memory for this work only. */
 START_TEST(what_has_no_room_is_refused_alone)
 {
     char how[128];
@@ -283,7 +286,7 @@ START_TEST(a_message_that_fails_is_given_up)
     setenv("STANDIN_FAIL", failures[_i], 1);
     standin_forget();
     ck_assert_int_eq(calls->time(gpu, task, &how, &took_ns, &err), PP_UNAVAILABLE);
-    ck_assert_ptr_nonnull(strstr(err.text, "a message of the GPU to itself failed; NCCL says"));
+    ck_assert_ptr_nonnull(strstr(err.text, "a message of the GPU to itself failed; NCCL reports"));
     unsetenv("STANDIN_FAIL");
     pp_err again = { 0 };
     ck_assert_int_eq(calls->time(gpu, task, &how, &took_ns, &again), PP_UNAVAILABLE);
@@ -293,7 +296,8 @@ START_TEST(a_message_that_fails_is_given_up)
 }
 END_TEST
 
-/* Works that overwrite what they read find it as it was, and making it so is not timed. */
+/* Inputs that a piece of work overwrites are restored before each timing. Restoring is not timed.
+ */
 START_TEST(spoiled_operands_are_filled_again)
 {
     static const pp_gpu_work gelu = { /* 128 KiB, two sets */
@@ -312,7 +316,7 @@ START_TEST(spoiled_operands_are_filled_again)
 }
 END_TEST
 
-/* Every row once, with its token; every query and key of a sequence in one tile. */
+/* Every row occurs once, with its token, and every query and key of a sequence in one tile. */
 START_TEST(tables_are_complete)
 {
     static const int64_t lengths[] = { 5, 64, 33, 1 };
@@ -371,7 +375,8 @@ START_TEST(work_goes_on_for_as_long_as_asked)
 }
 END_TEST
 
-/* The stream is let go whatever fails behind the gate, else nobody could wait for it. */
+/* The stream is released whatever fails behind the gate; otherwise waiting for it would never
+ * end. */
 START_TEST(a_failed_launch_leaves_nothing_held)
 {
     pp_ns took_ns = 0;

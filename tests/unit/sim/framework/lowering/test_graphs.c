@@ -3,7 +3,7 @@
 #include "sim/framework/lowering/graphs.h"
 #include "tests/support/executors.h"
 
-/* shapes: 1, or 2 in turn. */
+/* shapes: 1, or 2 alternately. */
 static uint32_t count(const char *framework, uint32_t shapes, pp_graphs graphs)
 {
     uint32_t most = 0;
@@ -34,7 +34,7 @@ START_TEST(a_cycle_is_a_forward_and_the_backwards_after_it)
 }
 END_TEST
 
-/* Who compiles what (pytorch/xla#6347; neuronx-distributed: a graph per task). */
+/* Which framework compiles what (pytorch/xla#6347; neuronx-distributed: a graph per task). */
 START_TEST(executors_compile_in_their_own_way)
 {
     static const struct {

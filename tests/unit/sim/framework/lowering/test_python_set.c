@@ -1,4 +1,4 @@
-/* A set of small integers is iterated over in the order of CPython. */
+/* A set of small integers is iterated in the order of CPython. */
 #include "sim/framework/lowering/python_set.h"
 
 #include <check.h>

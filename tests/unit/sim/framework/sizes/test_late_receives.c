@@ -1,6 +1,6 @@
-/* Executor ppsim where sizes travel: messages in front of activations, receives posted when their
- * size was read. Steps are compared word by word: +T posts a transfer, ?T waits for it, !T reads
- * the size that it brought; the others are ops. */
+/* Executor ppsim with sizes in messages: messages precede activations, and receives are posted when
+ * their size was read. Steps are compared word by word: +T posts a transfer, ?T waits for it, !T
+ * reads the size that it delivered; the others are ops. */
 #include "sim/analysis/memory.h"
 #include "sim/base/text.h"
 #include "sim/framework/sizes/size_protocol.h"
@@ -66,7 +66,7 @@ static void steps_are(const step *s, uint32_t rank, const char *wanted)
 }
 
 /* Rank 0 knows all sizes, and gradients have the size of what was sent. Rank 1 posts the message of
- * the next activation where otherwise it posts its tensor. */
+ * the next activation at the place where it would otherwise post its tensor. */
 START_TEST(a_message_is_read_right_before_its_op)
 {
     step s = step_with(step_order("1f1b", 2, 1, 3, 0), "message");
@@ -82,7 +82,7 @@ START_TEST(a_message_is_read_right_before_its_op)
 }
 END_TEST
 
-/* Rank 1 wants its gradient ahead of its forward, whose message tells the size of both. */
+/* Rank 1 needs its gradient before its forward, whose message gives the size of both. */
 START_TEST(a_gradient_is_posted_when_its_size_is_known)
 {
     step s = step_with(step_order("1f1b", 3, 1, 1, 0), "message");
@@ -211,8 +211,8 @@ START_TEST(one_message_tells_the_size_of_several_tensors)
 }
 END_TEST
 
-/* Rank 1: tensor 1-2, F 2-3, B 3-5. The second activation is made at 2 and lies there unasked until
- * 5: tensor 5-6, F 6-7, B 7-9; the gradient was asked for ahead, 9-10; rank 0: B 10-12. */
+/* Rank 1: tensor 1-2, F 2-3, B 3-5. The second activation is computed at 2 but not requested until
+ * 5: tensor 5-6, F 6-7, B 7-9; the gradient was requested ahead, 9-10; rank 0: B 10-12. */
 START_TEST(a_late_receive_shows_the_transfer)
 {
     for (uint32_t m = 1; m <= 2; m++) {
@@ -242,8 +242,9 @@ static int64_t buffers_of(const char *schedule, const char *shapes, uint32_t p, 
     return peak.recv_bytes / 1024;
 }
 
-/* Ahead is a message without a buffer. The last rank receives activations only; gradients, whose
- * size is known, still come one ahead, and a cached size lets activations do so. */
+/* Only a message without a buffer is posted ahead. The last rank receives activations only;
+ * gradients, whose size is known, are still posted one ahead, and a cached size allows that for
+ * activations, too. */
 START_TEST(a_late_buffer_is_one_buffer_less)
 {
     for (uint32_t p = 2; p <= 4; p++) {

@@ -1,5 +1,5 @@
-/* Shape protocols, hosts and tensors: hand-made steps, to the nanosecond. Unless said otherwise
- * F = 1 us, B = 2 us, a tensor travels 100 ns, a message about a shape 20 ns. */
+/* Size protocols, hosts and tensors: steps made by hand, to the nanosecond. Unless stated
+ * otherwise, F = 1 us, B = 2 us, a tensor takes 100 ns and a size message 20 ns. */
 #include "sim/analysis/critical_path.h"
 #include "sim/engine/comm_engine.h"
 #include "sim/framework/sizes/size_protocol.h"
@@ -31,7 +31,7 @@ static pp_exchange_options exchange_of(const char *shapes, pp_host_costs host)
     return exchange;
 }
 
-/* 1f1b under `framework`; simulated. */
+/* Simulates 1f1b under `framework`. */
 static pp_status try_step(const pp_framework *framework, const pp_exchange_options *exchange,
                           const char *comm, uint32_t p, uint32_t m, step *s, pp_err *err)
 {
@@ -76,8 +76,8 @@ static pp_ns makespan_of(const char *framework, const char *shapes, pp_host_cost
     return makespan_ns;
 }
 
-/* With equal lengths a protocol costs its overhead per transfer times the transfers on
- * the critical path, which for one microbatch are 2 (p - 1). */
+/* With equal lengths, a protocol costs its overhead per transfer times the number of transfers on
+ * the critical path, which is 2 (p - 1) for one microbatch. */
 START_TEST(a_message_costs_its_overhead_per_transfer_on_the_path)
 {
     for (uint32_t p = 2; p <= 5; p++) {
@@ -107,8 +107,8 @@ START_TEST(a_message_costs_its_overhead_per_transfer_on_the_path)
 }
 END_TEST
 
-/* A read of the rank's own copy of the data does not wait for its device: only the first is seen.
- */
+/* Reading the rank's own copy of the data does not wait for its device: only the first read delays
+ * it. */
 START_TEST(reading_ones_own_copy_overlaps_compute)
 {
     const pp_host_costs reads = { .read_ns = READ_NS };
@@ -118,9 +118,9 @@ START_TEST(reading_ones_own_copy_overlaps_compute)
 }
 END_TEST
 
-/* Rank 0 posts the send of its second activation and syncs before it asks for its first gradient:
- * the sync ends when rank 1 has taken the activation. F 1, tensor 1.1, F -2.1, B -4.1; tensor -4.2,
- * sync -4.25, gradient -4.35. */
+/* Rank 0 posts the send of its second activation and syncs before it posts the receive of its first
+ * gradient: the sync ends when rank 1 has received the activation. F 1, tensor 1.1, F -2.1, B -4.1;
+ * tensor -4.2, sync -4.25, gradient -4.35. */
 START_TEST(a_sync_waits_for_what_nobody_waited_for)
 {
     step s = { .order = step_order("gpipe", 2, 1, 2, 0),
@@ -229,8 +229,8 @@ START_TEST(nothing_starts_before_its_host_has_issued_it)
 }
 END_TEST
 
-/* A host that is fast enough runs ahead and costs its first launches only; one that syncs after
- * every exchange pays the launch each time. */
+/* A host that is fast enough runs ahead, and only its first launches cost time; one that syncs
+ * after every exchange pays for the launch each time. */
 START_TEST(a_sync_ends_running_ahead)
 {
     const pp_host_costs launch = { .launch_ns = 10 };
@@ -299,8 +299,8 @@ static pp_status with_setting(const pp_size_protocol_support *setting, bool ungr
     return status;
 }
 
-/* Megatron-LM#5100: send_prev, recv_prev, send_next, recv_next on all ranks hangs where a message
- * needs its receive and there are no groups; by parity it does not. */
+/* Megatron-LM#5100: the order send_prev, recv_prev, send_next, recv_next on all ranks hangs if a
+ * message needs its receive and there are no groups; the order by parity does not. */
 START_TEST(the_order_of_shape_messages_decides_whether_they_hang)
 {
     static const uint32_t ranks[] = { 2, 3, 4, 8 };
@@ -358,13 +358,13 @@ START_TEST(what_a_framework_cannot_do_is_refused)
     refused("neuronx", "cached", "compiled into its graphs");
     refused("zero-bubble", "message", "set once");
     refused_for("dualpipe", "dualpipev", 2, "cached", "set once");
-    refused_for("colossalai", "interleaved", 2, "message", "is not known");
-    refused_for("colossalai", "interleaved", 2, "cached", "is not known");
+    refused_for("colossalai", "interleaved", 2, "message", "does not model where");
+    refused_for("colossalai", "interleaved", 2, "cached", "does not model where");
     refused("torch-defer-recv", "message", "one shape for all");
     refused("xla", "message", "compiled into its graphs");
     refused("xla-fused", "cached", "compiled into its graphs");
-    refused("ideal", "message", "dependencies only");
-    refused("ideal", "local", "dependencies only");
+    refused("ideal", "message", "only dependencies");
+    refused("ideal", "local", "only dependencies");
 }
 END_TEST
 
@@ -392,8 +392,9 @@ START_TEST(a_cached_shape_that_changes_is_an_error_with_its_place)
         ck_assert_int_eq(
             pp_exchange_lower(framework_of("megatron"), &exchange, s.costs, s.program, &err),
             PP_INFEASIBLE);
-        ck_assert_msg(strstr(err.text, "mismatched sizes: microbatch 2 comes to stage 1 with 2048"),
-                      "%s", err.text);
+        ck_assert_msg(
+            strstr(err.text, "mismatched sizes: microbatch 2 arrives at stage 1 with 2048"), "%s",
+            err.text);
         pp_program_free(&s.program);
         STEP_OK(framework_of("ppsim")->lower(s.order, &s.program, &err), err); /* sends it again */
         STEP_OK(pp_exchange_lower(framework_of("ppsim"), &exchange, s.costs, s.program, &err), err);
@@ -402,7 +403,8 @@ START_TEST(a_cached_shape_that_changes_is_an_error_with_its_place)
 }
 END_TEST
 
-/* A tensor of 100 ns, 20 of them fixed, in three: 27 + 27 + 26 beside the fixed part. */
+/* A tensor of 100 ns, 20 of them fixed, in three parts: 27 + 27 + 26 in addition to the fixed
+ * part. */
 START_TEST(several_tensors_pay_for_each_message)
 {
     ck_assert_int_eq(makespan_of("deepspeed", "plan", no_host, 3, 2, 1), 6000 + 2 * (3 * 20 + 80));
@@ -451,7 +453,7 @@ START_TEST(tensors_meet_in_their_order)
 }
 END_TEST
 
-/* Reading and splitting at no cost change no step, whatever the framework and placement. */
+/* Reading and splitting without cost change no step, whatever the framework and placement. */
 START_TEST(a_pass_without_cost_changes_nothing)
 {
     static const struct {
@@ -535,7 +537,8 @@ START_TEST(buffers_hold_tensors_not_messages)
 }
 END_TEST
 
-/* The pass keeps what it does not know: neuronx's transfers stay collectives, never buffered. */
+/* The pass keeps what it does not handle: neuronx's transfers stay collectives and are never
+ * buffered. */
 START_TEST(collectives_stay_collectives)
 {
     step s = run_step("neuronx", "local", no_host, 1, 2, 2);

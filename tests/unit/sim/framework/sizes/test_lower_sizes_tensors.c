@@ -3,8 +3,8 @@
 #include "tests/support/semantics.h"
 #include "tests/support/step.h"
 
-/* One microbatch on two ranks, 1001 B in four tensors of 251, 250, 250, 250 each way: F 1 us, 10 us
- * under way there, F 1, B 2, 10, B 2. */
+/* One microbatch on two ranks, 1001 B in four tensors of 251, 250, 250, 250 in each direction: F 1
+ * us, transfer 10 us, F 1, B 2, transfer 10, B 2. */
 static pp_ns makespan_of(const char *framework_name, const char *comm, pp_ns fixed_ns)
 {
     const pp_exchange_options exchange = { .tensors = 4, .shape_message_ns = fixed_ns };
@@ -22,10 +22,10 @@ static pp_ns makespan_of(const char *framework_name, const char *comm, pp_ns fix
     return pp_timeline_makespan(s.timeline);
 }
 
-/* Buffered, they leave at once, and the link carries them one after the other. Of eager:250B the
- * first is not: one by one (deepspeed) the others follow it when its time is over; in a group
- * (ppsim), which ends as a unit, none is buffered then. With a fixed part each of four pays it, a
- * group once. */
+/* Buffered tensors are sent at once, and the link carries them one after the other. With eager:250B
+ * the first one is not buffered: one by one (deepspeed), the others follow when its time is over;
+ * in a group (ppsim), which ends as a unit, none is buffered then. Each of four tensors pays a
+ * fixed part, and a group pays it once. */
 START_TEST(tensors_of_a_boundary_count_once)
 {
     static const char *const comms[] = { "rendezvous", "eager:250B", "eager:251B", "batched" };

@@ -1,8 +1,8 @@
-/* Padding of data and of costs; what protocols and hosts are called. */
+/* Padding of data and of costs; names of protocols and hosts. */
 #include "sim/framework/sizes/size_protocol.h"
 #include "tests/support/step.h"
 
-/* Sequences {5, 3}, {2}, {7}; two replicas would be padded alike. */
+/* Sequences {5, 3}, {2}, {7}; two replicas would be padded the same way. */
 static pp_workload small_data(void)
 {
     static const int64_t lengths[] = { 5, 3, 2, 7 };

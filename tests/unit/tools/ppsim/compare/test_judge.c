@@ -1,4 +1,4 @@
-/* What ppsim compare sees, and what it takes for a regression (docs/ci.md). */
+/* What ppsim compare reports, and what it takes for a regression (docs/reference/compare.md). */
 #include "sim/base/random.h"
 #include "tests/support/step.h"
 #include "tools/ppsim/compare/print.h"
@@ -64,8 +64,8 @@ static const char *report(char *text, size_t size, double step_ns, double throug
     return text;
 }
 
-/* tolerance, differences in parts of 100000 of step, throughput and bound, how many fail, verdict
- * of the worst. */
+/* Tolerance, differences in parts of 100000 of step, throughput and bound, number of failures,
+ * verdict of the worst. */
 static const struct {
     const char *tolerance;
     int step, throughput, bound;
@@ -117,7 +117,7 @@ START_TEST(a_difference_counts_in_the_direction_and_beyond_the_limit_that_was_sa
 }
 END_TEST
 
-/* Steps are compared as whole numbers, also where %g would show none. */
+/* Steps are compared as whole numbers, even if %g would show no difference. */
 START_TEST(one_nanosecond_in_a_hundred_days_is_seen)
 {
     char base[300];
@@ -134,14 +134,15 @@ START_TEST(one_nanosecond_in_a_hundred_days_is_seen)
 }
 END_TEST
 
-/* What is no longer told is no pass. */
+/* A metric that is missing does not pass. */
 START_TEST(a_metric_that_vanished_fails)
 {
     char base[300];
     compared c PP_CLEANUP(free_compared) = { 0 };
     compare_texts(report(base, sizeof base, 10, 1, 1),
                   "{\"format\":\"ppsim.report\",\"version\":1,\"step_ns\":10}", NULL, &c);
-    ck_assert_uint_eq(c.differences.fails, 2); /* makespan, throughput; the bound is only told */
+    ck_assert_uint_eq(c.differences.fails, 2); /* makespan and throughput; the bound is for
+                                                  information only */
     ck_assert_uint_eq(c.differences.verdicts[PP_VERDICT_GONE], 3);
 }
 END_TEST
@@ -156,7 +157,7 @@ static double normal(uint64_t *seed)
     return sqrt(-2 * log(1 - uniform(seed))) * cos(2 * M_PI * uniform(seed));
 }
 
-/* A report of `count` iterations around step_ns; the first two are a warm-up. */
+/* Makes a report of `count` iterations around step_ns; the first two are a warm-up. */
 static void run_report(uint64_t *seed, double step_ns, double sigma, int count, char *text,
                        size_t size)
 {
@@ -174,7 +175,7 @@ static void run_report(uint64_t *seed, double step_ns, double sigma, int count, 
     snprintf(text + used, size - (size_t)used, "]}}");
 }
 
-/* Reruns of one thing: under 1 % false alarms, whatever the number of iterations. */
+/* Reruns of the same thing give less than 1 % false alarms, whatever the number of iterations. */
 START_TEST(reruns_are_no_regression)
 {
     static const int counts[] = { 5, 6, 8, 12, 20, 50 };
@@ -222,14 +223,15 @@ START_TEST(leading_steps_slower_than_the_second_half_are_warm_up)
     pp_compare_spread(steps, sizeof steps / sizeof *steps, &q);
     ck_assert(q.spread);
     ck_assert_double_eq_tol(q.value, 1.005, 1e-12);
-    ck_assert_double_eq_tol(q.high, 1.055, 1e-12); /* without the first two, with the others */
+    ck_assert_double_eq_tol(q.high, 1.055, 1e-12); /* the first two are excluded, the others are
+                                                      not */
     pp_compare_spread(few, sizeof few / sizeof *few, &q);
     ck_assert(q.spread);
     ck_assert_double_eq(q.high, 90); /* five always stay */
     pp_compare_spread(slow_end, sizeof slow_end / sizeof *slow_end, &q);
     ck_assert_double_eq(q.high, 1.2);
     pp_compare_spread(slow_end, 4, &q);
-    ck_assert(!q.spread); /* four say nothing about a spread */
+    ck_assert(!q.spread); /* four values are too few for a spread */
 }
 END_TEST
 
@@ -251,7 +253,7 @@ START_TEST(markdown_has_sixty_lines_and_the_worst_first)
         pp_text_add(&sides[side], "]}");
     }
     compare_texts(sides[0].data, sides[1].data, "op=0", &c);
-    ck_assert_uint_eq(c.differences.fails, 501); /* the makespan too */
+    ck_assert_uint_eq(c.differences.fails, 501); /* An unknown key is compared nevertheless. */
     const pp_compare_print print = {
         .base = "a", .now = "b", .pairs = &pairs, .differences = &c.differences, .rows = 40
     };

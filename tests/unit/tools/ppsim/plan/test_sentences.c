@@ -1,4 +1,4 @@
-/* The sentences and the lines of CSV that are made of a search's values. */
+/* The sentences and the lines of CSV that are made from a search's values. */
 #include "sim/framework/registry.h"
 #include "tests/support/planning.h"
 #include "tools/ppsim/plan/assumptions.h"
@@ -15,7 +15,7 @@ static const struct {
     { { .step_ns = 1 }, NULL },
     { { .reason = { .kind = PP_REASON_REFUSED, .refusal = "no \"order\"" } }, "no \"order\"" },
     { { .reason = { .kind = PP_REASON_MEMORY, .shortage = { .bytes = 1 << 30, .alone = true } } },
-      "rank 0 short by 1.000 GiB, parameters, with one microbatch alone" },
+      "rank 0 short by 1.000 GiB, parameters, even with a single microbatch" },
     { { .reason.kind = PP_REASON_UNSEEN }, "the budget ended first" },
     { { .least_step_ns = 2000000000, .reason.kind = PP_REASON_BUDGET },
       "the budget ended first; takes at least 2.000 s" },
@@ -81,9 +81,10 @@ static const struct {
     { { .verdict = PP_FREE_ORDERS_UNSEARCHED }, "not searched: the budget was used up" },
     { { .verdict = PP_FREE_ORDERS_UNUSABLE,
         .reason = { .kind = PP_REASON_MEMORY, .shortage = { .bytes = 1 << 30 } } },
-      "none that executor ideal runs within the memory: rank 0 short by 1.000 GiB, parameters" },
+      "executor ideal runs none of those found within the memory: rank 0 short by 1.000 GiB, "
+      "parameters" },
     { { .verdict = PP_FREE_ORDERS_ONLY, .reason.kind = PP_REASON_ALL_ORDERS },
-      "found where no named schedule fits; no order is faster: all were looked at" },
+      "taken, as no named schedule fits; no order is faster, all were tried" },
 };
 
 START_TEST(free_orders_are_said)
@@ -110,12 +111,12 @@ START_TEST(gains_of_free_orders_are_said)
     pp_free_orders_say(&result, &text);
     ck_assert_str_eq(text.data,
                      "no measurable gain: the best one found is 0.05 % slower than 1f1b, "
-                     "the best named schedule; 0.00 % above the bound of the step");
+                     "the best named schedule; 0.00 % above the lower bound of the step");
     pp_text_free(&text);
 }
 END_TEST
 
-/* Values are listed by what is known of them, and -0.00 is never said. */
+/* Values are listed by what is known of them, and -0.00 is never printed. */
 START_TEST(settings_are_said)
 {
     pp_setting_value values[] = {
@@ -138,6 +139,53 @@ START_TEST(settings_are_said)
 }
 END_TEST
 
+/* Another plan is never "-0.77 % slower". */
+START_TEST(slower_plans_are_said)
+{
+    static const struct {
+        double more;
+        const char *words;
+    } cases[] = {
+        { 0.0287, "up to 2.87 % slower" },
+        { -0.0077, "0.77 % faster" },
+        { 1e-6, "as fast" },
+        { -1e-6, "as fast" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pp_text text = { 0 };
+        pp_slower_say(cases[i].more, &text);
+        ck_assert_str_eq(text.data, cases[i].words);
+        pp_text_free(&text);
+    }
+}
+END_TEST
+
+START_TEST(target_costs_are_said)
+{
+    const pp_target_limits limits = { .name = "megatron" };
+    pp_target_costs costs = {
+        .target = &limits,
+        .free_framework = &pp_framework_ideal,
+        .limits = { .kind = PP_TARGET_COST_KNOWN, .more = 1e-6 },
+        .all = { .kind = PP_TARGET_COST_NO_PLAN, .why = "nothing fits" },
+    };
+    pp_text text = { 0 };
+    pp_target_say(&costs, &text);
+    ck_assert_str_eq(text.data, "the limits of megatron make no measurable difference; limits and "
+                                "executor cost an unknown time: without them, nothing fits");
+    pp_text_free(&text);
+    costs.limits.kind = PP_TARGET_COST_BUDGET;
+    costs.all = (pp_target_cost){
+        .schedule = pp_schedule_find("zbv"), .more = 0.0842, .tp = 2, .step_ns = 1858000000
+    };
+    pp_target_say(&costs, &text);
+    ck_assert_str_eq(text.data, "the limits of megatron cost an unknown time, as the budget ended "
+                                "first; limits and executor make the step 8.42 % longer than "
+                                "executor ideal (zbv, tp 2, 1.858 s)");
+    pp_text_free(&text);
+}
+END_TEST
+
 START_TEST(a_shortage_is_said)
 {
     const pp_reason reason = pp_reason_short(shortage);
@@ -147,7 +195,7 @@ START_TEST(a_shortage_is_said)
 }
 END_TEST
 
-/* What is noted for `key`; NULL: nothing. */
+/* The note for `key`; NULL if there is none. */
 static const char *noted(const pp_notes *notes, const char *key)
 {
     for (size_t i = 0; i < notes->count; i++) {
@@ -272,6 +320,8 @@ int main(void)
     tcase_add_test(tc, a_candidate_is_one_line_of_csv);
     tcase_add_test(tc, gains_of_free_orders_are_said);
     tcase_add_test(tc, settings_are_said);
+    tcase_add_test(tc, slower_plans_are_said);
+    tcase_add_test(tc, target_costs_are_said);
     tcase_add_test(tc, a_shortage_is_said);
     tcase_add_test(tc, only_what_was_not_given_is_noted);
     tcase_add_test(tc, assumptions_come_before_other_notes);

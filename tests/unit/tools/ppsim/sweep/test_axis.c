@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const pp_option list = { "--pp", "P", "", NULL, false };
-static const pp_option text = { "--costs", "F=T,I=T", "", NULL, false };
+static const pp_option list = { PP_ROW("--pp", "P", PARALLELISM, "", NULL) };
+static const pp_option text = { PP_ROW("--costs", "F=T,I=T", COSTS, "", NULL) };
 
 static void free_axis(pp_axis *axis)
 {
@@ -35,7 +35,7 @@ static const axis_case axis_cases[] = {
     { &list, "5..5", "5" },
     { &list, "80GB,40GB", "40GB 80GB" },
     { &list, "dir/../a.json", "dir/../a.json" },
-    { &list, "1..b", "1..b" }, /* no range: the option says what is wrong with it */
+    { &list, "1..b", "1..b" }, /* not a range: the option reports what is wrong with it */
     { &list, "8..4", NULL },
     { &list, "4..8*1", NULL },
     { &list, "0..8*2", NULL },
@@ -82,7 +82,7 @@ static void read_grid(const char *const words[], pp_grid *grid)
                   err.text);
 }
 
-/* Options in any order, under any of their names, are the same points with the same keys. */
+/* Options in any order, under any of their names, give the same points with the same keys. */
 START_TEST(order_of_options_does_not_matter)
 {
     const char *const one[] = { "ppsim", "sweep", "--tp",   "8,4",         "--model",
