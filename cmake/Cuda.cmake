@@ -1,4 +1,4 @@
-# What the GPU module needs: nvcc, the CUDA runtime, cuBLASLt and NCCL. Looked for in CUDA_HOME, in /usr/local/cuda,
+# What the GPU module needs: nvcc, the CUDA runtime, cuBLASLt and NCCL. They are searched in CUDA_HOME, in /usr/local/cuda,
 # where the system keeps libraries, and in build/cuda-packages (tools/dev/cuda-headers).
 set(PPSIM_BUILD_CUDA OFF)
 set(PPSIM_CUDA_PACKAGES ${PROJECT_BINARY_DIR}/cuda-packages CACHE PATH "NVIDIA's packages, unpacked by tools/dev/cuda-headers")
@@ -35,7 +35,7 @@ function(pp_read_nccl_version out)
     set(${out} ${version} PARENT_SCOPE)
 endfunction()
 
-# nvcc, headers and libraries must be of one CUDA: out says it where they are not.
+# nvcc, headers and libraries must be of one CUDA: otherwise `out` has the reason.
 function(pp_check_one_cuda out)
     execute_process(COMMAND ${PPSIM_NVCC} --version OUTPUT_VARIABLE compiler)
     string(REGEX REPLACE ".*release ([0-9]+).*" "\\1" compiler "${compiler}")
@@ -97,8 +97,8 @@ if(PPSIM_CUDNN STREQUAL "ON" AND NOT PPSIM_BUILD_CUDA)
     message(FATAL_ERROR "PPSIM_CUDNN=ON, but the GPU module, of which it is a part, is not built: ${PPSIM_CUDA_LACKS}.")
 endif()
 
-# Attention of cuDNN for a probe: the headers of cuDNN and of its frontend, which is C++ and wants those of NVRTC. The
-# library is loaded when the probe runs. Tests take it without the module, too.
+# Attention of cuDNN for a probe: the headers of cuDNN and of its frontend, which is C++ and needs those of NVRTC. The
+# library is loaded when the probe runs. Tests use it without the module, too.
 if(NOT PPSIM_CUDA STREQUAL "OFF" AND NOT PPSIM_CUDNN STREQUAL "OFF" AND PPSIM_CUDA_INCLUDE)
     foreach(part IN ITEMS "cudnn.h PPSIM_CUDNN_INCLUDE" "cudnn_frontend.h PPSIM_CUDNN_FRONTEND_INCLUDE"
             "nvrtc.h PPSIM_NVRTC_INCLUDE")

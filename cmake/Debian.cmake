@@ -1,5 +1,5 @@
-# cpack -G DEB: ppsim (command, library, headers, man page, completion) and ppsim-mpi (the module, so
-# that nobody needs MPI for the rest). Configure with the preset `deb`, which installs below /usr.
+# cpack -G DEB: ppsim (command, library, headers, man page, completion) and ppsim-mpi (the module, 
+# so that the rest does not need MPI). Configure with the preset `deb`, which installs below /usr.
 set(CPACK_PACKAGE_NAME ppsim)
 set(CPACK_PACKAGE_VENDOR ppsim)
 set(CPACK_PACKAGE_CONTACT "ppsim maintainers <ppsim@localhost>")
@@ -19,7 +19,7 @@ set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_NAME ppsim)
 set(CPACK_DEBIAN_UNSPECIFIED_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_SECTION science)
-# Loaded or run where there, see runtime/cpu/matmul.c.
+# Loaded or run if present, see runtime/cpu/matmul.c.
 set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_RECOMMENDS libopenblas0)
 set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_SUGGESTS "gnuplot-nox | gnuplot, ppsim-mpi")
 if(PPSIM_BUILD_MPI)

@@ -1,4 +1,4 @@
-# What this machine offers. Jansson, Nettle, GSL, zlib and threads are required; the rest is reported.
+# Finds what this machine offers. Jansson, Nettle, GSL, zlib and threads are required; the rest is reported.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(JANSSON IMPORTED_TARGET jansson>=2.13)
 pkg_check_modules(NETTLE IMPORTED_TARGET nettle>=3.4)
@@ -49,8 +49,8 @@ if(NOT PPSIM_MPI STREQUAL "OFF")
     endif()
 endif()
 
-# pp_add_part(gsl GSL_FOUND VERSION 2.7 LICENCE GPL-3.0-or-later FOR "fits"): a line of the build's summary
-# and one of `ppsim --version` (tools/ppsim/base/version.c).
+# pp_add_part(gsl GSL_FOUND VERSION 2.7 LICENCE GPL-3.0-or-later FOR "fits")adds a line to the
+# build's summary and one to `ppsim --version` (tools/ppsim/base/version.c).
 function(pp_add_part name condition)
     cmake_parse_arguments(PARSE_ARGV 2 part "" "VERSION;LICENCE;FOR" "")
     set(here 0)
@@ -71,18 +71,18 @@ pp_add_part(gsl GSL_FOUND VERSION ${GSL_VERSION} LICENCE GPL-3.0-or-later
     FOR "fits and random distributions")
 pp_add_part(nettle NETTLE_FOUND VERSION ${NETTLE_VERSION} LICENCE "LGPL-3.0-or-later OR GPL-2.0-or-later"
     FOR "hashes of profiles")
-pp_add_part(zlib ZLIB_FOUND VERSION ${ZLIB_VERSION_STRING} LICENCE Zlib FOR "gzipped traces")
+pp_add_part(zlib ZLIB_FOUND VERSION ${ZLIB_VERSION_STRING} LICENCE Zlib FOR "compressed files")
 pp_add_part(openblas PPSIM_USE_OPENBLAS VERSION "${OPENBLAS_VERSION}" LICENCE BSD-3-Clause
-    FOR "compute cpu; loaded when asked for")
-pp_add_part(mpi PPSIM_BUILD_MPI VERSION "${MPI_C_VERSION}" LICENCE "of the MPI installed"
-    FOR "transport mpi, the module ppsim_mpi.so")
-pp_add_part(gnuplot PPSIM_GNUPLOT LICENCE gnuplot FOR "pictures; run as a program")
-pp_add_part(cuda PPSIM_BUILD_CUDA VERSION "NCCL ${PPSIM_NCCL_VERSION}" LICENCE "proprietary, by our permission"
-    FOR "GPUs, the module ppsim_cuda.so")
+    FOR "compute cpu, loaded when it is used")
+pp_add_part(mpi PPSIM_BUILD_MPI VERSION "${MPI_C_VERSION}" LICENCE "that of the installed MPI"
+    FOR "transport mpi (module ppsim_mpi.so)")
+pp_add_part(gnuplot PPSIM_GNUPLOT LICENCE gnuplot FOR "pictures, run as a program")
+pp_add_part(cuda PPSIM_BUILD_CUDA VERSION "NCCL ${PPSIM_NCCL_VERSION}" LICENCE "proprietary, permitted by our licence"
+    FOR "GPUs (module ppsim_cuda.so)")
 pp_add_part(cudnn "PPSIM_BUILD_CUDA;AND;PPSIM_BUILD_CUDNN" VERSION "${PPSIM_CUDNN_FRONTEND_VERSION}" LICENCE "Apache-2.0 AND MIT"
     FOR "its frontend, for probe gpu-cudnn")
 if(PPSIM_CUDA_LACKS)
-    message(STATUS "No GPU module: ${PPSIM_CUDA_LACKS} (docs/gpu.md)")
+    message(STATUS "No GPU module: ${PPSIM_CUDA_LACKS} (docs/how-to/gpu.md)")
 endif()
 get_property(parts GLOBAL PROPERTY PPSIM_PARTS)
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/tools/ppsim/base/parts.inc CONTENT "${parts}" @ONLY)

@@ -1,5 +1,5 @@
-# pp_install_package(ppsim): how others find the library: find_package(ppsim) and pkg-config ppsim.
-# Both say where they lie relative to themselves, so that an installed tree can be moved.
+# pp_install_package(ppsim): lets other projects find the library with find_package(ppsim) and pkg-config ppsim.
+# Both files use paths relative to themselves, so that an installed tree can be moved.
 include(CMakePackageConfigHelpers)
 
 function(pp_install_package export)

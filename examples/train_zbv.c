@@ -16,12 +16,12 @@ typedef struct trace { /* of one token, kept by a stage from forward to backward
     token x, h;        /* h: tanh(W x), then the gradient of W x */
 } trace;
 
-typedef struct part { /* what a rank has; only its own stages are used */
+typedef struct part { /* the parameters of a rank; only its own stages are used */
     double w[STAGES][WIDTH][WIDTH], gradient[STAGES][WIDTH][WIDTH];
-    double loss; /* where the last stage is */
+    double loss; /* set on the rank that has the last stage */
 } part;
 
-static size_t length[MICROBATCHES_MAX], tokens; /* of the step; no rank writes them */
+static size_t length[MICROBATCHES_MAX], tokens; /* of the step; ranks only read them */
 
 static double noise(uint32_t a, uint32_t b, size_t c) /* -1 to 1 */
 {
