@@ -183,7 +183,7 @@ static pp_status fill_rank(const pp_cost_context *context, const rank_parameters
     };
     pp_status status = PP_OK;
     for (size_t k = 0; k < sizeof times / sizeof times[0] && !status; k++)
-        status = pp_ns_from_seconds(times[k].seconds, "step boundary", times[k].ns, err);
+        status = pp_ns_from_seconds(times[k].seconds, "end of step", times[k].ns, err);
     for (size_t k = 0; k < sizeof sizes / sizeof sizes[0] && !status; k++) {
         if (!(sizes[k].bytes <= (double)PP_BYTES_MAX))
             return pp_err_set(err, PP_INPUT, NULL, "rank %u needs %g bytes: the model is too large",
@@ -197,7 +197,7 @@ pp_status pp_cost_step(const pp_cost_context *context, const pp_stage *stages, p
                        pp_err *err)
 {
     pp_status status =
-        pp_ns_from_seconds(context->hardware->step_fixed_s, "step boundary", &costs->fixed_ns, err);
+        pp_ns_from_seconds(context->hardware->step_fixed_s, "end of step", &costs->fixed_ns, err);
     for (uint32_t r = 0; r < costs->ranks && !status; r++) {
         const rank_parameters p = rank_parameters_of(context, stages, costs, r);
         costs->limit_bytes[r] = pp_rank_overrides_memory_bytes(context->overrides, r);

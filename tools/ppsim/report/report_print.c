@@ -258,7 +258,7 @@ void pp_report_print(const pp_report *report, pp_text *text)
     char step[32];
     char makespan[32];
     char boundary[32];
-    pp_text_add(text, "step         %s = makespan %s + step boundary %s\n",
+    pp_text_add(text, "step         %s = makespan %s + end of step %s\n",
                 pp_format_duration(step, sizeof step, report->step_ns),
                 pp_format_duration(makespan, sizeof makespan, report->makespan_ns),
                 pp_format_duration(boundary, sizeof boundary, report->step_boundary_ns));

@@ -318,7 +318,7 @@ pp_status pp_scenario_forward_only(const pp_args *args, const pp_program *writte
     }
     return pp_notes_add(&plan->assumptions, err, key,
                         "an evaluation: activations are freed at the end of F, no gradients, "
-                        "optimizer or step boundary");
+                        "optimizer or end of the step");
 }
 
 /* Adds padding to the costs. A plan that was made with another padding is refused, because its

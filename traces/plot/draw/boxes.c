@@ -165,11 +165,12 @@ void pp_plot_boxes_key(const pp_track *track, const pp_plot_view *view, pp_plot_
     for (size_t i = 0; i < track->box_count; i++)
         present[track->box[i].op.kind] |= shows(track, view, i);
     for (int kind = 0; kind < PP_OP_KIND_COUNT; kind++) {
-        char fill[PP_PLOT_FILL_BYTES + 16];
+        char fill[PP_PLOT_FILL_BYTES];
+        char flat[PP_PLOT_FILL_BYTES + sizeof " noborder"];
         pp_plot_op_fill((pp_op_kind)kind, 0, fill);
-        strcat(fill, " noborder");
+        snprintf(flat, sizeof flat, "%s noborder", fill);
         if (present[kind])
-            pp_plot_head_add(head, fill, NULL, NULL, pp_plot_op_words((pp_op_kind)kind));
+            pp_plot_head_add(head, flat, NULL, NULL, pp_plot_op_words((pp_op_kind)kind));
     }
 }
 
