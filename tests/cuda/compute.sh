@@ -71,7 +71,7 @@ alone alone.json
 STANDIN_GPUS=3 run 0 "$exact" --schedule zbv --pp 4 --microbatches 6 $steps --serialize-compute --compute-settings $small
 grep -q 'serialized   3 GPUs for the ranks' out || { echo "three GPUs:"; cat out; failed=1; }
 "$ppsim" run --schedule 1f1b --pp 2 --microbatches 2 $steps --serialize-compute --compute cpu >out 2>&1
-[ $? -eq 2 ] && grep -q 'ranks of cpu share no GPU' out || { echo "cpu, serialized:"; cat out; failed=1; }
+[ $? -eq 2 ] && grep -q 'compute cpu uses no GPU that ranks could share' out || { echo "cpu, serialized:"; cat out; failed=1; }
 # Over NCCL tensors travel from where they are: only headers are copied, in the first step.
 for layout in world per-edge; do
     rm -f log
@@ -83,7 +83,7 @@ for layout in world per-edge; do
     ! grep -q ' cudaGetDeviceCount 4 LAZY' log && grep -q ' cudaGetDeviceCount 4 EAGER' log || wrong "kernels are loaded lazily"
     [ "$staged" -eq "$headers" ] && [ "$headers" -gt 0 ] || { echo "nccl: $staged copies, $headers of headers"; failed=1; }
 done
-run 2 'mpi does not carry tensors of GPUs' --schedule 1f1b --pp 2 --microbatches 2 --transport mpi $steps
+run 2 'mpi cannot transfer tensors of GPUs' --schedule 1f1b --pp 2 --microbatches 2 --transport mpi $steps
 run 2 'a head has at most 256 elements' --schedule 1f1b --pp 2 --microbatches 2 $steps --compute-settings hidden=512,heads=1
 run 2 'compute cuda: dtype=double: must be float or bf16' --schedule 1f1b --pp 2 --microbatches 2 $steps --compute-settings dtype=double
 STANDIN_DRIVER=0 run 4 'no NVIDIA driver' --schedule 1f1b --pp 2 --microbatches 2 $steps

@@ -69,7 +69,7 @@ LD_LIBRARY_PATH="$scratch/empty" timeout $((300 * patience)) "$ppsim" calibrate 
 grep -q '^probe gpu-cudnn: cuDNN 9 was not found' out || wrong "no note when resumed: $(cat out)"
 timeout $((300 * patience)) "$ppsim" calibrate $quick --compute-settings $small --probe gpu-cudnn --resume -o own.json \
     >out 2>&1 || wrong "gpu-cudnn: $(cat out)"
-! grep -q 'was not found' out own.json || wrong "a note of what is there now: $(cat out)"
+! grep -q 'cuDNN 9 was not found' out own.json || wrong "a note of what is there now: $(cat out)"
 plans own.json ''
 python3 - <<'END' || failed=1
 import json, re

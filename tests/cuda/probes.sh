@@ -81,7 +81,7 @@ for call in cudaMallocHost:2/6/launch "cudaMemcpyAsync:$half/5/launch product_bu
     rm -f l.json
     status=${call#*/}
     STANDIN_FAIL=${call%%/*} timeout $((60 * patience)) "$ppsim" $runs -o l.json >out 2>&1
-    [ $? -eq "${status%%/*}" ] && grep -q '^ppsim: what was measured before the failure is in l.json; --resume goes on$' out ||
+    [ $? -eq "${status%%/*}" ] && grep -q '^ppsim: the measurements made before the failure are in l.json; continue with --resume$' out ||
         wrong "${call%%/*}: $(cat out)"
     for class in ${call##*/}; do
         grep -q "\"class\": \"$class\"" l.json || wrong "${call%%/*}: no $class is kept"
@@ -102,7 +102,7 @@ STANDIN_FAIL=cudaMallocHost:1 timeout $((60 * patience)) "$ppsim" $runs -o l.jso
 rm l.json
 mkdir l.json
 STANDIN_FAIL=cudaMallocHost:2 timeout $((60 * patience)) "$ppsim" $runs -o l.json >out 2>&1
-[ $? -eq 6 ] && grep -q 'before the failure is lost: ' out || wrong "where nothing can be written: $(cat out)"
+[ $? -eq 6 ] && grep -q 'before the failure are lost: ' out || wrong "where nothing can be written: $(cat out)"
 rmdir l.json
 # What was left out is tried again, and its note goes when it is there.
 survives ncclCommInitRankConfig:1 "$ppsim" $command --probe gpu-interference -o l.json

@@ -104,7 +104,7 @@ printf '%s\n' 0F0,0SEND_F0,0RECV_B0,0F1,0SEND_F1,0B0,0RECV_B1,0B1 \
     1RECV_F0,1F0,1RECV_F1,1F1,1B0,1SEND_B0,1B1,1SEND_B1 >hangs.csv
 run 1 'RECV_B0' --schedule hangs.csv --pp 2 --costs F=1ms,B=1ms
 grep -q ncclCommInit log && [ "$(grep -c 'ncclSend .* of 1 ' log)" -gt 1 ] && { echo "hangs.csv was run"; failed=1; }
-run 2 'nccl takes no overlapped pairs.*--transport threads' --schedule dualpipev --pp 2 --microbatches 8 --costs F=1ms,I=1ms,W=1ms
+run 2 'nccl cannot run overlapped pairs.*--transport threads' --schedule dualpipev --pp 2 --microbatches 8 --costs F=1ms,I=1ms,W=1ms
 # A job of one process is that process alone.
 export SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1 SLURM_LOCALID=0 SLURM_STEP_TASKS_PER_NODE=1
 run 0 'on nccl, 4 ranks' --schedule 1f1b --pp 4 $spin
@@ -146,7 +146,7 @@ time.sleep(300)' >taken &
     free=$port port=$((taken - 1))
     export PPSIM_START_S=1
     begin taken 0
-    ends $started 2 out.taken.0 "MASTER_PORT: the processes meet at port $taken, which is taken here; set another"
+    ends $started 2 out.taken.0 "MASTER_PORT: the processes meet at port $taken, which is in use; set another"
     begin taken 1
     ends $started 2 out.taken.1 "MASTER_PORT: the process at port $taken of 127.0.0.1 did not answer as rank 0 within 1 s; set another"
     kill $holder
@@ -163,7 +163,7 @@ begin a 0
 first=$started
 until_it listens
 begin b 0
-ends $started 2 out.b.0 "port $((port + 1)), which is taken here"
+ends $started 2 out.b.0 "port $((port + 1)), which is in use"
 begin b 1
 ends $started 2 out.b.1 "MASTER_PORT: port $((port + 1)) belongs to another job: its name is 'a'; set another"
 begin a 1 larger 4

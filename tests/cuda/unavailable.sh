@@ -3,7 +3,7 @@
 # usage: unavailable.sh PPSIM FOLDER_OF_THE_STAND-IN|none BUILD
 . tests/cuda/common.sh
 command='run --schedule 1f1b --pp 4 --microbatches 4 --costs F=100us,B=200us,comm=10us'
-noise='bytes between stages are not known'
+noise='sizes of messages between stages are not known'
 
 # The command itself is started without any of it.
 if ldd "$ppsim" | grep -E 'cuda|nccl|cublas'; then

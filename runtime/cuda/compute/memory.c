@@ -59,7 +59,7 @@ static pp_status check(const pp_device_memory *memory, cudaError_t code, const c
 {
     if (!code)
         return PP_OK;
-    return memory->services->err_set(err, PP_IO, NULL, "%s failed; CUDA says: %s", what,
+    return memory->services->err_set(err, PP_IO, NULL, "%s failed; CUDA reports: %s", what,
                                      cudaGetErrorString(code));
 }
 

@@ -175,7 +175,7 @@ START_TEST(impossible_splits_are_refused)
     planning p = planning_of("llama3-70b", "h100-80g");
     pp_plan_request request = request_of(&p, 3);
     request.gpus = 16;
-    refuse(&request, PP_USAGE, "16 GPUs cannot be split as asked");
+    refuse(&request, PP_USAGE, "16 GPUs cannot be split with these degrees");
     request = request_of(&p, 0);
     request.gpus = 2;
     refuse(&request, PP_INFEASIBLE, "nothing fits");

@@ -184,7 +184,7 @@ START_TEST(one_wrong_bit_or_slope_is_found)
     wrong.value_nudge = wrong_nudge;
     r.err = (pp_err){ 0 };
     ck_assert_int_eq(pp_verify(&r.job, 1, NULL, &verdict, &r.err), PP_INFEASIBLE);
-    ck_assert_msg(strstr(r.err.text, "does not belong to its forward"), "%s", r.err.text);
+    ck_assert_msg(strstr(r.err.text, "does not match its forward"), "%s", r.err.text);
     r.job.compute = cpu;
 }
 END_TEST
