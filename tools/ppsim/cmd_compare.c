@@ -26,9 +26,9 @@ static const pp_option options[] = {
              "with --refresh: keep NEW even if it is worse or lacks files", NULL) },
     { PP_ROW("--platform", "NAME", COMPARISON, "platform of measured baselines",
              "this machine's processor and number of cores") },
-    { PP_ROW("--rows", "N", OUTPUT, "number of differences to print", "40") },
-    { PP_ROW("--markdown", "FILE", OUTPUT,
-             "write a Markdown table of at most 60 lines, the worst first", NULL) },
+    { PP_ROW("--rows", "N", OUTPUT, "number of differences to print",
+             "12, and a metric of several ranks or stages once") },
+    { PP_ROW("--markdown", "FILE", OUTPUT, "write a Markdown table of at most 60 lines", NULL) },
     { PP_ROW("--junit", "FILE", OUTPUT, "write JUnit XML, one test case per metric and file",
              NULL) },
     { PP_ROW_END },
@@ -214,7 +214,7 @@ static pp_status compare(const pp_args *args, pp_err *err)
     pp_tolerances tolerances = { 0 };
     const char *baseline = pp_args_text(args, "--baseline");
     const char *first = pp_args_word(args, 0);
-    int64_t rows = 40;
+    int64_t rows = 0;
     pp_status status = read_tolerances(args, &tolerances, err);
     if (status || (status = pp_args_int(args, "--rows", 0, INT32_MAX, &rows, err)) ||
         (status = check_targets(args, err)) || (status = read_pairs(args, baseline, &pairs, err)) ||
@@ -225,9 +225,12 @@ static pp_status compare(const pp_args *args, pp_err *err)
         pp_compare_printable(baseline ? first : pp_args_word(args, 1));
     if (!base || !now)
         return pp_err_nomem(err);
-    const pp_compare_print print = {
-        .base = base, .now = now, .pairs = &pairs, .differences = &differences, .rows = (size_t)rows
-    };
+    const pp_compare_print print = { .base = base,
+                                     .now = now,
+                                     .pairs = &pairs,
+                                     .differences = &differences,
+                                     .all = pp_args_has(args, "--rows"),
+                                     .rows = (size_t)rows };
     if ((status = print_all(args, &print, err)))
         return status;
     if (pp_args_has(args, "--refresh"))

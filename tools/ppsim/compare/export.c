@@ -2,6 +2,7 @@
 #include "tools/ppsim/compare/export.h"
 
 #include "sim/base/text.h"
+#include "tools/ppsim/compare/cells.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -147,7 +148,8 @@ static void put_bound(pp_json_build *build, pp_json *object, const char *key, do
 
 static pp_json *json_row(const pp_difference *row, pp_json_build *build)
 {
-    static const char *const units[] = { "ns", "bytes", "fraction", "number", "text", "values" };
+    static const char *const units[] = { "ns",     "bytes",  "fraction", "number",
+                                         "number", "number", "text",     "values" };
     pp_json *object = pp_json_new_object(build);
     pp_json_put_text(build, object, "file", row->file);
     pp_json_put_text(build, object, "metric", row->metric->name);

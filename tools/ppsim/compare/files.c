@@ -302,16 +302,21 @@ static pp_status add_gone(const char *folder, const char *key, const names *now,
     return status;
 }
 
-static pp_status check_any(const char *folder, const pp_compare_pairs *pairs, pp_err *err)
+static pp_status check_any(const char *folder, const char *now, const pp_compare_pairs *pairs,
+                           pp_err *err)
 {
+    const char *first = NULL;
     for (size_t i = 0; i < pairs->count; i++) {
         if (pairs->pair[i].has_base)
             return PP_OK;
+        first = first ? first : pairs->pair[i].base_path;
     }
+    const bool given = pairs->platform_given;
     return pp_err_set(err, PP_UNAVAILABLE, folder,
-                      "has no baseline for these results, neither for all platforms nor for '%s'; "
-                      "make one with --refresh",
-                      pairs->platform);
+                      "nothing is recorded there for %.200s: there is no %.300s; record it with "
+                      "'ppsim compare --baseline %.200s %.200s%s%s --refresh'",
+                      now, first ? first : "result in it", folder, now, given ? " --platform " : "",
+                      given ? pairs->platform : "");
 }
 
 pp_status pp_compare_pair_baseline(const char *folder, const char *now, const char *platform,
@@ -335,7 +340,7 @@ pp_status pp_compare_pair_baseline(const char *folder, const char *now, const ch
     }
     if (!status && pairs->folders && !(status = add_gone(folder, SIMULATED, &all, pairs, err)))
         status = add_gone(folder, pairs->platform, &all, pairs, err);
-    return status || refresh ? status : check_any(folder, pairs, err);
+    return status || refresh ? status : check_any(folder, now, pairs, err);
 }
 
 /* Creates all folders above the file. */

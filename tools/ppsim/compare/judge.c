@@ -135,8 +135,15 @@ static pp_status judge_whole(pp_difference *d, pp_err *err)
     d->verdict = w.differ ? PP_VERDICT_CHANGED : PP_VERDICT_SAME;
     if (!w.differ)
         return PP_OK;
-    snprintf(detail, sizeof detail, "%zu of %zu values differ, the first at %s", w.differ, w.values,
-             *w.first ? w.first : "/");
+    unsigned rank = 0;
+    unsigned op = 0;
+    const bool order = strcmp(d->metric->name, "order") == 0;
+    if (order && sscanf(w.first, "/%u/%u", &rank, &op) == 2)
+        snprintf(detail, sizeof detail, "%zu of %zu ops differ, the first is op %u of rank %u",
+                 w.differ, w.values, op, rank);
+    else
+        snprintf(detail, sizeof detail, "%zu of %zu values differ, the first at %s", w.differ,
+                 w.values, *w.first ? w.first : "/");
     d->detail = pp_compare_printable(detail);
     return d->detail ? PP_OK : pp_err_nomem(err);
 }

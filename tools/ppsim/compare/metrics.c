@@ -26,7 +26,7 @@ static const pp_metric metrics[] = {
     REPORT("step", "/step_ns", NS, LESS, true, true, NULL),
     REPORT("makespan", "/makespan_ns", NS, LESS, true, true, NULL),
     REPORT("period", "/period_ns", NS, LESS, true, true, NULL),
-    REPORT("throughput", "/tokens_per_s", NUMBER, MORE, true, true, NULL),
+    REPORT("throughput", "/tokens_per_s", RATE, MORE, true, true, NULL),
     REPORT("mfu", "/model_flops_utilization", PART, MORE, true, true, NULL),
     REPORT("bubble-fraction", "/bubble_fraction", PART, LESS, true, true, NULL),
     REPORT("bubble-rate", "/bubble_rate", PART, LESS, true, true, NULL),
@@ -41,7 +41,7 @@ static const pp_metric metrics[] = {
     REPORT("step-boundary", "/step_boundary_ns", NS, LESS, false, true, "step"),
     REPORT("boundary-part", "/step_boundary/*", NS, LESS, false, true, "step"),
     REPORT("peak-memory", "/peak_memory_bytes", BYTES, LESS, true, true, NULL),
-    REPORT("peak-memory-rank", "/peak_memory_rank", NUMBER, NEITHER, false, false, NULL),
+    REPORT("peak-memory-rank", "/peak_memory_rank", INDEX, NEITHER, false, false, NULL),
     REPORT("memory-limit", "/memory_limit_bytes", BYTES, NEITHER, false, false, NULL),
     REPORT("graphs", "/graphs", NUMBER, LESS, true, false, NULL),
     REPORT("compile-time", "/compile_ns", NS, LESS, true, false, NULL),
@@ -176,8 +176,8 @@ const pp_metric *pp_metric_find(pp_compare_kind kind, const char *name)
 void pp_metric_describe(const pp_metric *metric, char *text, size_t size)
 {
     static const char *const files[] = { "plan", "report", "timeline", "profile", "folder" };
-    static const char *const units[] = { "time",   "bytes", "fraction",
-                                         "number", "text",  "many values" };
+    static const char *const units[] = { "time",     "bytes", "fraction", "number",
+                                         "tokens/s", "rank",  "text",     "many values" };
     static const char *const better[] = { "", "; lower is better", "; higher is better" };
     snprintf(text, size, "%-9s%s%s%s%s", files[metric->kind], units[metric->unit],
              better[metric->better], metric->judged ? "; a worse value is a regression" : "",

@@ -20,7 +20,9 @@ typedef enum pp_metric_unit {
     PP_METRIC_NS,
     PP_METRIC_BYTES,
     PP_METRIC_PART,   /* 0.01 is shown as 1 % */
-    PP_METRIC_NUMBER, /* a count, a rate, a parameter */
+    PP_METRIC_NUMBER, /* a count, a parameter */
+    PP_METRIC_RATE,   /* tokens per second */
+    PP_METRIC_INDEX,  /* of a rank: a difference of two says nothing */
     PP_METRIC_TEXT,
     PP_METRIC_WHOLE, /* everything below the key is one value: how many parts differ, and which is
                         first */

@@ -10,18 +10,12 @@ typedef struct pp_compare_print {
     const char *base, *now; /* as given */
     const pp_compare_pairs *pairs;
     const pp_differences *differences;
+    bool all;    /* --rows is given: `rows` rows, else PP_COMPARE_ROWS, a metric of several ranks or
+                    stages once */
     size_t rows; /* of the terminal */
 } pp_compare_print;
 
-enum { PP_CELL = 64, PP_MARKDOWN_LINES = 60 };
-
-typedef struct pp_compare_cells {
-    char before[PP_CELL], after[PP_CELL], delta[PP_CELL], percent[PP_CELL];
-    char name[256]; /* metric and place */
-} pp_compare_cells;
-
-/* Formats a difference as the cells of a table row. */
-void pp_compare_cells_of(const pp_difference *row, pp_compare_cells *cells_out);
+enum { PP_MARKDOWN_LINES = 60, PP_COMPARE_ROWS = 12 };
 
 /* Appends the differences as text that fits the terminal. */
 void pp_compare_text(const pp_compare_print *print, pp_text *text);

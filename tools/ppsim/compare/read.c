@@ -222,7 +222,7 @@ static pp_status add_origin(pp_compare_file *file, pp_err *err)
     pp_status status = pp_compare_add(file, metric, "", 0, &item, err);
     if (status)
         return status;
-    item->text = pp_compare_printable(file->stale_step_ns ? "simulated anew" : "of the plan");
+    item->text = pp_compare_printable(file->stale_step_ns ? "computed again" : "of the file");
     return item->text ? PP_OK : pp_err_nomem(err);
 }
 

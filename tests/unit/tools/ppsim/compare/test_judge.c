@@ -1,6 +1,7 @@
 /* What ppsim compare reports, and what it takes for a regression (docs/reference/compare.md). */
 #include "sim/base/random.h"
 #include "tests/support/step.h"
+#include "tools/ppsim/compare/cells.h"
 #include "tools/ppsim/compare/print.h"
 #include "tools/ppsim/compare/read.h"
 

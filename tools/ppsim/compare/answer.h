@@ -1,0 +1,22 @@
+/* What a comparison answers first: one sentence, and the order in which people read the rows. */
+#ifndef PPSIM_TOOLS_PPSIM_COMPARE_ANSWER_H
+#define PPSIM_TOOLS_PPSIM_COMPARE_ANSWER_H
+
+#include "tools/ppsim/compare/print.h"
+
+/* Returns the differences in the order in which people read them: files that one side lacks, then
+ * step, throughput, MFU, peak memory and bubble, then settings, then the rest by size. With folders
+ * values that fail come first. Rows that are the same come last. The caller frees the array with
+ * free(). Returns NULL when out of memory. */
+const pp_difference **pp_compare_reading_order(const pp_compare_print *print);
+/* Appends "worse: step 3.918 s -> 4.243 s (+8.31 %); 6 of 173 values fail". `rows` are in reading
+ * order. */
+void pp_compare_add_headline(const pp_compare_print *print, const pp_difference *const *rows,
+                             pp_text *text);
+/* Appends "4 worse, 126 changed, 150 the same". */
+void pp_compare_add_counts(const pp_differences *differences, pp_text *text);
+/* Appends how the GPUs of two plans differ, and the throughput of a GPU; nothing when they are the
+ * same or not known. */
+void pp_compare_add_gpus(const pp_compare_print *print, pp_text *text);
+
+#endif
