@@ -60,9 +60,10 @@ static pp_status check_request(const pp_plan_request *request, pp_err *err)
             err, PP_USAGE,
             pp <= parts ? pp_err_name(err, PP_FIELD_CHUNKS) : pp_err_name(err, PP_FIELD_RANKS),
             "%s has %" PRId64 " layers, so %" PRId64 " ranks "
-            "x %" PRId64 " stages would leave some empty; choose pp x vpp up to %" PRId64
+            "x %" PRId64 " stage%s would leave some empty; choose pp x vpp up to %" PRId64
             ", or place them with %s LAYOUT",
-            request->model->name, request->model->layers, pp, or_one(request->parallel.vpp), parts,
+            request->model->name, request->model->layers, pp, or_one(request->parallel.vpp),
+            or_one(request->parallel.vpp) == 1 ? "" : "s", parts,
             pp_err_name(err, PP_FIELD_PARTITION));
     if (request->lengths && request->global_batch_size)
         return pp_err_set(

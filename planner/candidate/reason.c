@@ -48,8 +48,9 @@ const char *pp_misfit_print(const pp_reason *reason, char *buffer, size_t size)
     if (reason->kind == PP_REASON_REFUSED)
         snprintf(buffer, size, "%s", reason->refusal);
     else if (reason->kind == PP_REASON_MEMORY)
-        snprintf(buffer, size, "rank %" PRIu32 " short by %s, %s%s", s->rank,
-                 pp_format_bytes(amount, sizeof amount, s->bytes), pp_memory_key(s->component),
-                 s->alone ? ", even with a single microbatch" : "");
+        snprintf(buffer, size, "rank %" PRIu32 " short by %s, %s %s%s", s->rank,
+                 pp_format_bytes(amount, sizeof amount, s->bytes),
+                 is_static(s->component) ? "largest:" : "the step adds mostly",
+                 pp_memory_key(s->component), s->alone ? ", even with a single microbatch" : "");
     return buffer;
 }

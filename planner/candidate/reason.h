@@ -47,8 +47,9 @@ pp_reason pp_reason_short(pp_memory_shortage shortage);
 
 enum { PP_REASON_BYTES = 400 };
 
-/* Prints REFUSED or MEMORY as the end of a message: "rank 3 short by 2.1 GiB, activations". Returns
- * buffer, of PP_REASON_BYTES bytes; it is empty for the other kinds. */
+/* Prints REFUSED or MEMORY as the end of a message: "rank 3 short by 2.1 GiB, the step
+ * adds mostly activations". Returns buffer, of PP_REASON_BYTES bytes; it is empty for the other
+ * kinds. */
 const char *pp_misfit_print(const pp_reason *reason, char *buffer, size_t size);
 
 #endif

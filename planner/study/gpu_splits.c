@@ -105,7 +105,8 @@ static pp_status list_splits(splits *list, pp_err *err)
 {
     const pp_plan_request *request = list->request;
     const pp_parallel *w = &request->parallel;
-    const int64_t parts = request->model->layers + request->model->mtp_layers + 2;
+    const int64_t parts = request->model->layers + request->model->mtp_layers +
+                          (request->allow_empty_end_stages ? 2 : 0);
     const int64_t gpus = request->gpus;
     pp_status status = PP_OK;
     pp_parallel p = *w;

@@ -171,14 +171,18 @@ static pp_status try_same_gpus(const pp_plan_request *request, pp_plan_request *
     return status || best->found || changed < 2 ? status : pp_repair_attempt(all, best, err);
 }
 
-/* Tries more GPUs, with every other change allowed. */
-static pp_status try_more_gpus(const pp_plan_request *request, pp_fitting *best, pp_err *err)
+/* Tries more GPUs, alone and with every other change. */
+static pp_status try_more_gpus(const pp_plan_request *request, const pp_plan_request *all,
+                               pp_fitting *best, pp_err *err)
 {
     pp_status status = PP_OK;
     for (int64_t factor = 2; factor <= PP_GROWTH_MAX && !status && !best->found; factor *= 2) {
         for (int i = PP_CHANGES; i < PP_CHANGE_COUNT && !status; i++) {
-            pp_plan_request more = *request;
-            if (pp_change_apply((pp_change)i, factor, &more))
+            pp_plan_request alone = *request;
+            pp_plan_request more = *all;
+            if (pp_change_apply((pp_change)i, factor, &alone))
+                status = pp_repair_attempt(&alone, best, err);
+            if (!status && pp_change_apply((pp_change)i, factor, &more))
                 status = pp_repair_attempt(&more, best, err);
         }
     }
@@ -347,7 +351,7 @@ pp_status pp_search_repair(pp_search *search, pp_err *err)
     pp_fitting best = { .found = false };
     pp_plan_request all;
     if ((status = try_same_gpus(request, &all, &best, err)) ||
-        (!best.found && (status = try_more_gpus(&all, &best, err))))
+        (!best.found && (status = try_more_gpus(request, &all, &best, err))))
         return status;
     if (!best.found)
         return pp_err_set(err, PP_INFEASIBLE, NULL,

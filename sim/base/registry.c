@@ -5,6 +5,7 @@
 #include "sim/base/text.h"
 
 #include <string.h>
+#include <strings.h>
 
 size_t pp_registry_find(const pp_registry *registry, const char *name)
 {
@@ -14,10 +15,26 @@ size_t pp_registry_find(const pp_registry *registry, const char *name)
     return index;
 }
 
+/* The only entry whose name differs in case alone, or registry->count. */
+static size_t find_any_case(const pp_registry *registry, const char *name)
+{
+    size_t found = registry->count;
+    for (size_t i = 0; i < registry->count; i++) {
+        if (strcasecmp(registry->name(i), name) != 0)
+            continue;
+        if (found < registry->count)
+            return registry->count;
+        found = i;
+    }
+    return found;
+}
+
 pp_status pp_registry_get(const pp_registry *registry, const char *name, size_t *index_out,
                           pp_err *err)
 {
-    const size_t found = pp_registry_find(registry, name);
+    size_t found = pp_registry_find(registry, name);
+    if (found == registry->count)
+        found = find_any_case(registry, name);
     if (found < registry->count) {
         *index_out = found;
         return PP_OK;

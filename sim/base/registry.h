@@ -19,7 +19,8 @@ typedef struct pp_registry {
 /* The index of the entry called `name`, or registry->count when there is none. Linear in count. */
 size_t pp_registry_find(const pp_registry *registry, const char *name);
 
-/* Like pp_registry_find. Fails: USAGE when there is no such entry, with the nearest name. */
+/* Like pp_registry_find, in any case ("ZBV" is zbv). Fails: USAGE when there is no such entry, with
+ * the nearest name. */
 PP_MUST_CHECK pp_status pp_registry_get(const pp_registry *registry, const char *name,
                                         size_t *index_out, pp_err *err);
 

@@ -84,7 +84,8 @@ static pp_status print(const pp_args *args, const pp_search_result *choice, pp_e
 {
     const char *hardware = pp_args_text(args, "--hw");
     const char *profile = pp_args_text(args, "--profile");
-    const bool is_alias = hardware && pp_load_alias(hardware);
+    const char *model = pp_args_text(args, "--model");
+    const bool is_alias = hardware && pp_load_alias(PP_DATA_HARDWARE, hardware);
     const bool is_file = hardware && strcmp(hardware, choice->plan->hardware) != 0 && !is_alias;
     if (pp_args_has(args, "--json")) {
         pp_json_build build = { 0 };
@@ -92,17 +93,18 @@ static pp_status print(const pp_args *args, const pp_search_result *choice, pp_e
         return pp_print_json(args, &build, json, err);
     }
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
-    const pp_plan_view view = { .result = choice,
-                                .command = choice->plan->command,
-                                .plan_file = plan_file(args),
-                                .hardware = hardware || !profile
-                                                ? (is_file ? hardware : choice->plan->hardware)
-                                                : NULL,
-                                .is_file = is_file,
-                                .alias = is_alias ? hardware : NULL,
-                                .profile = profile,
-                                .packing = pp_args_has(args, "--packing"),
-                                .verbose = pp_args_has(args, "--verbose") };
+    const pp_plan_view view = {
+        .result = choice,
+        .command = choice->plan->command,
+        .plan_file = plan_file(args),
+        .hardware = hardware || !profile ? (is_file ? hardware : choice->plan->hardware) : NULL,
+        .is_file = is_file,
+        .model_alias = model && pp_load_alias(PP_DATA_MODEL, model) ? model : NULL,
+        .alias = is_alias ? hardware : NULL,
+        .profile = profile,
+        .packing = pp_args_has(args, "--packing"),
+        .verbose = pp_args_has(args, "--verbose")
+    };
     pp_plan_print(&view, &text);
     return pp_print_answer(args, &text, err);
 }
@@ -163,6 +165,7 @@ static pp_status plan(const pp_args *args, pp_err *err)
         (status = pp_plan_input_refuse_auto(&input, "--explain", err)))
         return status;
     input.request.missed = pp_plan_miss_print;
+    input.request.no_advice = pp_args_has(args, "--explain"); /* its table has it */
     status = choose(&input, &choice, err);
     if (status == PP_INFEASIBLE && pp_args_has(args, "--explain")) {
         pp_err own = pp_err_like(err);

@@ -282,7 +282,7 @@ static pp_status unknown_metric(const char *argument, const char *name, pp_err *
             names[count++] = metrics[i].name;
     }
     char hint[PP_TEXT_HINT_BYTES];
-    pp_text_nearest_hint(NULL, name, names, hint);
+    pp_text_nearest_hint("metric", name, names, hint);
     return pp_err_set(
         err, PP_USAGE, "--tolerance",
         "'%.64s': there is no metric '%.40s'%s%s 'ppsim list metrics' shows the metrics", argument,

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 /* Finds the names that are close to `name`, which is of kind `noun`. */
@@ -66,14 +67,15 @@ static pp_status refuse_hub_name(const char *name, pp_err *err)
                       name, known ? ", or use --model " : "", known ? near.nearest[0] : "");
 }
 
-const pp_data_file *pp_load_alias(const char *name)
+const pp_data_file *pp_load_alias(pp_data_kind kind, const char *name)
 {
     const pp_data_file *found = NULL;
-    if (pp_data_find(PP_DATA_HARDWARE, name) || is_file(name))
+    if (pp_data_find(kind, name) || is_file(name))
         return NULL;
-    for (size_t i = 0; i < pp_data_count(PP_DATA_HARDWARE); i++) {
-        const pp_data_file *file = pp_data_at(PP_DATA_HARDWARE, i);
-        if (!pp_hardware_alias(name, file->name))
+    for (size_t i = 0; i < pp_data_count(kind); i++) {
+        const pp_data_file *file = pp_data_at(kind, i);
+        if (strcasecmp(name, file->name) != 0 &&
+            (kind != PP_DATA_HARDWARE || !pp_hardware_alias(name, file->name)))
             continue;
         if (found)
             return NULL; /* ambiguous: the message for unknown names shows the candidates */
@@ -86,8 +88,8 @@ pp_status pp_load_text(pp_data_kind kind, const char *name_or_file, pp_loaded_te
                        pp_err *err)
 {
     const pp_data_file *known = pp_data_find(kind, name_or_file);
-    if (!known && kind == PP_DATA_HARDWARE)
-        known = pp_load_alias(name_or_file);
+    if (!known)
+        known = pp_load_alias(kind, name_or_file);
     if (known) {
         *text_out = (pp_loaded_text){ known->text, known->bytes, known->name, NULL };
         return PP_OK;

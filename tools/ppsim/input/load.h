@@ -23,9 +23,10 @@ typedef struct pp_loaded_text {
  * damaged gzip file), NOMEM. */
 PP_MUST_CHECK pp_status pp_load_text(pp_data_kind kind, const char *name_or_file,
                                      pp_loaded_text *text_out, pp_err *err);
-/* Returns the hardware that is meant by another name for it, such as h100-80g by "H100"; NULL if
- * `name` is the name of hardware or of a file, or is not known, or could be several. */
-const pp_data_file *pp_load_alias(const char *name);
+/* Returns what is meant by another name for it: hardware h100-80g by "H100", model llama3-70b by
+ * "Llama3-70B". NULL if `name` is the name itself or that of a file, or is not known, or could be
+ * several. */
+const pp_data_file *pp_load_alias(pp_data_kind kind, const char *name);
 void pp_loaded_text_free(pp_loaded_text *text); /* for PP_CLEANUP */
 
 /* Each of these functions finds the text as pp_load_text does, or reads the file `path`, and parses

@@ -109,7 +109,7 @@ static pp_status read_machines(const pp_args *args, pp_plan_input *r, pp_err *er
         snprintf(r->hardware.name, sizeof r->hardware.name, "%s", r->cluster.name);
     if (!status && !hardware && !r->profile.path)
         status = pp_notes_add(&r->assumptions, err, "hardware", "%s (--hw)", r->hardware.name);
-    if (!status && hardware && (alias = pp_load_alias(hardware)))
+    if (!status && hardware && (alias = pp_load_alias(PP_DATA_HARDWARE, hardware)))
         status = pp_notes_add(&r->assumptions, err, "hardware", "%s, which --hw %.64s stands for",
                               alias->name, hardware);
     if (!status)
@@ -525,6 +525,14 @@ pp_status pp_plan_input_read_packing(const pp_args *args, pp_plan_input *r, pp_e
     const bool given = pp_args_has(args, "--packing");
     int choice = r->request.group_count ? PP_PACKING_GIVEN : PP_PACKING_COUNT;
     pp_plan_request *requests[] = { &r->request, &r->free_request };
+    const char *packing = pp_args_text(args, "--packing");
+    if (packing && strcmp(packing, "none") == 0)
+        return pp_err_set(
+            err, PP_USAGE, "--packing",
+            "'none' is no packing; to train each sequence in a microbatch of its own, "
+            "give --lengths a JSON file with one list per sequence, such as "
+            "[[1551],[886]]: docs/how-to/variable-lengths.md has the command that "
+            "makes it");
     pp_status status = pp_packing_read(args, &choice, r->packings, err);
     if (status)
         return status;

@@ -75,7 +75,8 @@ static void print_head(const memory_table *table, pp_text *text)
         if (table->shown[c])
             pp_text_add(text, " %6s", names[c]);
     }
-    pp_text_add(text, "%s  at op%s\n", table->rest ? "   rest" : "", table->over ? "   over" : "");
+    pp_text_add(text, "%s  at op%s\n", table->rest ? "   rest" : "",
+                table->over ? "   over at" : "");
 }
 
 static void print_rank(const memory_table *table, uint32_t r, pp_text *text)
@@ -120,7 +121,7 @@ void pp_plan_memory_print(const pp_report *report, pp_text *text)
     }
     pp_text_add(text, PP_OP_LEGEND);
     if (table.over)
-        pp_text_add(text, "over: the first op at which the rank exceeds its limit\n");
+        pp_text_add(text, "over at: the first op during which the rank exceeds its limit\n");
     if (table.rest)
         pp_text_add(text, "rest: the smaller components%s\n",
                     table.over ? "" : "; --json has them");

@@ -13,7 +13,6 @@
 #include <string.h>
 
 enum {
-    LINES_MAX = 15,
     COLUMN = 13, /* of the text after a label */
 };
 
@@ -51,6 +50,11 @@ static void add_data(const pp_plan *plan, pp_text *words)
                 plan->parallel.dp > 1 ? " per replica" : "");
     if (least != most)
         pp_text_add(words, " of %s tokens", tokens);
+    const int64_t to = plan->sizes.tokens ? plan->sizes.tokens : most;
+    if (plan->has_sizes && plan->sizes.kind == PP_SIZES_PADDED && (least != most || to > most))
+        pp_text_add(words, ", %s to %" PRId64, least == most ? "padded" : "all padded", to);
+    else if (plan->has_sizes && plan->sizes.kind == PP_SIZES_BUCKET)
+        pp_text_add(words, ", padded to multiples of %" PRId64, to);
     pp_text_add(words, ")");
 }
 
@@ -375,26 +379,13 @@ static void add_command(const char *label, const char *command, pp_text *out)
     pp_text_add(out, "\n");
 }
 
-static size_t count_lines(const pp_text *text)
+static void print_next(const pp_plan_view *view, pp_text *text)
 {
-    size_t lines = 0;
-    for (size_t i = 0; i < text->bytes; i++)
-        lines += text->data[i] == '\n';
-    return lines;
-}
-
-static void print_next(const pp_plan_view *view, size_t lines, pp_text *text)
-{
-    pp_text keep PP_CLEANUP(pp_text_free) = { 0 };
     pp_text command PP_CLEANUP(pp_text_free) = { 0 };
     pp_text_add(&command, "%s --emit plan=plan.json", view->command);
-    if (command.data)
-        add_command("next", command.data, &keep);
-    text->failed |= keep.failed || command.failed;
-    if (!view->plan_file && keep.data && lines + count_lines(&keep) + 2 <= LINES_MAX)
-        pp_text_add(text, "%s", keep.data);
-    else if (!view->plan_file)
-        pp_print_line(text, "next", "repeat this command with --emit plan=plan.json, then");
+    text->failed |= command.failed;
+    if (!view->plan_file && command.data)
+        add_command("next", command.data, text);
     pp_text_add(text, "%-12s ppsim simulate %s --trace chrome=step.json\n",
                 view->plan_file ? "next" : "", view->plan_file ? view->plan_file : "plan.json");
     if (!view->verbose)
@@ -410,13 +401,19 @@ static void print_head(const pp_plan_view *view, int64_t gpus, pp_text *text)
     const pp_plan *plan = view->result->plan;
     const double parameters = (double)pp_model_parameters(view->result->context.model);
     const bool is_large = parameters >= 1e9;
-    pp_text_add(text, "%s%s (%.1f %s parameters) on %" PRId64 " x %s%s",
+    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text_add(&words, "%s%s (%.1f %s parameters) on %" PRId64 " x %s%s",
                 pp_colour_begin(PP_COLOUR_ANSWER), plan->model, parameters / (is_large ? 1e9 : 1e6),
                 is_large ? "billion" : "million", gpus, plan->hardware,
                 pp_colour_end(PP_COLOUR_ANSWER));
-    if (view->alias)
-        pp_text_add(text, " (--hw %.24s)", view->alias);
-    pp_text_add(text, "\n");
+    if (view->alias || view->model_alias)
+        pp_text_add(&words, " (%s%.24s%s%s%.24s)", view->model_alias ? "--model " : "",
+                    view->model_alias ? view->model_alias : "",
+                    view->alias && view->model_alias ? ", " : "", view->alias ? "--hw " : "",
+                    view->alias ? view->alias : "");
+    text->failed |= words.failed;
+    if (words.data)
+        pp_print_words(text, words.data, 0, COLUMN);
 }
 
 void pp_plan_summary_print(const pp_plan_view *view, pp_text *text)
@@ -436,5 +433,5 @@ void pp_plan_summary_print(const pp_plan_view *view, pp_text *text)
     text->failed |= requested.failed;
     if (requested.data)
         pp_text_add(text, "%s", requested.data);
-    print_next(view, count_lines(text), text);
+    print_next(view, text);
 }

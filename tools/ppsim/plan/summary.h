@@ -1,4 +1,4 @@
-/* The answer of `ppsim plan` for people, in at most 15 lines. */
+/* The answer of `ppsim plan` for people, in about 15 lines. */
 #ifndef PPSIM_TOOLS_PPSIM_PLAN_SUMMARY_H
 #define PPSIM_TOOLS_PPSIM_PLAN_SUMMARY_H
 
@@ -8,13 +8,14 @@
 /* A result and the facts of its command line that are printed. */
 typedef struct pp_plan_view {
     const pp_search_result *result;
-    const char *command;   /* the command line, quoted for a shell */
-    const char *plan_file; /* the file to which the command line writes the plan; NULL: none */
-    const char *hardware;  /* the name or file the figures come from; NULL: all are measured */
-    bool is_file;          /* `hardware` is a file of the user */
-    const char *alias;     /* the other name of the hardware that was typed; NULL: none */
-    const char *profile;   /* the file of measurements; NULL: none */
-    bool packing;          /* --packing was given */
+    const char *command;     /* the command line, quoted for a shell */
+    const char *plan_file;   /* the file to which the command line writes the plan; NULL: none */
+    const char *hardware;    /* the name or file the figures come from; NULL: all are measured */
+    bool is_file;            /* `hardware` is a file of the user */
+    const char *alias;       /* the other name of the hardware that was typed; NULL: none */
+    const char *model_alias; /* the same of the model */
+    const char *profile;     /* the file of measurements; NULL: none */
+    bool packing;            /* --packing was given */
     bool verbose;
 } pp_plan_view;
 

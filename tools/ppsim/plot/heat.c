@@ -176,10 +176,10 @@ static pp_status choose_metric(const pp_args *args, request *r, pp_err *err)
     }
     if (!name)
         return PP_OK;
-    const char *near = pp_text_nearest(name, names);
-    return pp_err_set(err, PP_USAGE, "--metric", "'%.64s' is not a metric of this sweep; %s '%s'%s",
-                      name, near ? "did you mean" : "give, for example,", near ? near : names[0],
-                      near ? "?" : "");
+    char hint[PP_TEXT_HINT_BYTES];
+    pp_text_nearest_hint("metric", name, names, hint);
+    return pp_err_set(err, PP_USAGE, "--metric", "'%.64s' is not a metric of this sweep%s%s", name,
+                      hint, *hint ? "" : "; give, for example, 'tokens_per_s_per_gpu'");
 }
 
 /* Returns whether the reason contains one of `words`, which are parts of messages of plan and

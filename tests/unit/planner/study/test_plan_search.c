@@ -145,7 +145,8 @@ START_TEST(the_cheapest_change_fits)
     request.switches.given.recompute = true;
     request.switches.value.recompute = PP_RECOMPUTE_NONE;
     refuse(&request, PP_INFEASIBLE,
-           "MiB, activations. Cheapest change that fits: recompute per-microbatch");
+           "MiB, the step adds mostly activations. Cheapest change that fits: recompute "
+           "per-microbatch");
     request.recompute_constant = true;
     refuse(&request, PP_INFEASIBLE, "recompute per-stage");
     request.recompute_uniform = true;

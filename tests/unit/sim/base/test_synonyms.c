@@ -25,6 +25,9 @@ static const char *const plan[] = { "gpus",
                                     "recompute",
                                     "vpp",
                                     NULL };
+static const char *const metrics[] = { "step",        "makespan",         "step-high",
+                                       "peak-memory", "peak-memory-rank", NULL };
+static const char *const columns[] = { "step_ns", "tokens_per_s", "model_flops_utilization", NULL };
 static const char *const no_noun[] = { "hidden", "heads", "head_dim", NULL };
 
 typedef struct hint_case {
@@ -73,6 +76,11 @@ static const hint_case hints[] = {
     { "option", plan, "activation-checkpointing", ", did you mean 'recompute'?" },
     { "option", plan, "frobnicate", "" },
     { "option", plan, "", "" },
+    { "metric", metrics, "step-time", ", did you mean 'step'?" },
+    { "metric", metrics, "steptime", ", did you mean 'step'?" },
+    { "metric", metrics, "memory", ", did you mean 'peak-memory'?" },
+    { "metric", columns, "step-time", ", did you mean 'step_ns'?" },
+    { "metric", columns, "mfu", ", did you mean 'model_flops_utilization'?" },
     { NULL, no_noun, "head", ", did you mean 'heads' or 'head_dim'?" },
     { NULL, no_noun, "hiden", ", did you mean 'hidden'?" },
 };

@@ -15,7 +15,7 @@ static const struct {
     { { .step_ns = 1 }, NULL },
     { { .reason = { .kind = PP_REASON_REFUSED, .refusal = "no \"order\"" } }, "no \"order\"" },
     { { .reason = { .kind = PP_REASON_MEMORY, .shortage = { .bytes = 1 << 30, .alone = true } } },
-      "rank 0 short by 1.000 GiB, parameters, even with a single microbatch" },
+      "rank 0 short by 1.000 GiB, largest: parameters, even with a single microbatch" },
     { { .reason.kind = PP_REASON_UNSEEN }, "the budget ended first" },
     { { .least_step_ns = 2000000000, .reason.kind = PP_REASON_BUDGET },
       "the budget ended first; takes at least 2.000 s" },
@@ -82,7 +82,7 @@ static const struct {
     { { .verdict = PP_FREE_ORDERS_UNUSABLE,
         .reason = { .kind = PP_REASON_MEMORY, .shortage = { .bytes = 1 << 30 } } },
       "executor ideal runs none of those found within the memory: rank 0 short by 1.000 GiB, "
-      "parameters" },
+      "largest: parameters" },
     { { .verdict = PP_FREE_ORDERS_ONLY, .reason.kind = PP_REASON_ALL_ORDERS },
       "taken, as no named schedule fits; no order is faster, all were tried" },
 };
@@ -191,7 +191,7 @@ START_TEST(a_shortage_is_said)
     const pp_reason reason = pp_reason_short(shortage);
     char words[PP_REASON_BYTES];
     ck_assert_str_eq(pp_misfit_print(&reason, words, sizeof words),
-                     "rank 3 short by 2.100 GiB, activations");
+                     "rank 3 short by 2.100 GiB, the step adds mostly activations");
 }
 END_TEST
 
