@@ -27,10 +27,11 @@ static const pp_option options[] = {
     { PP_ROW("--columns", "N", OUTPUT, "width of the text timeline, in characters", "80") },
     { PP_ROW("--ranks", "A-B", CONVERSION,
              "with --to chrome: copy only these ranks of a Chrome trace of any size", "all") },
-    { PP_ROW("--steps", "N|A-B", CONVERSION,
-             "step of a recording that has several, counted from 0. A-B copies these steps, as "
-             "--ranks does",
-             "the last") },
+    { PP_ROW(
+        "--steps", "N|A-B", CONVERSION,
+        "step to read if a recording has several, counted from 0. With --to chrome, A-B copies "
+        "these steps of a trace of any size",
+        "the last") },
     { PP_ROW_END },
 };
 

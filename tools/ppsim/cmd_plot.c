@@ -25,9 +25,9 @@ static const pp_option options[] = {
              "1200 wide, as high as the ranks need") },
     { PP_ROW("--class", "NAME", PICTURE, "kind fit: show only this class, e.g. stage_f", "all") },
     { PP_ROW("--x", "OPTION", PICTURE, "for heat maps: option of the horizontal axis",
-             "the one with most values") },
+             "the one with the most values") },
     { PP_ROW("--y", "OPTION", PICTURE, "for heat maps: option of the vertical axis",
-             "the one with the next most values") },
+             "the one with the second most values") },
     { PP_ROW("--metric", "NUMBER", PICTURE,
              "for heat maps: number in the cells, e.g. peak_memory_bytes",
              "tokens_per_s_per_gpu, or step_ns of simulate") },
@@ -219,7 +219,7 @@ const pp_command pp_command_plot = {
         "memory-json), a report, a profile, the file of a sweep, or what 'ppsim plan' wrote "
         "with --candidates or with --pareto --json.\n"
         "PICTURE ends in .svg or .png. PICTURE.gp and PICTURE.dat, the input of gnuplot, are "
-        "kept beside it.\n",
+        "kept next to it.\n",
     .examples = "ppsim plot plan.json -o step.svg\n"
                 "ppsim plot plan.json --kind memory --ranks 0-3 -o memory.svg\n"
                 "ppsim plot sweep.jsonl --x pp --y tp --metric peak_memory_bytes -o heat.svg\n",
