@@ -81,11 +81,11 @@ static pp_status check(const pp_series *series, size_t index, pp_err *err)
     snprintf(where, sizeof where, "%s, sample %zu", series->class_name, index);
     if (!(sample->seconds > 0 && sample->seconds <= 1e9))
         return pp_err_set(err, PP_INPUT, where,
-                          "its time must be positive and at most 1e9 s, is %g", sample->seconds);
+                          "its time must be positive and at most 1e9 s, not %g", sample->seconds);
     for (int i = 0; i < PP_VARIABLE_COUNT; i++) {
         const double value = sample->at[i];
         if (!isnan(value) && !(value >= 0 && value <= 1e30))
-            return pp_err_set(err, PP_INPUT, where, "%s must be from 0 to 1e30, is %g",
+            return pp_err_set(err, PP_INPUT, where, "%s must be from 0 to 1e30, not %g",
                               pp_variable_key((pp_variable)i), value);
     }
     const double channels = sample->at[PP_VARIABLE_CHANNELS];

@@ -402,7 +402,7 @@ static pp_status check_count(const pp_form *form, const pp_fit_points *points, p
 {
     const size_t parameters = (form->terms ? form->terms : 2) + form->scanned;
     if (points->keys < parameters + 2)
-        return pp_err_set(err, PP_INPUT, form->name, "needs %zu different sizes, and there are %zu",
+        return pp_err_set(err, PP_INPUT, form->name, "needs %zu different sizes, but there are %zu",
                           parameters + 2, points->keys);
     if (3 * parameters >= points->count)
         return pp_err_set(err, PP_INPUT, form->name,
@@ -570,7 +570,7 @@ static pp_status check_point(const pp_fit *fit, const pp_series *where, const pp
             continue;
         one.known |= 1u << v;
         if (!(point->at[v] >= 0 && point->at[v] <= 1e30))
-            return pp_err_set(err, PP_INPUT, where->class_name, "%s must be from 0 to 1e30, is %g",
+            return pp_err_set(err, PP_INPUT, where->class_name, "%s must be from 0 to 1e30, not %g",
                               pp_variable_key((pp_variable)v), point->at[v]);
     }
     one.p2p = !isnan(point->at[PP_VARIABLE_CHANNELS]);

@@ -68,7 +68,7 @@ static pp_status check_settings(const pp_gpu_shapes *s, pp_err *err)
 {
     if (s->hidden % s->heads)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_COMPUTE_SETTINGS),
-                          "hidden=%lld does not divide into heads=%lld", (long long)s->hidden,
+                          "hidden=%lld is not a multiple of heads=%lld", (long long)s->hidden,
                           (long long)s->heads);
     if (s->heads % s->kv_heads)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_COMPUTE_SETTINGS),

@@ -240,7 +240,8 @@ static pp_status make(pair *p, const pp_probe_options *options, pp_err *err)
     p->started = code == 0;
     if (!code)
         code = pthread_getcpuclockid(p->other, &p->other_clock);
-    return code ? pp_err_set(err, PP_UNAVAILABLE, NULL, "no second thread: %s", strerror(code))
+    return code ? pp_err_set(err, PP_UNAVAILABLE, NULL, "cannot start a second thread: %s",
+                             strerror(code))
                 : PP_OK;
 }
 

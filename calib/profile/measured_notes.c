@@ -63,21 +63,21 @@ static pp_status note_stages(const pp_measured_profile *m, const char *hardware,
     if (!was_asked(m, PP_OP_F) || !(split || was_asked(m, PP_OP_B)))
         return PP_OK;
     pp_measured_settings(m->profile, settings, sizeof settings);
-    status = pp_notes_add(notes, err, NOTE_STAGES,
-                          "of %" PRId64 " layer%s each, split and recomputed as they were then%s",
-                          m->layers, m->layers == 1 ? "" : "s",
-                          settings[0] ? "" : "; the profile does not name their model");
+    status = pp_notes_add(
+        notes, err, NOTE_STAGES,
+        "of %" PRId64 " layer%s each, split and recomputed as in the measurement%s", m->layers,
+        m->layers == 1 ? "" : "s", settings[0] ? "" : "; the profile does not name their model");
     if (!status && !split)
         status =
             pp_notes_add(notes, err, NOTE_HALVES, "half of B each, because only B was measured");
     if (!status && hardware)
-        status = m->measured.holds_gap
-                     ? pp_notes_add(notes, err, NOTE_GAP,
-                                    "included in the measured times, which are times of the host")
-                     : pp_notes_add(
-                           notes, err, NOTE_GAP,
-                           "that of %s, added to the measured times, which are times of the device",
-                           hardware);
+        status =
+            m->measured.holds_gap
+                ? pp_notes_add(notes, err, NOTE_GAP,
+                               "included in the times, which were measured on the host")
+                : pp_notes_add(notes, err, NOTE_GAP,
+                               "that of %s, added to the times, which were measured on the device",
+                               hardware);
     return status;
 }
 
@@ -96,7 +96,7 @@ static pp_status note_rest(const pp_measured_profile *m, const char *hardware, p
         return pp_notes_add(notes, err, NOTE_REST, "%sthe rest: as in %s",
                             text.data ? text.data : "", hardware);
     return pp_notes_add(notes, err, NOTE_REST,
-                        "%soptimizer: they take no time (%s names a machine that tells)",
+                        "%soptimizer: they take no time (add %s to model them)",
                         text.data ? text.data : "", pp_err_name(err, PP_FIELD_HARDWARE));
 }
 
@@ -216,7 +216,7 @@ static pp_status note_unequal(const pp_measured_profile *m, pp_notes *notes, pp_
     return status || !text.bytes
                ? status
                : pp_notes_add(notes, err, PP_NOTE_UNEQUAL,
-                              "%stimes are wrong where stages were measured with different "
+                              "%stimes are wrong if stages were measured with different "
                               "numbers of layers; measure equal ones",
                               text.data);
 }

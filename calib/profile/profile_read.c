@@ -114,7 +114,7 @@ static pp_status read_domain(const pp_json_at *at, pp_fit *fit, pp_err *err)
             continue;
         status = read_list(&domain, keys[k], 2, 2, ends, &two, err);
         if (!status && !(ends[0] >= 0 && ends[0] <= ends[1] && ends[1] <= 1e30))
-            return pp_json_fail(&domain, err, "%s must go from a number to one not below it",
+            return pp_json_fail(&domain, err, "%s must be two numbers, the smaller one first",
                                 keys[k]);
         if (!status && k == 0) {
             fit->ranks_low = (int32_t)fmin(ends[0], INT32_MAX);
@@ -267,7 +267,7 @@ static pp_status read_entry(const pp_json_at *at, bool link, pp_profile *p, pp_e
         return status;
     }
     status = pp_json_get_name(at, "reason", e->reason, sizeof e->reason, err);
-    return !status && !e->reason[0] ? pp_json_fail(at, err, "has neither a form nor a reason")
+    return !status && !e->reason[0] ? pp_json_fail(at, err, "has neither \"form\" nor \"reason\"")
                                     : status;
 }
 

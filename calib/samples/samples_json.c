@@ -16,7 +16,7 @@ static pp_status read_seconds(const pp_json_at *object, const char *key, double 
     if (status || (status = pp_json_read_double(&at, 0, 1e9, &value, err)))
         return status;
     if (!(value > 0))
-        return pp_json_fail(&at, err, "a time must be positive, is %g", value);
+        return pp_json_fail(&at, err, "a time must be positive, not %g", value);
     *value_out = value;
     return PP_OK;
 }
@@ -48,7 +48,7 @@ pp_status pp_sample_read(const pp_json_at *at, pp_sample *sample_out, pp_err *er
         (status = read_count(at, "pass", UINT32_MAX, &pass, err)))
         return status;
     if (isnan(sample.seconds))
-        return pp_json_fail(&seconds, err, "a time must be positive, is null");
+        return pp_json_fail(&seconds, err, "a time must be positive, not null");
     if (pp_json_has(at, "cold") && (status = pp_json_get_bool(at, "cold", &sample.cold, err)))
         return status;
     if (pp_json_has(at, "kernel") &&

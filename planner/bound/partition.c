@@ -400,13 +400,13 @@ pp_status pp_partition_uniform(int64_t layers, int64_t mtp, uint32_t ranks, uint
             above++;
         if (above > layers)
             return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_PARTITION),
-                              "uniform needs the same number of layers on every stage, and %" PRId64
+                              "uniform needs the same number of layers on every stage, but %" PRId64
                               " stages do not divide %" PRId64
                               " layers; the nearest number of stages is %" PRId64
                               "; or use %s auto",
                               count, layers, below, pp_err_name(err, PP_FIELD_PARTITION));
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_PARTITION),
-                          "uniform needs the same number of layers on every stage, and %" PRId64
+                          "uniform needs the same number of layers on every stage, but %" PRId64
                           " stages do not divide %" PRId64
                           " layers; the nearest numbers of stages are %" PRId64 " and %" PRId64
                           "; or use %s auto",

@@ -83,9 +83,9 @@ static pp_status check_batch(const pp_plan_problem *problem, pp_err *err)
     if (batch > each)
         snprintf(below, sizeof below, "%" PRId64 " and ", batch / each * each);
     return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_GLOBAL_BATCH_SIZE),
-                      "%" PRId64 " sequences do not divide "
-                      "into dp %" PRId64 " x micro-batches of %" PRId64
-                      "; the nearest that do: %s%" PRId64,
+                      "%" PRId64 " sequences are not a multiple of "
+                      "dp %" PRId64 " x micro-batch size %" PRId64
+                      "; the nearest that are: %s%" PRId64,
                       batch, problem->parallel.dp, or_one(problem->request->micro_batch_size),
                       below, (batch / each + 1) * each);
 }

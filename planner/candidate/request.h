@@ -146,15 +146,16 @@ typedef struct pp_plan_request {
     /* Budget and callbacks; each callback may be NULL. */
     uint64_t max_simulations; /* 0: no limit. The search for orders gets what is left, one
                                  simulation per iteration */
-    /* Returns true when the time is up. The bounding of setups goes on until there is something to
-     * simulate, and the simulations go on until a candidate that fits has been found. */
+    /* Returns true when the time is up. The search still continues to bound setups until there is
+     * something to simulate, and to simulate until a candidate that fits has been found. */
     bool (*stop)(void *context);
     /* With stop: the part of the time that has passed. The search for orders uses the rest. */
     double (*spent)(void *context);
     /* Reports a candidate that is better than those before it. Only its step_ns, least_step_ns and
      * schedule are set. Calls do not overlap. */
     void (*found)(void *context, const pp_candidate *better);
-    /* If nothing fits, reports the simulation of the candidate that exceeds the limit by least. */
+    /* If nothing fits, reports the simulation of the candidate that exceeds the limit by the
+     * least. */
     void (*missed)(void *context, const pp_report *nearest);
     void *context; /* passed to all four */
 } pp_plan_request;

@@ -62,7 +62,7 @@ void pp_cost_set_free(pp_cost_set *set)
 }
 
 /* Finds the least shortfall of a setup in which no order fits. It is that of the rank on which one
- * microbatch alone exceeds the limit by most. */
+ * microbatch alone exceeds the limit by the most. */
 static void explain_floor(const pp_plan_problem *problem, const pp_costs *costs,
                           const uint32_t *stage_rank, pp_setup *setup)
 {

@@ -50,8 +50,9 @@ static uint32_t higher(uint32_t at, uint32_t by, uint32_t most)
     return most - at > by ? at + by : most;
 }
 
-/* Draws a move that can break the path at its k-th op: an op leaves the block of ops that delay
- * each other on that rank, or enters before it, or moves a few places. */
+/* Draws a move that can break the path at its k-th op. The ops around it that delay each other on
+ * that rank form a block: the op moves to an end of the block or by a few places, an op at an end
+ * moves to its place, or a later op moves to the front of the block. */
 static void draw_move(const pp_search_scratch *scratch, pp_rng *rng, uint32_t k, uint32_t *from,
                       uint32_t *to)
 {

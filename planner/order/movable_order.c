@@ -118,7 +118,7 @@ static void next_round(pp_movable_order *w)
 static bool sort_all(pp_movable_order *w)
 {
     const pp_order_problem *x = w->problem;
-    uint32_t *next = w->later; /* [ranks], of which there are fewer than ops */
+    uint32_t *next = w->later; /* [ranks]: there are fewer ranks than ops */
     uint32_t done = 0;
     uint32_t before;
     next_round(w);

@@ -14,7 +14,7 @@
     X(START, "start", "work, and the wait until the forwards that fit bring a backward back")  \
     X(START_END, "start_end", "the same, and the wait for the last forward's way down and up") \
     X(AREA, "area", "memory x time that the activations take, over the memory there is")       \
-    X(DFF, "dff", "the same with sizes rounded by what fits beside each other")                \
+    X(DFF, "dff", "the same with sizes rounded by what fits into memory together")             \
     X(CHAINED, "chained", "equal microbatches counted: no F before memory came back from a B")
 
 typedef enum pp_order_bound_part {

@@ -50,7 +50,7 @@ static pp_status read_ints(const pp_json_at *object, const char *key, size_t cou
     if (status || (status = pp_json_count(&list, &found, err)))
         return status;
     if (found != count)
-        return pp_json_fail(&list, err, "has %zu numbers and needs %zu", found, count);
+        return pp_json_fail(&list, err, "has %zu numbers but needs %zu", found, count);
     for (size_t k = 0; k < count && !status; k++) {
         status = pp_json_item(&list, k, &item, err);
         if (!status)
@@ -135,7 +135,7 @@ static pp_status read_sizes(const pp_json_at *root, reading *r, pp_err *err)
     size_t s = (size_t)r->stages;
     size_t m = (size_t)r->microbatches;
     if (s * m > PP_ORDER_PROBLEM_OPS_MAX / 3)
-        return pp_json_fail(root, err, "has %zu ops, and at most %u can be ordered", 3 * s * m,
+        return pp_json_fail(root, err, "has %zu ops, but at most %u can be ordered", 3 * s * m,
                             PP_ORDER_PROBLEM_OPS_MAX);
     r->stage_rank = pp_alloc_array(s, sizeof *r->stage_rank);
     r->stage = pp_alloc_array(s, sizeof *r->stage);

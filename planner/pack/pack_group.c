@@ -17,8 +17,8 @@
 
 /* ---- given ---------------------------------------------------------------------------------- */
 
-/* Cuts the consecutive group with most tokens, of those with two sequences or more, where its parts
- * differ least. end: [*count], room for one more. */
+/* Among the groups of two or more sequences, cuts the one with the most tokens at the place where
+ * its parts differ least. end: [*count], room for one more. */
 static void cut_fullest(const int64_t *lengths, size_t *end, size_t *count)
 {
     size_t fullest = 0;
@@ -90,7 +90,7 @@ pp_status pp_group_given(const pp_pack_case *c, uint32_t microbatches, pp_groupi
     size_t step = dp * c->packer->multiple_of;
     if (task->group_count && task->group_count % dp)
         return pp_err_set(err, PP_USAGE, "LENGTHS",
-                          "the file's %zu microbatches do not divide into %zu replicas",
+                          "the file's %zu microbatches cannot be divided evenly among %zu replicas",
                           task->group_count, dp);
     if (task->group_count)
         return deal_in_turn(c, task->group_end, task->group_count, out, err);

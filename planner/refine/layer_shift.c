@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Candidates to begin with, of different schedules and with steps of up to PROMISING times the
- * best; and the most ops of all simulated steps. */
+/* BEGINNINGS: the number of candidates to begin with, each of another schedule. PROMISING: their
+ * steps take at most this many times the best step. OPS_MOST: the limit of ops over all simulated
+ * steps. */
 enum { BEGINNINGS = 4 };
 #define PROMISING 1.3
 #define OPS_MOST 3000000.0

@@ -46,8 +46,8 @@ static inline double pp_jitter_scale(double base_ns, double factor, float draw)
 }
 
 /* The factors of each class of ops: quantiles of its distribution in random order, followed by the
- * first PP_JITTER_LANES of them once more, so that a block may start anywhere. All are 1 when sigma
- * is 0. */
+ * first PP_JITTER_LANES of them again, so that a block may start anywhere. All are 1 when sigma is
+ * 0. */
 typedef struct pp_jitter_pool {
     float *factor[PP_JITTER_CLASSES]; /* classes with the same sigma share one array */
     uint32_t mask[PP_JITTER_CLASSES];

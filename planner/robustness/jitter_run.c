@@ -316,8 +316,8 @@ static pp_status find_slow(study *s, pp_err *err)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_JITTER_LINK),
                           "no rank sends anything to another rank; leave slow-link out");
     return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_JITTER_LINK),
-                      "nothing is sent between rank %" PRId64 " and the next of the %" PRIu32
-                      "; name another link, or any",
+                      "no transfer uses the link between rank %" PRId64
+                      " and the next rank (there are %" PRIu32 "); choose another link, or any",
                       link->at, ranks);
 }
 

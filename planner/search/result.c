@@ -1,7 +1,6 @@
 /* Makes the result of a finished search: the chosen candidate becomes a plan, which is simulated
- * once more from its own data, and the candidates are sorted for the list. O(candidates log
- * candidates).
- */
+ * again from its own data, and the candidates are sorted for the list. O(candidates log
+ * candidates). */
 #include "planner/search/result.h"
 
 #include "planner/candidate/evaluate.h"

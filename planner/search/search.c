@@ -33,7 +33,7 @@ static void note_all_pruned(pp_search *search, size_t best)
     }
 }
 
-/* min_bounded: the number of usable setups that are bounded whatever the time. */
+/* min_bounded: the number of usable setups that are bounded even if the time is up. */
 static pp_status solve(pp_search *search, const pp_plan_request *request, size_t min_bounded,
                        size_t *best_out, pp_err *err)
 {

@@ -153,8 +153,8 @@ static int compare_bounds(const void *left, const void *right)
     return 0;
 }
 
-/* The candidate that exceeds the memory limit by least. NULL: one that fits may exist but be of no
- * use. */
+/* The candidate that exceeds the memory limit by the least. NULL: one that fits may exist but be of
+ * no use. */
 static const pp_candidate *nearest(const pp_search *search)
 {
     const pp_candidate *best = NULL;
@@ -213,7 +213,8 @@ static bool is_over(const pp_plan_request *request, size_t simulated)
            (request->stop && request->stop(request->context));
 }
 
-/* best_out: the split with the least score or, if none fits, the one that misses by least. */
+/* best_out: the split with the least score or, if none fits, the one that exceeds the memory limit
+ * by the least. */
 static pp_status look_at_all(splits *list, size_t *best_out, size_t *simulated, pp_err *err)
 {
     size_t best = 0;

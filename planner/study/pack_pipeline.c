@@ -48,7 +48,8 @@ pp_plan_request pp_request_pipeline(const pp_plan_request *request, const pp_can
     return one;
 }
 
-/* The candidate that misses by least. First fit does not fit, but smaller microbatches may. */
+/* The candidate that exceeds the memory limit by the least. First fit does not fit, but smaller
+ * microbatches may. */
 static size_t nearest_miss(const pp_pool *pool)
 {
     size_t nearest = SIZE_MAX;

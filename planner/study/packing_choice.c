@@ -131,7 +131,7 @@ static double step_score(const pp_candidate *c)
 }
 
 /* Packs for the pipelines of named schedules that did best or, if none fits (given: NULL), for the
- * one that exceeds the memory limit by least. */
+ * one that exceeds the memory limit by the least. */
 static pp_status pack_for_best(const pp_plan_request *request, const pp_search_result *given,
                                packed_lengths *best, pp_err *err)
 {
@@ -286,7 +286,7 @@ static pp_status repack(const pp_plan_request *request, pp_search_result **given
                    : pp_err_set(
                          err, PP_INFEASIBLE, pp_err_name(err, PP_FIELD_PACKING), "%s",
                          time_is_over(request)
-                             ? "the budget ended before a packing was found; give more, or leave "
+                             ? "the budget ended before a packing was found; increase it, or leave "
                                "the option out"
                              : "no such packing fits; leave the option out");
     const bool taken = other && (!*given || is_forced(request) || is_better(*given, other));

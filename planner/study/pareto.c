@@ -216,8 +216,8 @@ static pp_status search_limit(pp_search *search, const pp_plan_request *at, size
 
 /* Makes a request for each limit, from the one asked for downwards, as long as a named schedule
  * fits: with less memory, microbatches run one after the other. If no named schedule fits at all,
- * it goes on until nothing is found. watched: the request whose `found` is called. The requests end
- * with this function, so continue the search afterwards. */
+ * it continues until nothing is found. watched: the request whose `found` is called. The requests
+ * end with this function, so continue the search afterwards. */
 static pp_status sweep(pp_search *search, const pp_plan_request *asked,
                        const pp_plan_request *watched, pp_pareto *out, pp_err *err)
 {

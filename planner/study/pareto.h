@@ -9,7 +9,8 @@
 /* The fastest for limits from candidate.peak_bytes up to limit_bytes. */
 typedef struct pp_pareto_point {
     pp_candidate candidate;
-    int64_t limit_bytes; /* the request's limit; then one byte below the peak of the point before */
+    int64_t
+        limit_bytes; /* the request's limit; then one byte below the peak of the previous point */
     pp_ns least_step_ns; /* no candidate, and no order on its split, is faster within the limit on
                             as many GPUs as this one has */
 } pp_pareto_point;

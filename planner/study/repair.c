@@ -298,7 +298,7 @@ const char *pp_repair_describe(int64_t memory_limit_bytes, const pp_candidate *m
     return buffer;
 }
 
-/* Reports the replica that misses by most. */
+/* Reports the replica that exceeds the memory limit by the most. */
 static pp_status report_miss(const pp_search *search, const pp_candidate *miss, pp_err *err)
 {
     pp_candidate again = *miss;

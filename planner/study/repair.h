@@ -61,8 +61,8 @@ enum { PP_REPAIR_VALUES_BYTES = 256, PP_REPAIR_MISS_BYTES = 640 };
 const char *pp_field_values_print(const pp_field_values *list, const pp_err *err, char *buffer,
                                   size_t size);
 
-/* The legal candidate that misses by least; NULL if there is none. A shortfall that is only a lower
- * bound is simulated, until the least one is exact. */
+/* The legal candidate that exceeds the memory limit by the least; NULL if there is none. A
+ * shortfall that is only a lower bound is simulated, until the least one is exact. */
 PP_MUST_CHECK pp_status pp_repair_nearest(pp_search *search, const pp_candidate **nearest_out,
                                           pp_err *err);
 /* "nothing fits 80 GiB per GPU; nearest: ...". Returns buffer. */

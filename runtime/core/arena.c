@@ -231,9 +231,9 @@ static pp_status add_op(planning *p, size_t i, pp_err *err)
         uint32_t last = backward == NONE ? at : p->index->position[backward];
         if (p->limit_bytes < 0 && bytes.saved < 0)
             return pp_err_set(err, PP_INPUT, NULL,
-                              "stage %d keeps %" PRId64
-                              " B less than its input and its stash; give "
-                              "it memory costs that contain both",
+                              "the activations of stage %d are %" PRId64
+                              " B smaller than its input and its stash; give "
+                              "memory costs that contain both",
                               op.stage, -bytes.saved);
         add_input(p, i, bytes.in, last);
         add(p, &own->saved, bytes.saved, false, at, last);

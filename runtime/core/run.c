@@ -45,7 +45,8 @@ void pp_run_result_free(pp_run_result *result)
     *result = (pp_run_result){ 0 };
 }
 
-/* Returns the lock of the GPU that the rank computes on, or NULL if its ops need not take turns. */
+/* Returns the lock of the GPU that the rank computes on, or NULL if its ops do not have to take
+ * turns. */
 static pthread_mutex_t *turn_of(const pp_worker_group *group, uint32_t rank)
 {
     const pp_run_job *job = group->job;

@@ -193,7 +193,7 @@ pp_status pp_worker_group_watch(pp_worker_group *group, bool *given_up_out, pp_e
     if (!status)
         status = first_failure(group, err);
     if (*given_up_out)
-        pp_err_set(err, PP_INFEASIBLE, NULL, "a rank failed, and other ranks do not end");
+        pp_err_set(err, PP_INFEASIBLE, NULL, "a rank failed, but other ranks have not ended");
     if (status || *given_up_out)
         group->result->flight = write_flight(group);
     return *given_up_out ? PP_INFEASIBLE : status;

@@ -38,7 +38,7 @@ static pp_status set_stages(const pp_compute_work *work, pp_cpu_model *model, pp
     }
     if (model->settings.tied && work->stages < 2)
         return pp_err_set(err, PP_USAGE, model->where,
-                          "tied=on needs at least 2 stages, there is 1: use tied=off");
+                          "tied=on needs at least 2 stages, but there is only 1; use tied=off");
     return PP_OK;
 }
 
@@ -49,7 +49,7 @@ static pp_status set_batch(const pp_cpu_model *model, const pp_workload *padded,
     const pp_microbatch *real = &data->microbatch[j];
     if (from->count != real->count || !from->count)
         return pp_err_set(err, PP_INPUT, model->where,
-                          "microbatch %u has %zu sequences, and its data have %zu", j, from->count,
+                          "microbatch %u has %zu sequences, but its data have %zu", j, from->count,
                           real->count);
     batch->sequences = from->count;
     batch->lengths = padded->lengths + from->first;
@@ -59,7 +59,7 @@ static pp_status set_batch(const pp_cpu_model *model, const pp_workload *padded,
         if (batch->counted[i] < 1 || batch->counted[i] > length)
             return pp_err_set(
                 err, PP_INPUT, model->where,
-                "sequence %zu of microbatch %u has %lld tokens, and its data have %lld", i, j,
+                "sequence %zu of microbatch %u has %lld tokens, but its data have %lld", i, j,
                 (long long)length, (long long)batch->counted[i]);
         batch->tokens += length;
         batch->longest = length > batch->longest ? length : batch->longest;

@@ -93,7 +93,7 @@ static pp_status set(const user *of, pp_cpu_settings *s, int key, const char *va
 static pp_status check(const char *where, const pp_cpu_settings *s, pp_err *err)
 {
     if (s->hidden % s->heads)
-        return pp_err_set(err, PP_USAGE, where, "hidden=%lld does not divide into heads=%lld",
+        return pp_err_set(err, PP_USAGE, where, "hidden=%lld is not a multiple of heads=%lld",
                           (long long)s->hidden, (long long)s->heads);
     if (s->vocab == 1)
         return pp_err_set(

@@ -72,9 +72,10 @@ typedef struct pp_gpu_task pp_gpu_task;
 
 typedef struct pp_gpu_timing {
     uint32_t runs;
-    bool posting;        /* measures the host's time to launch the runs, not the GPU's */
-    bool cold;           /* the GPU's cache is filled with other data before every run */
-    pp_gpu_task *beside; /* COPY or MESSAGE that runs meanwhile on another stream; NULL: nothing */
+    bool posting; /* measures the host's time to launch the runs, not the GPU's */
+    bool cold;    /* the GPU's cache is filled with other data before every run */
+    pp_gpu_task
+        *beside; /* COPY or MESSAGE that runs at the same time on another stream; NULL: nothing */
 } pp_gpu_timing;
 
 typedef struct pp_gpu_table {

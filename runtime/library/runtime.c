@@ -205,13 +205,13 @@ static pp_status open_runtime(const pp_runtime_options *options, const pp_faults
         pp_transport_get(options->transport ? options->transport : "threads", &transport, err);
     if (!status && transport->has_queues) /* plans are lowered for transports without queues */
         status = pp_err_set(err, PP_USAGE, "transport",
-                            "%s runs only plans of the command ppsim; use threads or mpi",
+                            "%s cannot be used through this library; use threads or mpi",
                             transport->name);
     if (status || (status = transport->available(err)))
         return status;
     if (options->ranks < 1 || options->ranks > PP_RANKS_MAX)
-        return pp_err_set(err, PP_USAGE, "ranks", "%" PRIu32 ": must be 1 to %u", options->ranks,
-                          PP_RANKS_MAX);
+        return pp_err_set(err, PP_USAGE, "ranks", "%" PRIu32 ": must be from 1 to %u",
+                          options->ranks, PP_RANKS_MAX);
     pp_runtime *rt PP_CLEANUP(free_runtime) = pp_alloc_array(1, sizeof *rt);
     if (!rt)
         return pp_err_nomem(err);
@@ -275,7 +275,7 @@ static pp_status check_step(const pp_runtime *rt, const pp_runtime_plan *plan,
                           "an earlier step of this runtime failed; close it and open another");
     if (ranks != rt->world_options.ranks)
         return pp_err_set(err, PP_USAGE, "plan",
-                          "it has %" PRIu32 " ranks, and the runtime has %" PRIu32
+                          "it has %" PRIu32 " ranks, but the runtime has %" PRIu32
                           "; open a runtime with as many ranks",
                           ranks, rt->world_options.ranks);
     bool parts = plan->has[PP_OP_B] && !call->backward;

@@ -69,7 +69,7 @@ static pp_status ask(asking *a, uint32_t stage, uint32_t microbatch, pp_runtime_
         if (bytes[k] > TENSOR_BYTES_MAX)
             return pp_err_set(err, PP_INPUT, "sizes",
                               "a tensor of stage %" PRIu32 ", microbatch %" PRIu32
-                              " has %zu B, and the limit is %zu",
+                              " has %zu B, but the limit is %zu",
                               stage, microbatch, bytes[k], TENSOR_BYTES_MAX);
     }
     for (size_t k = 0; k < sizeof times / sizeof times[0]; k++) {
@@ -216,7 +216,8 @@ static pp_status load(const char *path, uint32_t replica, asking *a, pp_plan **p
     uint32_t count = plan->costs_count > plan->order_count ? plan->costs_count : plan->order_count;
     if (replica >= count)
         return pp_err_set(err, PP_USAGE, "replica",
-                          "the plan has %" PRIu32 " of them; give 0 to %" PRIu32, count, count - 1);
+                          "must be from 0 to %" PRIu32 ", because the plan has %" PRIu32, count - 1,
+                          count);
     pp_costs **own = &plan->costs[plan->costs_count > 1 ? replica : 0];
     if (a->sizes) {
         pp_costs *spread = NULL;

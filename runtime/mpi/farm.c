@@ -33,7 +33,7 @@ static pp_status failed(const pp_farm *farm, int code, pp_err *err)
     char text[MPI_MAX_ERROR_STRING];
     int length = 0;
     MPI_Error_string(code, text, &length);
-    return farm->services->err_set(err, PP_IO, NULL, "MPI says: %.*s", length, text);
+    return farm->services->err_set(err, PP_IO, NULL, "MPI reports: %.*s", length, text);
 }
 
 static int listen_to(pp_farm *farm, int process)

@@ -230,7 +230,7 @@ pp_status pp_mpi_post(pp_world *world, uint32_t rank, const pp_post *post, pp_er
         return world->services->world_stopped(err);
     if (post->payload_bytes > INT_MAX)
         return world->services->err_set(
-            err, PP_INPUT, NULL, "a message has %zu B, and transport mpi transfers at most %d B",
+            err, PP_INPUT, NULL, "a message has %zu B, but transport mpi transfers at most %d B",
             post->payload_bytes, INT_MAX);
     pp_transfer_state *state = state_of(world, post->transfer);
     state->message = post->message;
@@ -284,7 +284,7 @@ static pp_status check_transfer(const pp_world *world, const pp_transfer_state *
     return world->services->err_set(
         err, PP_INPUT, NULL,
         "message %" PRIu32 " of step %" PRIu32 " from rank %" PRIu32 " to rank %" PRIu32
-        " (stage %d, microbatch %" PRIu32 "): %zu B expected, and %s arrived",
+        " (stage %d, microbatch %" PRIu32 "): %zu B were expected, but %s arrived",
         m->sequence, m->step, m->from, m->to, m->stage, m->microbatch, state->bytes, came);
 }
 

@@ -59,7 +59,7 @@ pp_status pp_mpi_failed(const pp_world *world, int code, const char *what, pp_er
     char text[MPI_MAX_ERROR_STRING];
     int length = 0;
     MPI_Error_string(code, text, &length);
-    return world->services->err_set(err, PP_IO, NULL, "%s failed; MPI says: %.*s", what, length,
+    return world->services->err_set(err, PP_IO, NULL, "%s failed; MPI reports: %.*s", what, length,
                                     text);
 }
 

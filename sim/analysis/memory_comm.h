@@ -1,4 +1,4 @@
-/* Memory of a rank that communicates, for sim/analysis/memory.c. sim/program/buffers.h says which
+/* Memory of a rank that communicates, for sim/analysis/memory.c. sim/program/buffers.h states which
  * buffers exist and for how long. */
 #ifndef PPSIM_SIM_ANALYSIS_MEMORY_COMM_H
 #define PPSIM_SIM_ANALYSIS_MEMORY_COMM_H

@@ -143,8 +143,8 @@ pp_status pp_json_fail(const pp_json_at *at, pp_err *err, const char *format, ..
 
 static const char *kind_name(const pp_json_at *at)
 {
-    static const char *const names[] = { "null",   "a boolean", "a whole number", "a real number",
-                                         "a text", "an array",  "an object" };
+    static const char *const names[] = { "null",     "a boolean", "a whole number", "a real number",
+                                         "a string", "an array",  "an object" };
     return names[pp_json_kind_at(at)];
 }
 
@@ -152,7 +152,7 @@ static pp_status need_kind(const pp_json_at *at, pp_json_kind kind, const char *
 {
     if (pp_json_kind_at(at) == kind)
         return PP_OK;
-    return pp_json_fail(at, err, "must be %s, is %s", name, kind_name(at));
+    return pp_json_fail(at, err, "must be %s, not %s", name, kind_name(at));
 }
 
 pp_status pp_json_check_format(const pp_json_at *root, const char *format, int version, pp_err *err)
@@ -286,7 +286,7 @@ pp_status pp_json_read_bool(const pp_json_at *at, bool *value_out, pp_err *err)
 
 pp_status pp_json_read_text(const pp_json_at *at, const char **text_out, pp_err *err)
 {
-    pp_status status = need_kind(at, PP_JSON_TEXT, "a text", err);
+    pp_status status = need_kind(at, PP_JSON_TEXT, "a string", err);
     if (!status)
         *text_out = json_string_value(peek(at->value));
     return status;

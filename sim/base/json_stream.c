@@ -177,7 +177,7 @@ bool pp_json_stream_enter(pp_json_stream *s, char bracket)
         return false;
     skip_blanks(s);
     if (s->at == s->end || *s->at != bracket)
-        return fail(s, bracket == '{' ? "an object was expected" : "a list was expected");
+        return fail(s, bracket == '{' ? "an object was expected" : "an array was expected");
     if (s->depth == PP_JSON_DEPTH_MAX)
         return fail(s, "is nested too deeply");
     s->at++;
@@ -198,7 +198,7 @@ bool pp_json_stream_item(pp_json_stream *s)
     }
     if (s->open[s->depth - 1].begun) {
         if (s->at == s->end || *s->at != ',')
-            return fail(s, "a comma or the end of the list or object was expected");
+            return fail(s, "a comma or the end of the array or object was expected");
         s->at++;
         skip_blanks(s);
     }
@@ -212,7 +212,7 @@ static bool read_text(pp_json_stream *s, pp_span *text_out)
         return false;
     skip_blanks(s);
     if (s->at == s->end || *s->at != '"')
-        return fail(s, "a text was expected");
+        return fail(s, "a string was expected");
     const char *from = s->at + 1;
     for (const char *at = from; at < s->end; at++) {
         if (*at == '"') {

@@ -67,7 +67,7 @@ static pp_status check_tensor_parallel(const pp_cost_context *context, pp_err *e
     }
     if (m->attention == PP_ATTENTION_GQA && m->kv_heads % tp != 0 && tp % m->kv_heads != 0)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_TP),
-                          "%" PRId64 " neither divides nor is divided by "
+                          "%" PRId64 " is neither a divisor nor a multiple of "
                           "the %" PRId64 " key/value heads",
                           tp, m->kv_heads);
     return PP_OK;
@@ -107,7 +107,7 @@ pp_status pp_cost_context_check(const pp_cost_context *context, pp_err *err)
     for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++) {
         if (degrees[i].value < 1 || degrees[i].value > 1 << 20)
             return pp_err_set(err, PP_USAGE, degrees[i].option,
-                              "must be 1 to 1048576, not %" PRId64, degrees[i].value);
+                              "must be from 1 to 1048576, not %" PRId64, degrees[i].value);
     }
     if (context->switches.recompute == PP_RECOMPUTE_AUTO)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RECOMPUTE),

@@ -30,7 +30,7 @@ static pp_status check_size(uint32_t ranks, uint32_t stages, uint32_t microbatch
     };
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         if (sizes[i].count < 1 || sizes[i].count > sizes[i].limit)
-            return pp_err_set(err, PP_INPUT, NULL, "%u %s: must be 1 to %u", sizes[i].count,
+            return pp_err_set(err, PP_INPUT, NULL, "%u %s: must be from 1 to %u", sizes[i].count,
                               sizes[i].what, sizes[i].limit);
     }
     return PP_OK;
@@ -302,7 +302,7 @@ static pp_status check_changes(const bool *seen, double f, double i, double w, d
             err, PP_USAGE, option,
             "I and W release memory, so they must not be positive; they are %g and %g", i, w);
     if (fabs(f + i + w) > rounding)
-        return pp_err_set(err, PP_USAGE, option, "F + I + W must be 0, is %g", f + i + w);
+        return pp_err_set(err, PP_USAGE, option, "F + I + W must be 0, not %g", f + i + w);
     return PP_OK;
 }
 

@@ -428,7 +428,7 @@ static pp_status check_counts(const pp_json_at *at, uint32_t ranks, uint32_t sta
         if (status)
             return status;
         if (value != (int64_t)counts[i].count)
-            return pp_json_fail(&place, err, "the costs are for %lld %s, and the schedule has %u",
+            return pp_json_fail(&place, err, "the costs are for %lld %s, but the schedule has %u",
                                 (long long)value, counts[i].key, counts[i].count);
     }
     return PP_OK;

@@ -136,7 +136,7 @@ pp_status pp_simulate_from(const pp_program *program, const pp_costs *costs, con
     if (costs->stages != program->stages || costs->microbatches != program->microbatches)
         return pp_err_set(err, PP_INPUT, NULL,
                           "the costs are for %" PRIu32 " stages and %" PRIu32
-                          " microbatches, and the schedule has %" PRIu32 " and %" PRIu32,
+                          " microbatches, but the schedule has %" PRIu32 " and %" PRIu32,
                           costs->stages, costs->microbatches, program->stages,
                           program->microbatches);
     engine e PP_CLEANUP(engine_free) = { 0 };

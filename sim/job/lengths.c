@@ -80,9 +80,10 @@ static pp_status add_group(const pp_json_at *group, const char *name, lengths_li
     if ((status = pp_json_item(group, 0, &first, err)))
         return status;
     if (pp_json_kind_at(&first) == PP_JSON_ARRAY)
-        return pp_json_fail(&first, err,
-                            "the file holds several global batches; take one of them, an array of "
-                            "arrays of lengths");
+        return pp_json_fail(
+            &first, err,
+            "the file holds several global batches; give only one of them, an array of "
+            "arrays of lengths");
     void *ends = list->ends;
     if ((status = add_each(group, name, list, err)) ||
         (status = pp_grow(&ends, &list->group_capacity, list->groups + 1, sizeof *list->ends, err)))
@@ -140,7 +141,7 @@ static pp_status parse_line(const char *text, size_t bytes, const char *name, si
     if (at < bytes && text[at] != '#') {
         snprintf(where, sizeof where, "%.200s:%zu:%zu", name, line, at + 1);
         return pp_err_set(err, PP_INPUT, where,
-                          "one whole number per line is expected (or a JSON array of them)");
+                          "expected one whole number per line, or a JSON array of whole numbers");
     }
     if (end == start)
         return PP_OK;
@@ -184,6 +185,6 @@ pp_status pp_lengths_parse(const char *text, size_t bytes, const char *name,
                                  .count = list.count,
                                  .group_end = list.ends,
                                  .group_count = list.groups };
-    list = (lengths_list){ 0 }; /* the caller's now */
+    list = (lengths_list){ 0 }; /* now owned by the caller */
     return PP_OK;
 }

@@ -244,8 +244,8 @@ static pp_status read_qwen3_moe(const pp_json_at *root, const hf_arch *arch, pp_
             return status;
         if (layer != (int64_t)i)
             return pp_json_fail(&item, err,
-                                "must be %zu: ppsim models dense layers only before all expert "
-                                "layers, listed from 0 on",
+                                "must be %zu: ppsim supports dense layers only before the first "
+                                "expert layer, so the list must be 0, 1, 2 and so on",
                                 i);
     }
     m->dense_layers = (int64_t)count;
@@ -409,7 +409,7 @@ static pp_status fail_unknown(const pp_json_at *at, const char *name, pp_err *er
     if (name)
         return pp_json_fail(at, err, "unknown architecture \"%.64s\"; known: %s", name, known);
     return pp_json_fail(at, err,
-                        "neither a model of ppsim (no \"format\") nor a known Hugging Face "
+                        "is neither a model of ppsim (no \"format\") nor a known Hugging Face "
                         "config (no \"model_type\", no \"architectures\"); known: %s",
                         known);
 }

@@ -113,9 +113,8 @@ static pp_status complete_gqa(const pp_json_at *root, const pp_model_keys *keys,
         m->kv_heads = m->heads;
     if (m->heads % m->kv_heads != 0) {
         snprintf(text, sizeof text,
-                 "%" PRId64 " heads do not divide over %" PRId64
-                 " key-value heads; it must divide the number of heads",
-                 m->heads, m->kv_heads);
+                 "%" PRId64 " heads are not a multiple of %" PRId64 " key-value heads", m->heads,
+                 m->kv_heads);
         return pp_model_fail(root, keys->kv_heads, err, text);
     }
     if (m->head_dim == 0 && m->hidden % m->heads != 0) {

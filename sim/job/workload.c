@@ -52,7 +52,7 @@ static pp_status check_count(int64_t microbatches, pp_err *err)
     if (microbatches >= 1 && microbatches <= PP_MICROBATCHES_MAX)
         return PP_OK;
     return pp_err_set(err, PP_INPUT, NULL,
-                      "a step must have 1 to %" PRId64 " microbatches, and would have %" PRId64,
+                      "a step must have 1 to %" PRId64 " microbatches, but would have %" PRId64,
                       PP_MICROBATCHES_MAX, microbatches);
 }
 
@@ -342,10 +342,11 @@ pp_status pp_workload_group(const int64_t *lengths, const size_t *group_end, siz
         (status = check_count((int64_t)group_count, err)))
         return status;
     if (replicas < 1 || group_count % replicas != 0)
-        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_LENGTHS),
-                          "%zu microbatches do not divide into %u replicas; use a dp that divides "
-                          "them, or group them again with %s",
-                          group_count, replicas, pp_err_name(err, PP_FIELD_ASK_PACK));
+        return pp_err_set(
+            err, PP_USAGE, pp_err_name(err, PP_FIELD_LENGTHS),
+            "%zu microbatches cannot be divided evenly among %u replicas; use a dp that divides "
+            "them, or group them again with %s",
+            group_count, replicas, pp_err_name(err, PP_FIELD_ASK_PACK));
     if ((status =
              new_workload(replicas, (uint32_t)(group_count / replicas), count, workload_out, err)))
         return status;
@@ -363,7 +364,7 @@ pp_status pp_workload_group(const int64_t *lengths, const size_t *group_end, siz
         into->count = next - into->first;
         if (into->tokens > PP_MICROBATCH_TOKENS_MAX) {
             status = pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_LENGTHS),
-                                "microbatch %zu has %" PRId64 " tokens, and the limit is %" PRId64,
+                                "microbatch %zu has %" PRId64 " tokens, but the limit is %" PRId64,
                                 k + 1, into->tokens, PP_MICROBATCH_TOKENS_MAX);
             pp_workload_free(workload_out);
             return status;

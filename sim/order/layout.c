@@ -108,7 +108,8 @@ static pp_status expand(const char *layout, size_t *at, int depth, pp_text *out,
             bool empty = skip_commas(layout, position + 1) == *at;
             (*at)++;
             if (empty || layout[skip_commas(layout, *at)] != '*')
-                return layout_error(err, position, "a group needs content, and *n after it");
+                return layout_error(err, position,
+                                    "a group must contain something and be followed by *n");
         } else if (strchr("EtmL|", c)) {
             pp_text_add_bytes(out, &c, 1);
         } else {

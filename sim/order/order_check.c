@@ -19,7 +19,7 @@ static void free_bytes(uint8_t **bytes)
 static const char *objection(pp_op op, uint8_t seen)
 {
     if (seen & (1 << op.kind))
-        return "stands twice";
+        return "occurs twice";
     switch ((pp_op_kind)op.kind) {
     case PP_OP_F:
         return seen ? "comes after its own backward" : NULL;

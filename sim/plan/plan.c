@@ -209,8 +209,8 @@ pp_status pp_plan_pad(const pp_size_protocol *shapes, pp_plan *plan, pp_err *err
     if (to_longest && plan->recomputed.of && !pp_recompute_table_alike(&plan->recomputed))
         return pp_err_set(
             err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
-            "gives all microbatches the costs of the longest one, but in this plan each recomputes "
-            "other layers; compute the costs again (%s), or plan with %s",
+            "gives all microbatches the costs of the longest one, but in this plan they "
+            "recompute different layers; compute the costs again (%s), or plan with %s",
             pp_err_name(err, PP_FIELD_RECOST), pp_err_name(err, PP_FIELD_ASK_PLAN_PADDED));
     for (uint32_t i = 0; i < plan->costs_count && !status; i++)
         status = pp_costs_pad(shapes, plan->costs[i], err);

@@ -188,7 +188,7 @@ pp_status pp_plan_read_microbatches(const pp_json_at *root, pp_plan *plan, pp_er
         if (here != m)
             return pp_json_fail(
                 &list, err,
-                "has %zu microbatches, and the first list has %zu; all lists must be equally long",
+                "has %zu microbatches, but the first list has %zu; all lists must be equally long",
                 here, m);
         for (size_t j = 0; j < m; j++) {
             pp_json_at item;
@@ -232,7 +232,7 @@ static pp_status read_columns(const pp_json_at *list, pp_plan *plan, uint32_t re
     size_t count;
     pp_status status = pp_json_count(list, &count, err);
     if (!status && count != table->microbatches)
-        return pp_json_fail(list, err, "has %zu entr%s, \"microbatches\" %" PRIu32, count,
+        return pp_json_fail(list, err, "has %zu entr%s, but \"microbatches\" has %" PRIu32, count,
                             count == 1 ? "y" : "ies", table->microbatches);
     for (uint32_t j = 0; j < table->microbatches && !status; j++) {
         const size_t columns = (size_t)replica * table->microbatches + j + 1;
@@ -273,7 +273,7 @@ pp_status pp_plan_read_recomputed(const pp_json_at *root, pp_plan *plan, pp_err 
         return status;
     const bool nested = count && pp_json_kind_at(&list) == PP_JSON_ARRAY;
     if ((nested ? count : 1) != workload->replicas)
-        return pp_json_fail(&at, err, "has %zu list%s, \"microbatches\" %" PRIu32,
+        return pp_json_fail(&at, err, "has %zu list%s, but \"microbatches\" has %" PRIu32,
                             nested ? count : 1, nested && count > 1 ? "s" : "", workload->replicas);
     for (uint32_t r = 0; r < workload->replicas && !status; r++) {
         list = at;

@@ -56,7 +56,7 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
         plan->zero = (int)zero;
     }
     if (p->pp * p->vpp > PP_STAGES_MAX)
-        return pp_json_fail(&at, err, "pp x vpp = %" PRId64 " stages, and the limit is %u",
+        return pp_json_fail(&at, err, "pp x vpp = %" PRId64 " stages, but the limit is %u",
                             p->pp * p->vpp, PP_STAGES_MAX);
     if ((status = pp_plan_read_known(&at, "micro_batch_size", INT32_MAX, &plan->micro_batch_size,
                                      err)) ||
@@ -161,7 +161,7 @@ static pp_status read_order(const pp_json_at *at, pp_plan *plan, const char *fil
     if ((status = measure_order(&rows, ranks, &ops, &m, err)))
         return status;
     if (m == 0 || (plan->workload.microbatch && m != plan->workload.microbatches))
-        return pp_json_fail(&rows, err, "runs %" PRIu32 " microbatches, and the plan has %" PRIu32,
+        return pp_json_fail(&rows, err, "runs %" PRIu32 " microbatches, but the plan has %" PRIu32,
                             m, plan->workload.microbatches);
     pp_err inner = pp_err_like(err);
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;

@@ -19,7 +19,7 @@ static pp_status check(const pp_cost_context *context, const pp_plan *plan, pp_e
     if (layers == context->model->layers)
         return PP_OK;
     return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_MODEL),
-                      "%s has %lld layers, and the plan has %lld; give the model of the plan",
+                      "%s has %lld layers, but the plan has %lld; give the model of the plan",
                       context->model->name, (long long)context->model->layers, (long long)layers);
 }
 

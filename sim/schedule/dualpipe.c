@@ -15,7 +15,7 @@ static pp_status refuse_ranks(uint32_t p, pp_err *err)
     return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RANKS),
                       "dualpipe needs an even number of ranks, since rank r and rank p - 1 - r "
                       "hold the same stages: %" PRIu32
-                      " is odd, and the nearest even numbers are %" PRIu32 " and %" PRIu32,
+                      " is odd; the nearest even numbers are %" PRIu32 " and %" PRIu32,
                       p, p - 1, p + 1);
 }
 
@@ -25,13 +25,13 @@ static pp_status check(uint32_t p, uint32_t m, pp_err *err)
         return refuse_ranks(p, err);
     if (m < 2 * p)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_MICROBATCHES),
-                          "dualpipe needs m >= 2p, at least 2 microbatches per rank: %" PRIu32
+                          "dualpipe needs at least 2 microbatches per rank: at least %" PRIu32
                           " on %" PRIu32 " ranks, not %" PRIu32,
                           2 * p, p, m);
     if (m % 2)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_MICROBATCHES),
                           "dualpipe needs an even number of microbatches, half of them in each "
-                          "direction: %" PRIu32 " is odd, and the nearest even numbers are %" PRIu32
+                          "direction: %" PRIu32 " is odd; the nearest even numbers are %" PRIu32
                           " and %" PRIu32,
                           m, m - 1, m + 1);
     return PP_OK;

@@ -13,7 +13,7 @@ static pp_status dualpipev_build(const pp_schedule_params *params, pp_order **or
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
     if (m < 2 * p)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_MICROBATCHES),
-                          "dualpipev needs m >= 2p, at least 2 microbatches per rank: %" PRIu32
+                          "dualpipev needs at least 2 microbatches per rank: at least %" PRIu32
                           " on %" PRIu32 " ranks, not %" PRIu32,
                           2 * p, p, m);
     pp_status status = pp_order_new(p, 2 * p, m, PP_PLACE_V, (size_t)6 * p * m, &order, err);

@@ -26,7 +26,7 @@ refuses 4 'has no algorithm on this GPU for c = a b^T in bf16' STANDIN_ALGORITHM
 noise='^$'
 command=$brief
 refuses 2 "'hiden=32' is not a setting" -- --compute-settings hiden=32 --probe gpu-gemm
-refuses 2 'hidden=32 does not divide into heads=3' -- --compute-settings hidden=32,heads=3 --probe gpu-gemm
+refuses 2 'hidden=32 is not a multiple of heads=3' -- --compute-settings hidden=32,heads=3 --probe gpu-gemm
 refuses 2 'heads=4 is not a multiple of kv_heads=3' -- --compute-settings hidden=32,heads=4,kv_heads=3 --probe gpu-gemm
 refuses 2 'tp=2 does not divide kv_heads and mlp' -- --compute-settings hidden=32,heads=1,tp=2 --probe gpu-gemm
 refuses 2 'tokens=100: must be a multiple of 64' -- --compute-settings tokens=100 --probe gpu-gemm
@@ -56,7 +56,7 @@ for failure in ncclGetUniqueId:1/"asking for a communicator's name failed" ncclC
     ncclGroupStart:2/'opening a group failed' ncclGroupEnd:4/'NCCL reports' ncclSend:1/'a message of the GPU to itself failed' \
     ncclRecv:2/'a message of the GPU to itself failed' ncclCommGetAsyncError:20/'NCCL reports: remote process exited'; do
     survives "${failure%%/*}" "$ppsim" $command --probe gpu-interference -o l.json
-    grep -q "^points of product_beside_self_send: .*${failure#*/}" out && grep -q '^a product beside copies' out &&
+    grep -q "^points of product_beside_self_send: .*${failure#*/}" out && grep -q '^a product during copies' out &&
         grep -q '"class": "product_beside_copy"' l.json || wrong "$failure: $(cat out)"
 done
 survives ncclCommInitRankConfig:1 "$ppsim" $command --probe gpu-launch --probe gpu-interference --probe gpu-copy -o l.json
@@ -153,8 +153,8 @@ END
 rm -f log
 STANDIN_LOG=log timeout $((100 * patience)) "$ppsim" calibrate $small --probe gpu-interference --probe gpu-power -o q.json >out 2>&1 || wrong "$(cat out)"
 grep -qE '^a product with SMs taken from it takes x[0-9.]+ \(4\), x[0-9.]+ \(8\)' out || wrong "SMs taken: $(cat out)"
-grep -qE '^a product beside copies on its GPU takes x[0-9.]+$' out || wrong "beside copies: $(cat out)"
-grep -qE '^a product beside messages of its GPU to itself, no link, takes x[0-9.]+ \(4\), x[0-9.]+ \(8\)$' out || wrong "beside messages: $(cat out)"
+grep -qE '^a product during copies on its GPU takes x[0-9.]+$' out || wrong "beside copies: $(cat out)"
+grep -qE '^a product during messages of its GPU to itself, without a link, takes x[0-9.]+ \(4\), x[0-9.]+ \(8\)$' out || wrong "beside messages: $(cat out)"
 for n in 4 8; do # a communicator each, kept over products and passes
     [ "$(grep -c "ncclCommInitRankConfig 0 of 1, at most $n, " log)" -eq 1 ] || wrong "communicators of $n channels: $(grep ncclCommInit log)"
 done

@@ -1,5 +1,5 @@
 /* Any bytes: pp_comm_rows_read refuses them with a message, or gives a program that runs or says
- * who waits for whom. */
+ * which rank waits for which. */
 #include "sim/analysis/repair.h"
 #include "sim/engine/engine.h"
 #include "sim/program/program_new.h"

@@ -36,7 +36,7 @@ typedef struct grid {
     const pp_timeline *timeline;
     uint32_t first_rank, ranks; /* the ranks that were requested */
     pp_ns makespan_ns;
-    pp_ns tick_ns;   /* duration of a cell, of which all times are multiples; 0: times are scaled */
+    pp_ns tick_ns;   /* duration of a cell; all times are multiples of it. 0: times are scaled */
     int label;       /* columns before the first cell */
     int cell;        /* columns of a cell; 1 when times are scaled */
     bool spaced;     /* every token and a space fit into a cell */

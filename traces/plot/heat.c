@@ -280,7 +280,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     sheet s = { .picture = picture };
     if (picture->cell_count > CELLS_MAX)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_AXES),
-                          "a picture shows at most %d cells, and these axes have %zu; choose axes "
+                          "a picture shows at most %d cells, but these axes have %zu; choose axes "
                           "with fewer values",
                           CELLS_MAX, picture->cell_count);
     find_range(&s);

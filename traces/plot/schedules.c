@@ -177,7 +177,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
 {
     if (picture->bar_count > BARS_MAX)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_KIND),
-                          "a picture shows at most %d setups, and there are %zu", BARS_MAX,
+                          "a picture shows at most %d setups, but there are %zu", BARS_MAX,
                           picture->bar_count);
     char step[32];
     char peak[32];

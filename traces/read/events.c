@@ -210,7 +210,7 @@ static pp_status visit_object(pp_json_stream *s, const char *file, const pp_even
         if (more && events && pp_json_stream_peek(s) != PP_TOKEN_ARRAY) {
             status =
                 pp_err_set(err, PP_INPUT, pp_json_stream_place(s, s->at, file, where, sizeof where),
-                           "\"traceEvents\": a list was expected");
+                           "\"traceEvents\": an array was expected");
         } else if (more && events) {
             status = visit_list(s, file, visitor, err);
         } else if (member.text.at && is_long(s, member.text.at)) { /* it is left out */

@@ -14,10 +14,10 @@
 #define PP_EVENT_US_MAX 4e15                 /* since 1970: the year 2096 */
 
 /* One event, and its usual members. In phase, category and name, escapes of ASCII characters are
- * undone; a text with other escapes, or of 256 bytes or more, is as it stands in the file. Spans
- * are empty, and numbers NaN, if the event lacks the member or has a value of another type. */
+ * undone; a text with other escapes, or of 256 bytes or more, is as it is in the file. Spans are
+ * empty, and numbers NaN, if the event lacks the member or has a value of another type. */
 typedef struct pp_event {
-    pp_span text;                  /* all of it, as it stands in the file */
+    pp_span text;                  /* all of it, as it is in the file */
     size_t line;                   /* of the first byte, from 1 */
     pp_span phase, category, name; /* "ph", "cat", "name" */
     pp_span process;               /* "pid": a number, or a text with its quotes */

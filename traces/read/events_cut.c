@@ -1,6 +1,6 @@
-/* Writes the events of some ranks and steps of a Trace Event file, byte for byte as they stand, and
- * all other members of the file. A first reading of the file finds the times that belong to each
- * step; the second one copies every event that overlaps these times, as it is read. */
+/* Writes the events of some ranks and steps of a Trace Event file, byte for byte, and all other
+ * members of the file. A first reading of the file finds the times that belong to each step; the
+ * second one copies every event that overlaps these times, as it is read. */
 #include "traces/read/events_cut.h"
 
 #include "sim/base/alloc.h"

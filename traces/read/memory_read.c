@@ -146,7 +146,7 @@ static pp_status read_row(const pp_json_at *row, const char *file, pp_track *tra
     if (status)
         return status;
     if (count != COLUMNS)
-        return pp_json_fail(row, err, "a row has %d numbers, and this one has %zu", COLUMNS, count);
+        return pp_json_fail(row, err, "a row has %d numbers, but this one has %zu", COLUMNS, count);
     for (size_t c = 0; c < COLUMNS; c++) {
         pp_json_at cell;
         if ((status = pp_json_item(row, c, &cell, err)) ||

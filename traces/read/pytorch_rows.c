@@ -226,7 +226,7 @@ static pp_status survey_cell(void *context, const pp_op *ops, size_t count, plac
     if (count == 2 && !is_pair(ops))
         return fail(s->file, at, err,
                     "OVERLAP_F_B pairs a forward F with a backward B or I; write "
-                    "other ops as cells of their own",
+                    "other ops in separate cells",
                     "");
     for (size_t i = 0; i < count; i++) {
         pp_status status = claim_stage(s, ops[i].stage, at, err);
@@ -248,7 +248,8 @@ static pp_status survey_line(void *context, size_t line, pp_err *err)
     survey *s = context;
     place at = { line, 1 };
     if (s->row_ops == 0)
-        return fail(s->file, at, err, "a line without ops; every line is a rank, so remove it", "");
+        return fail(s->file, at, err, "this line has no ops; every line is a rank, so remove it",
+                    "");
     if (line > PP_RANKS_MAX)
         return fail(s->file, at, err, "more than 65535 lines, and every line is a rank; use fewer",
                     "");

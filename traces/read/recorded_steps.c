@@ -63,9 +63,9 @@ void pp_op_slices_number(pp_op_slices *slices)
     }
 }
 
-/* A slice of a later step remains one, whatever else is read. The number of an earlier slice
- * changes if one that is earlier still is read afterwards, which pp_op_slices_number finds
- * (disordered). */
+/* What is read later cannot move a slice from a later step into an earlier one. It can, however,
+ * contain an even earlier slice, which increases the step numbers of the others;
+ * pp_op_slices_number notices this (disordered). */
 void pp_op_slices_forget(pp_op_slices *slices)
 {
     size_t kept = 0;

@@ -67,8 +67,8 @@ static pp_status check_schedule(const pp_export *data, uint32_t chunks, uint32_t
                           reason.text);
     if (!own || !pp_order_equal(order, own))
         return pp_err_set(err, PP_INFEASIBLE, "megatron",
-                          "Megatron-LM makes its own schedule, with these stages '%s', and '%.64s' "
-                          "is another order",
+                          "Megatron-LM makes its own schedule, which is '%s' for these stages, but "
+                          "'%.64s' is another order",
                           wanted, data->plan->schedule);
     return PP_OK;
 }
@@ -156,7 +156,7 @@ static pp_status add_block(const pp_plan *plan, uint32_t stages, pp_text *text, 
         if (!stage || here.selective || here.full != all)
             return pp_err_set(
                 err, PP_INFEASIBLE, "megatron",
-                "Megatron-LM recomputes the same number of whole layers on every stage, and here "
+                "Megatron-LM recomputes the same number of whole layers on every stage, but here "
                 "stage %" PRIu32
                 " differs; plan with --target megatron, or --recompute none, selective or full",
                 s);
@@ -180,7 +180,7 @@ static pp_status refuse_microbatches(const pp_recompute_table *table, pp_err *er
     }
     return pp_err_set(
         err, PP_INFEASIBLE, "megatron",
-        "Megatron-LM recomputes the same layers for all microbatches, and here they differ; the "
+        "Megatron-LM recomputes the same layers for all microbatches, but here they differ; the "
         "nearest is --recompute-granularity full --recompute-method block --recompute-num-layers "
         "%" PRId32 ", which no microbatch exceeds; plan with --target megatron to predict its step",
         layers);
@@ -209,7 +209,7 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
     if (order->stages % order->ranks != 0)
         return pp_err_set(err, PP_INFEASIBLE, "megatron",
                           "Megatron-LM needs the same number of "
-                          "stages on every rank, and %" PRIu32 " stages do not divide over %" PRIu32
+                          "stages on every rank, but %" PRIu32 " is not a multiple of %" PRIu32
                           " ranks; choose '1f1b'",
                           order->stages, order->ranks);
     uint32_t chunks = order->stages / order->ranks;

@@ -125,12 +125,12 @@ pp_status pp_torch_run_of(const char *name, const pp_export *data, pp_torch_run 
     pp_status status = check_path(name, data, err);
     if (!status && run.recompute == PP_RECOMPUTE_STAGES)
         return pp_err_set(err, PP_INFEASIBLE, name,
-                          "it recomputes the same on all stages, and here stages differ; plan with "
+                          "it recomputes the same on all stages, but here stages differ; plan with "
                           "--target %s, or --recompute none, selective or full",
                           name);
     if (!status && run.recompute == PP_RECOMPUTE_MICROBATCHES)
         return pp_err_set(err, PP_INFEASIBLE, name,
-                          "it recomputes the same for all microbatches, and here they differ; plan "
+                          "it recomputes the same for all microbatches, but here they differ; plan "
                           "with --target %s, or --recompute none, selective or full",
                           name);
     if (status || (status = pp_pytorch_facts_gather(data, &run.facts, err)))

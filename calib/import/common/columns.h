@@ -16,8 +16,8 @@ typedef struct pp_cell_text {
  * `text` is unchanged. */
 void pp_comment_read(pp_span comment, const char *key, char *text, size_t size);
 
-/* Cuts the current line into cells, of which at most `most` are written. Returns their number,
- * which may be larger. */
+/* Cuts the current line into cells and writes at most `most` of them. Returns their number, which
+ * may be larger. */
 size_t pp_columns_split(const pp_lines *lines, pp_cell_text *cells, size_t most);
 /* Sets the error, with the place of the cell as file:line:column, and returns INPUT. */
 pp_status pp_cell_fail(const pp_cell_text *cell, const char *file, pp_err *err, const char *format,

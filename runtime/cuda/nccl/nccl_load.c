@@ -63,8 +63,8 @@ pp_status pp_nccl_reserve(pp_world *world, const pp_program *program, const size
     return PP_OK;
 }
 
-/* Returns whether a transfer needs staging memory; tensors on the GPU are sent from where they are.
- * */
+/* Returns whether a transfer needs staging memory; tensors on the GPU are sent from where they
+ * are. */
 static bool is_staged(const pp_world *world, const pp_transfer *t)
 {
     return !world->options.memory || t->kind >= PP_TENSOR_KINDS;
@@ -160,11 +160,11 @@ pp_status pp_nccl_load(pp_world *world, const pp_program *program, const size_t 
     (void)buffered_bytes;
     pp_nccl_unload(world);
     if (comm->semantics.mode == PP_COMM_EAGER)
-        return world->services->err_set(err, PP_USAGE,
-                                        world->services->err_name(err, PP_FIELD_COMM),
-                                        "transport nccl promises no buffers: a send may wait for "
-                                        "its receive; use %s rendezvous",
-                                        world->services->err_name(err, PP_FIELD_COMM));
+        return world->services->err_set(
+            err, PP_USAGE, world->services->err_name(err, PP_FIELD_COMM),
+            "transport nccl does not guarantee buffering: a send may wait for "
+            "its receive; use %s rendezvous",
+            world->services->err_name(err, PP_FIELD_COMM));
     pp_status status = pp_nccl_queues_for(world, program, err);
     if (status)
         return status;

@@ -72,8 +72,8 @@ pp_status pp_store_find_place(const pp_module_services *services, pp_store_place
         (status = read_number(services, "PPSIM_START_S", INT32_MAX, &place.patience_s, err)))
         return status;
     if (place.rank >= place.ranks)
-        return services->err_set(err, PP_USAGE, name[0], "is %u, of %u ranks (%s)", place.rank,
-                                 place.ranks, name[1]);
+        return services->err_set(err, PP_USAGE, name[0], "is %u, but there are only %u ranks (%s)",
+                                 place.rank, place.ranks, name[1]);
     if (place.ranks == 1) { /* a job of one process needs no launcher */
         *place_out = (pp_store_place){ 0 };
         return PP_OK;

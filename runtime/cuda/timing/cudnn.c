@@ -49,8 +49,8 @@ static pp_status load(pp_cudnn *c, void **library_out, pp_err *err)
     if (!at) {
         const char *why = dlerror();
         return c->services->err_set(err, PP_UNAVAILABLE, NULL,
-                                    "cuDNN 9 was not found (%.120s); LD_LIBRARY_PATH may name its "
-                                    "folder, which PyTorch has as nvidia/cudnn/lib" WITHOUT,
+                                    "cuDNN 9 was not found (%.120s); add its folder to "
+                                    "LD_LIBRARY_PATH; PyTorch has it in nvidia/cudnn/lib" WITHOUT,
                                     why ? why : LIBRARY);
     }
     memcpy(&version, &at, sizeof version);

@@ -84,7 +84,7 @@ pp_status pp_lower_check_one_rank(const pp_order *order, const char *framework, 
         return PP_OK;
     return pp_err_set(
         err, PP_USAGE, pp_err_name(err, PP_FIELD_FRAMEWORK),
-        "%s keeps every stage on one rank, and this schedule is bidirectional; choose "
+        "%s keeps every stage on one rank, but this schedule is bidirectional; choose "
         "executor dualpipe or ideal, or %s dualpipev",
         framework, pp_err_name(err, PP_FIELD_SCHEDULE));
 }

@@ -132,7 +132,7 @@ static void print_domain(const pp_fit *fit, pp_text *text)
         say(&p, words);
     }
     if (fit->assumed_channels)
-        say(&p, "and 32 channels assumed, as NVSwitch has");
+        say(&p, "with 32 channels assumed, as NVSwitch has");
     pp_text_add(text, "\n");
 }
 
@@ -242,8 +242,9 @@ static void print_products(const pp_profile *profile, pp_text *text)
         const char *class_name, *text;
     } words[] = {
         { "product_fewer_sms", "a product with SMs taken from it" },
-        { "product_beside_copy", "a product beside copies on its GPU" },
-        { "product_beside_self_send", "a product beside messages of its GPU to itself, no link," },
+        { "product_beside_copy", "a product during copies on its GPU" },
+        { "product_beside_self_send",
+          "a product during messages of its GPU to itself, without a link," },
         { "product_sustained", "a product after long work, over one after rest," },
     };
     pp_product_ratio ratio[PP_PRODUCT_RATIOS_MAX];
@@ -272,7 +273,7 @@ static void print_unfinished(const pp_profile *profile, pp_text *text)
         pp_text_add(text, "%s%s", first ? " of " : ", ", pp_probe_at(i)->name);
         first = false;
     }
-    pp_text_add(text, "; --resume -o FILE goes on\n");
+    pp_text_add(text, "; --resume -o FILE continues\n");
 }
 
 static void add_known(pp_text *text, double value, const char *unit, const char *what)
@@ -314,7 +315,7 @@ static void print_notes(const pp_profile *profile, pp_text *text)
     const pp_interference *f = &profile->interference;
     if (isfinite(f->compute) && isfinite(f->comm))
         pp_text_add(text,
-                    "\ncompute beside a transfer takes x%.2f, a transfer beside compute "
+                    "\ncompute during a transfer takes x%.2f, a transfer during compute "
                     "x%.2f\n",
                     f->compute, f->comm);
     for (size_t i = 0; i < profile->note_count; i++) {

@@ -107,10 +107,10 @@ pp_status pp_profile_hardware(const pp_args *args, pp_profile_in_use *use, const
             status = pp_load_hardware(name, hardware_out, err);
         use->hardware = hardware_out->name;
     } else if (!pp_measured_has_stages(use->measured, lacks, sizeof lacks)) {
-        status = pp_err_set(err, PP_USAGE, "--hw",
-                            "is missing: %.200s%s has no %s; name hardware whose figures fill in",
-                            use->path,
-                            use->measured->part == PP_PROFILE_LINKS ? " (links only)" : "", lacks);
+        status = pp_err_set(
+            err, PP_USAGE, "--hw",
+            "is missing: %.200s%s has no %s; name hardware that provides the missing figures",
+            use->path, use->measured->part == PP_PROFILE_LINKS ? " (links only)" : "", lacks);
     } else {
         const char *cpu = use->profile->environment.cpu;
         const char *device = use->profile->samples.device;

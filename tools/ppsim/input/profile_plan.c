@@ -40,7 +40,7 @@ static pp_status describe_difference(const pp_plan *plan, const pp_profile *prof
         if (text->bytes)
             more++;
         else
-            pp_text_add(text, "%s was %s, is %s", was->key, was->value,
+            pp_text_add(text, "%s was %s and is now %s", was->key, was->value,
                         now.data ? now.data : "not measured there");
     }
     if (more)
@@ -55,13 +55,13 @@ static pp_status refuse(const pp_profile_in_use *use, const pp_plan *plan, pp_er
     if (status)
         return status;
     return pp_err_set(err, PP_USAGE, "--profile",
-                      "the plan was not made from %.100s%s%s; --recost gives its order, partition "
-                      "and data the costs of this profile",
+                      "the plan was not made from %.100s%s%s; add --recost to use its order, "
+                      "partition and data with the costs of this profile",
                       use->path,
                       !plan->profile_sha256[0] ? ", nor from another profile"
                       : text.bytes
                           ? ": "
-                          : ": the parts that the plan used are the same, but the rest is not",
+                          : ": the parts that the plan used are the same, but others differ",
                       text.bytes ? text.data : "");
 }
 

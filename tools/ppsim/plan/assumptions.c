@@ -14,8 +14,8 @@ static pp_status note_split(const pp_search_result *result, pp_notes *notes, pp_
     pp_status status = PP_OK;
     if (assumed->gpus)
         return pp_notes_add(notes, err, "split",
-                            "of %" PRId64 " GPUs, where degrees are not given: chosen by the "
-                            "search among all legal ones",
+                            "of %" PRId64 " GPUs; the search chose the degrees that are "
+                            "not given, among all legal ones",
                             assumed->gpus);
     if (!requested->tp)
         status = pp_notes_add(notes, err, "tensor parallel", "tp %" PRId64 ", chosen by the search",
@@ -137,15 +137,16 @@ static pp_status note_transfers(const pp_search_result *result, pp_notes *notes,
     if (s->p2p != PP_P2P_SEND_RECV)
         status = pp_notes_add(
             notes, err, "pipeline transfers",
-            "a two-rank %s each%s: bytes move both ways, both ranks must be there",
+            "a two-rank %s each%s: bytes move both ways, and each rank waits for the other",
             pp_p2p_names()[s->p2p], assumed->given.p2p ? "" : ", as the executor does");
     if (!status && s->communicators)
-        status = pp_notes_add(notes, err, "communicators",
-                              "%s; channels of a message by NCCL's rule for its size and peers",
-                              pp_communicators_names()[s->communicators - 1]);
+        status = pp_notes_add(
+            notes, err, "communicators",
+            "%s; NCCL's rule gives a message its channels, by size and number of peers",
+            pp_communicators_names()[s->communicators - 1]);
     if (!status && assumed->given.scatter_gather)
         status = pp_notes_add(notes, err, "scatter-gather", "%s%s", on_off(s->scatter_gather),
-                              s->sequence_parallel ? ": no effect beside sequence parallel" : "");
+                              s->sequence_parallel ? ": no effect with sequence parallelism" : "");
     return status;
 }
 
@@ -169,12 +170,12 @@ static pp_status note_ranks(const pp_cost_context *context, pp_notes *notes, pp_
         else
             status =
                 pp_notes_add(notes, err, keys[t->kind],
-                             "ranks %" PRIu32 " and %" PRIu32 ": %g GB/s behind the link's "
+                             "ranks %" PRIu32 " and %" PRIu32 ": %g GB/s after the link's "
                              "latency, as given%s",
                              t->rank, t->other, 1e-9 * t->value,
                              pp_rank_link_is_used(t, context) ? ""
                                                               : "; without effect: no stage of one "
-                                                                "is beside a stage of the other");
+                                                                "is next to a stage of the other");
     }
     return status;
 }

@@ -59,8 +59,10 @@ static pp_status read_cluster(pp_plan_input *r, pp_err *err)
         const uint32_t end = rank + cluster->class[k].ranks;
         status = pp_notes_add(&r->assumptions, err, "device class",
                               "ranks %" PRIu32 " to %" PRIu32 ": %s, %.3g times the speed of %s "
-                              "(a layer, forward and backward); links and network of the latter",
-                              rank, end - 1, hardware[k].name, speed[k], hardware[0].name);
+                              "(a layer, forward and backward); links and network are "
+                              "those of %s",
+                              rank, end - 1, hardware[k].name, speed[k], hardware[0].name,
+                              hardware[0].name);
         rank = end;
     }
     return status;
@@ -156,7 +158,7 @@ static pp_status keep_stages(const pp_args *args, pp_plan_input *r, pp_err *err)
     switches->value.recompute = PP_RECOMPUTE_NONE;
     switches->given.recompute = true;
     return pp_notes_add(&r->assumptions, err, "recompute",
-                        "none beyond what the measured stages did");
+                        "none beyond that of the measured stages");
 }
 
 static pp_status read_sizes(const pp_args *args, pp_plan_input *r, pp_err *err)

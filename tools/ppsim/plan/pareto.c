@@ -121,7 +121,7 @@ pp_status pp_plan_pareto(const pp_args *args, pp_err *err)
     if ((status = find(&input, &pareto, err)) || (status = write_csv(args, pareto, err)))
         return status;
     if (pareto->stopped)
-        pp_remark("the budget ended after %zu simulations; faster rows may exist",
+        pp_remark("the budget ended after %zu simulations; there may be faster rows",
                   pareto->simulated);
     if (pp_args_has(args, "--json")) {
         pp_json_build build = { 0 };

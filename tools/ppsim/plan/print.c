@@ -199,7 +199,7 @@ static bool same_misfit(const pp_candidate *a, const pp_candidate *b)
 }
 
 /* Returns, among candidates that might be faster but do not fit and have no row yet, the one that
- * exceeds the memory by least. */
+ * exceeds the memory by the least. */
 static const pp_candidate *nearest_misfit(const pp_search_result *choice, const rows *r)
 {
     const pp_candidate *best = NULL;

@@ -51,7 +51,7 @@ static pp_status read_points(const pp_json_at *list, size_t count, pp_picture *p
         if (status || (status = read_point(&at, trade, &gpus, err)))
             return status;
         if (i > 0 && trade->limit_bytes >= trade[-1].peak_bytes)
-            return pp_json_fail(&at, err, "must have a limit below the peak of the point before");
+            return pp_json_fail(&at, err, "must have a limit below the peak of the previous point");
         front->gpus = i == 0 || front->gpus == gpus ? gpus : 0;
     }
     return PP_OK;

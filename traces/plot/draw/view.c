@@ -35,7 +35,8 @@ pp_status pp_plot_view_of(const pp_picture *picture, int left_px, int right_px,
     if (picture->from_ns >= end_ns) {
         char end[32];
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FROM),
-                          "is not before the end, %s", pp_format_duration(end, sizeof end, end_ns));
+                          "must be before the end, %s",
+                          pp_format_duration(end, sizeof end, end_ns));
     }
     *view_out = (pp_plot_view){ .first_rank = picture->first_rank,
                                 .last_rank = ranks - 1,

@@ -383,7 +383,8 @@ START_TEST(stages_of_unequal_layers_are_told)
 {
     for (int unequal = 0; unequal < 2; unequal++) {
         pp_notes notes PP_CLEANUP(pp_notes_free) = { 0 };
-        const double end = unequal ? 7e-6 : 8.8e-6; /* 2 % less does not mean a layer less of 9 */
+        const double end =
+            unequal ? 7e-6 : 8.8e-6; /* 2 % less time does not mean one layer less of 9 */
         const rig_class c[] = {
             { .name = "stage_f 0", .variable = PP_VARIABLE_TOKENS, .b = end, .noise = 0.01 },
             { .name = "stage_f 1", .variable = PP_VARIABLE_TOKENS, .b = 9e-6, .noise = 0.01 },
@@ -396,7 +397,7 @@ START_TEST(stages_of_unequal_layers_are_told)
         job_notes(c, 9, &notes);
         ck_assert_str_eq(note_of(&notes, PP_NOTE_UNEQUAL),
                          unequal ? "stage_f 0 takes 7.17 ms, stage_f 1 9.22 ms; times are wrong "
-                                   "where stages were measured with different numbers of layers; "
+                                   "if stages were measured with different numbers of layers; "
                                    "measure equal ones"
                                  : "");
     }

@@ -124,9 +124,9 @@ START_TEST(other_shapes_are_refused_with_the_nearest)
         const char *words;
     } refused[] = {
         { 1, 8, "1 is odd, and 2 is the nearest even number" },
-        { 3, 8, "3 is odd, and the nearest even numbers are 2 and 4" },
+        { 3, 8, "3 is odd; the nearest even numbers are 2 and 4" },
         { 4, 6, "8 on 4 ranks, not 6" },
-        { 4, 9, "9 is odd, and the nearest even numbers are 8 and 10" },
+        { 4, 9, "9 is odd; the nearest even numbers are 8 and 10" },
         { 4, 7, "8 on 4 ranks, not 7" },
     };
     for (size_t k = 0; k < sizeof refused / sizeof refused[0]; k++) {

@@ -290,11 +290,11 @@ static const struct {
       4,
       { 1, 2, 3, 4 },
       { 1, 2, 0, 4 },
-      "time must be positive and at most 1e9 s, is 0" },
+      "time must be positive and at most 1e9 s, not 0" },
     { "time NaN", 2, { 1, 2 }, { 1, NAN }, "must be positive" },
     { "time infinite", 2, { 1, 2 }, { 1, INFINITY }, "must be positive" },
-    { "size negative", 2, { 1, -2 }, { 1, 1 }, "tokens must be from 0 to 1e30, is -2" },
-    { "size infinite", 2, { 1, INFINITY }, { 1, 1 }, "tokens must be from 0 to 1e30, is inf" },
+    { "size negative", 2, { 1, -2 }, { 1, 1 }, "tokens must be from 0 to 1e30, not -2" },
+    { "size infinite", 2, { 1, INFINITY }, { 1, 1 }, "tokens must be from 0 to 1e30, not inf" },
     { "no size", 2, { 1, NAN }, { 1, 1 }, "needs tokens, m, n and k, parameters or bytes" },
 };
 

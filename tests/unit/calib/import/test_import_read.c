@@ -381,7 +381,7 @@ static const struct {
     { "kineto", "{\"traceEvents\":[1 2]}", "x:1:19", "a comma" },
     { "kineto", "{\"traceEvents\":[x]}", "x:1:17", "a value was expected" },
     { "kineto", "{\"traceEvents\":[NaN]}", "x:1", "contains no range of an op" },
-    { "kineto", "{\"traceEvents\":{}}", "x:1:16", "\"traceEvents\": a list was expected" },
+    { "kineto", "{\"traceEvents\":{}}", "x:1:16", "\"traceEvents\": an array was expected" },
     { "kineto", "{\"traceEvents\":[]} x", "x:1:20", "there is text after the end" },
     { "kineto", "{\"traceEvents\":[]}", "x:1", "contains no range of an op" },
     { "megatron-log", "max time across ranks (ms):\n    forward-compute ...: 1.0\n", "x:2",

@@ -19,7 +19,7 @@ static const struct {
     { "hidden=", "hidden=: must be a whole number" },
     { "hidden= 64", "must be a whole number" },
     { "hidden=99999999999999999999", "must be a whole number" },
-    { "heads=3", "hidden=64 does not divide into heads=3" },
+    { "heads=3", "hidden=64 is not a multiple of heads=3" },
     { "mlp=-1", "mlp=-1: must be" },
     { "vocab=1", "vocab=1 leaves nothing to predict" },
     { "tied=on", "vocab= is needed too" },
@@ -107,9 +107,9 @@ START_TEST(work_that_does_not_fit_is_refused)
     work.partition = NULL;
     work.workload = &w;
     work.data = &fewer;
-    refuse(work, PP_INPUT, "microbatch 1 has 2 sequences, and its data have 1");
+    refuse(work, PP_INPUT, "microbatch 1 has 2 sequences, but its data have 1");
     work.data = &longer;
-    refuse(work, PP_INPUT, "sequence 0 of microbatch 0 has 5 tokens, and its data have 6");
+    refuse(work, PP_INPUT, "sequence 0 of microbatch 0 has 5 tokens, but its data have 6");
     work.data = NULL;
     work.microbatches = 3;
     refuse(work, PP_INPUT, "sequences for 2 microbatches instead of 3");

@@ -364,7 +364,7 @@ START_TEST(bad_runtimes_are_refused)
     const pp_runtime_callbacks fused = { .forward = rig_forward, .backward = rig_backward };
     ck_assert_int_eq(pp_runtime_step(runtime, four, &rig_callbacks, user, NULL, &error),
                      PP_RUNTIME_USAGE);
-    ck_assert_ptr_nonnull(strstr(error.text, "4 ranks, and the runtime has 2"));
+    ck_assert_ptr_nonnull(strstr(error.text, "4 ranks, but the runtime has 2"));
     ck_assert_int_eq(pp_runtime_step(runtime, two, &none, user, NULL, &error), PP_RUNTIME_USAGE);
     ck_assert_str_eq(error.where, "forward");
     ck_assert_int_eq(pp_runtime_step(runtime, two, &fused, user, NULL, &error), PP_RUNTIME_USAGE);
@@ -440,7 +440,7 @@ START_TEST(plan_files_run)
         }
         if (!told)
             load_fails(path, 0, NULL, PP_RUNTIME_INPUT, "has no sizes");
-        load_fails(path, 3, NULL, PP_RUNTIME_USAGE, "give 0 to 0");
+        load_fails(path, 3, NULL, PP_RUNTIME_USAGE, "must be from 0 to 0");
         remove(path);
         free(path);
     }

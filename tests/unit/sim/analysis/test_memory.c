@@ -52,9 +52,9 @@ typedef struct expected {
  * F0 and F1 (2121); until-step-end B1 at 90 with F0, F1, F2 (2128). Three gradient buffers from the
  * start: 2121. Rank 1 holds one activation, logits, temporaries, the next input: 1157. There
  * until-waited keeps B0's gradient until B1's is sent at 75, and so does until-step-end (1164 at
- * 55). A buffer per microbatch: two beside the one in the activation, 1164. Outputs: 60 returned
- * while the last backward runs, which has no next input, 1210. A backward as one graph: 1000 more
- * in place of 100. */
+ * 55). A buffer per microbatch: two in addition to the one in the activation, 1164. Outputs: 60
+ * returned while the last backward runs, which has no next input, 1210. A backward as one graph:
+ * 1000 more in place of 100. */
 static const struct {
     pp_buffers buffers;
     expected rank[2];

@@ -94,7 +94,7 @@ START_TEST(messages_carry_the_json_pointer)
     ck_assert_int_eq(pp_json_get(&item, "b", &b, &err), PP_OK);
     ck_assert_int_eq(pp_json_read_int(&b, 0, 9, &value, &err), PP_INPUT);
     ck_assert_str_eq(err.where, "f.json#/a/1/b");
-    ck_assert_str_eq(err.text, "must be a whole number, is a boolean");
+    ck_assert_str_eq(err.text, "must be a whole number, not a boolean");
     ck_assert_int_eq(value, 5);
 }
 END_TEST

@@ -460,7 +460,7 @@ START_TEST(impossible_splits_are_wrong_usage)
         { "llama3-8b", { 1, 1, 1, 8, 8, 1 }, "ep", "no experts" },
         { "mixtral-8x7b", { 1, 1, 1, 8, 3, 1 }, "ep", "1, 2, 4, 8" },
         { "mixtral-8x7b", { 1, 1, 1, 4, 8, 1 }, "ep", "dp x cp" },
-        { "gpt22b", { 0, 1, 1, 1, 1, 1 }, "ranks", "must be 1" },
+        { "gpt22b", { 0, 1, 1, 1, 1, 1 }, "ranks", "must be from 1" },
     };
     const pp_hardware hw = run_hardware("h100-80g");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

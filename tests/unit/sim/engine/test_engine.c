@@ -117,7 +117,7 @@ START_TEST(incomplete_and_impossible_orders_are_named)
         { { "0F0 0B0", "1F0 1B0" }, "ok" },
         { { "0F0 0B0", "1F0 1I0 1W0" }, "ok" },
         { { "0B0 0F0", "1F0 1B0" }, "0B0 has no forward before it" },
-        { { "0F0 0F0 0B0", "1F0 1B0" }, "0F0 stands twice" },
+        { { "0F0 0F0 0B0", "1F0 1B0" }, "0F0 occurs twice" },
         { { "0F0 0W0 0I0", "1F0 1B0" }, "0W0 comes before its backward for input I" },
         { { "0F0 0B0 0W0", "1F0 1B0" }, "0W0 comes before its backward for input I" },
         { { "0F0 0B0 0I0", "1F0 1B0" },

@@ -319,7 +319,7 @@ START_TEST(unknown_settings_are_refused_with_the_place)
           "is not one of none, selective,");
     spoil("\"executor\": \"ideal\"", "\"executor\": \"idael\"", "p.json#/executor",
           "there is no executor 'idael', did you mean 'ideal'?");
-    spoil("\"executor\": \"ideal\"", "\"executor\": null", "p.json#/executor", "text");
+    spoil("\"executor\": \"ideal\"", "\"executor\": null", "p.json#/executor", "string");
 }
 END_TEST
 
@@ -350,9 +350,9 @@ START_TEST(broken_recomputation_is_refused_with_the_place)
                      "has 5 stages, but pp x vpp is 4");
     spoil_recomputed("\"full\"", "\"whole\"", "p.json#/recomputed/0/0", "whole");
     spoil_recomputed("\"recomputed\": [", "\"recomputed\": [[],", "p.json#/recomputed",
-                     "has 3 lists, \"microbatches\" 2");
+                     "has 3 lists, but \"microbatches\" has 2");
     spoil_recomputed("\"recomputed\": [\n  [", "\"recomputed\": [\n  [{},", "p.json#/recomputed/0",
-                     "has 5 entries, \"microbatches\" 4");
+                     "has 5 entries, but \"microbatches\" has 4");
     pp_plan *plan = sample_plan();
     recompute(plan);
     free(plan->partition);
@@ -421,9 +421,9 @@ START_TEST(layouts_that_misplace_a_part_are_refused)
         { "Et*4)L", "no '('" },
         { "Et*0L", "0 of 4" },
         { "Et*L", "count" },
-        { "E(t)L", "*n after" },
-        { "E()*4t*4L", "content" },
-        { "E(,)*4t*4L", "content" },
+        { "E(t)L", "followed by *n" },
+        { "E()*4t*4L", "must contain" },
+        { "E(,)*4t*4L", "must contain" },
         { "Et*2*2L", "only E t m L" },
         { "Et*99999999L", "count" },
         { "", "0 of 4" },

@@ -84,9 +84,9 @@ static const struct {
     { "0UNSHARD,0F0,0B0,0RESHARD\n", "f.csv:1:1", "compute_comms" },
     { "0F0,0B0,0REDUCE_GRAD\n", "f.csv:1:9", "compute_comms" },
     { "\"0F0\",0B0\n", "f.csv:1:1", "quoted" },
-    { "0F0,0B0\n\n1F0,1B0\n", "f.csv:2:1", "without ops" },
-    { "0F0,0B0\n1F0,1B0\n\n", "f.csv:3:1", "without ops" },
-    { "0F0,0B0\n,,,\n", "f.csv:2:1", "without ops" },
+    { "0F0,0B0\n\n1F0,1B0\n", "f.csv:2:1", "no ops" },
+    { "0F0,0B0\n1F0,1B0\n\n", "f.csv:3:1", "no ops" },
+    { "0F0,0B0\n,,,\n", "f.csv:2:1", "no ops" },
     { "0F0,0B0\r0F1,0B1\n", "f.csv:1:5", "carriage return" },
     { "\xef\xbb\xbf"
       "0F0,0B0\n",

@@ -127,8 +127,8 @@ static const struct {
     { "[{\"a\":tru", ":1", "is cut off" },
     { "{} {}", ":1:4", "there is text after the end" },
     { "[{\"a\":1}\n{\"a\":1}]", ":2:1", "a comma" },
-    { "{\"traceEvents\":{}}", ":1:16", "\"traceEvents\": a list was expected" },
-    { "{\"traceEvents\":null}", ":1:16", "\"traceEvents\": a list was expected" },
+    { "{\"traceEvents\":{}}", ":1:16", "\"traceEvents\": an array was expected" },
+    { "{\"traceEvents\":null}", ":1:16", "\"traceEvents\": an array was expected" },
 };
 
 START_TEST(what_is_cut_off_or_no_such_file_is_refused)

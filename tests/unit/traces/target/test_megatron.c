@@ -184,11 +184,11 @@ START_TEST(other_orders_are_refused_with_the_nearest)
     pp_order *gpipe PP_CLEANUP(pp_order_free) = step_order("gpipe", 4, 1, 8, 0);
     pp_order *own PP_CLEANUP(pp_order_free) = step_order("interleaved", 4, 2, 8, 0);
     pp_order *few PP_CLEANUP(pp_order_free) = step_order("interleaved", 4, 2, 3, 0);
-    expect_refusal("gpipe", gpipe, "with these stages '1f1b'");
+    expect_refusal("gpipe", gpipe, "'1f1b' for these stages");
     pp_op moved = own->ops[own->rank_begin[1] - 1];
     own->ops[own->rank_begin[1] - 1] = own->ops[own->rank_begin[1] - 2];
     own->ops[own->rank_begin[1] - 2] = moved;
-    expect_refusal("mine", own, "with these stages 'interleaved'");
+    expect_refusal("mine", own, "'interleaved' for these stages");
     expect_refusal("interleaved", few, "refuses this shape");
 }
 END_TEST
