@@ -68,7 +68,7 @@ static uint32_t waits_for(const scene *s, uint32_t rank)
     return known(s, peer) && posted(s, other) ? NONE : peer;
 }
 
-/* Describes what a rank does: "rank 1 waits for 2RECV_F5 from rank 0 since 10.00 s". */
+/* Describes what a rank does: "rank 1 has been waiting for 2RECV_F5 from rank 0 for 10.00 s". */
 static void describe(const scene *s, uint32_t rank, char *buffer, size_t size)
 {
     char token[40];
@@ -81,17 +81,18 @@ static void describe(const scene *s, uint32_t rank, char *buffer, size_t size)
     }
     switch (m->doing) {
     case PP_DOING_COMPUTING:
-        snprintf(buffer, size, "rank %" PRIu32 " computes %s since %s", rank,
+        snprintf(buffer, size, "rank %" PRIu32 " has been computing %s for %s", rank,
                  pp_op_print(s->program->op[m->what], token, sizeof token), since);
         return;
     case PP_DOING_TURN:
-        snprintf(buffer, size, "rank %" PRIu32 " waits for its turn on the GPU since %s", rank,
-                 since);
+        snprintf(buffer, size, "rank %" PRIu32 " has been waiting for its turn on the GPU for %s",
+                 rank, since);
         return;
     case PP_DOING_WAITING: {
         const pp_transfer *t = &s->program->comm->transfer[m->what];
         bool sends = pp_transfer_sends((pp_transfer_kind)t->kind);
-        snprintf(buffer, size, "rank %" PRIu32 " waits for %s %s rank %" PRIu32 " since %s", rank,
+        snprintf(buffer, size,
+                 "rank %" PRIu32 " has been waiting for %s %s rank %" PRIu32 " for %s", rank,
                  pp_transfer_print(t, token, sizeof token), sends ? "to" : "from", t->peer, since);
         return;
     }
@@ -110,8 +111,9 @@ static void describe(const scene *s, uint32_t rank, char *buffer, size_t size)
     case PP_DOING_MEETING:
         break;
     }
-    snprintf(buffer, size, "rank %" PRIu32 " %s since %s", rank,
-             m->doing == PP_DOING_MEETING ? "waits for all other ranks" : "posts a message", since);
+    snprintf(buffer, size, "rank %" PRIu32 " has been %s for %s", rank,
+             m->doing == PP_DOING_MEETING ? "waiting for all other ranks" : "posting a message",
+             since);
 }
 
 /* Returns why the last rank of a chain makes no progress. */

@@ -88,13 +88,13 @@ run 2 'a head has at most 256 elements' --schedule 1f1b --pp 2 --microbatches 2 
 run 2 'compute cuda: dtype=double: must be float or bf16' --schedule 1f1b --pp 2 --microbatches 2 $steps --compute-settings dtype=double
 STANDIN_DRIVER=0 run 4 'no NVIDIA driver' --schedule 1f1b --pp 2 --microbatches 2 $steps
 # A kernel that does not end, and its rank is given up.
-STANDIN_ENDLESS=40 run 1 'rank [01] computes [01][FB][0-3] since .*: it is slow, or its op does not end' --schedule 1f1b --pp 2 --microbatches 4 --costs F=1ms,B=1ms --iterations 2 \
+STANDIN_ENDLESS=40 run 1 'rank [01] has been computing [01][FB][0-3] for .*: it is slow, or its op does not end' --schedule 1f1b --pp 2 --microbatches 4 --costs F=1ms,B=1ms --iterations 2 \
     --compute-settings $small --durations plan --deadline 2s
 # Ranks that wait for their turn are not to blame, but the one whose kernel does not end.
-STANDIN_GPUS=1 STANDIN_ENDLESS=40 run 1 'makes no progress: rank [0-3] waits for its turn on the GPU since [^;]*; rank [0-3] computes [^;]*: it is slow, or its op does not end' \
+STANDIN_GPUS=1 STANDIN_ENDLESS=40 run 1 'makes no progress: rank [0-3] has been waiting for its turn on the GPU for [^;]*; rank [0-3] has been computing [^;]*: it is slow, or its op does not end' \
     --schedule 1f1b --pp 4 --microbatches 6 --costs F=1ms,B=1ms --iterations 2 --serialize-compute \
     --compute-settings $small --durations plan --deadline 2s
 # A rank that dies or stalls ends the run.
 run 1 'rank 1 died before' --schedule 1f1b --pp 2 --microbatches 4 $steps --compute-settings $small --fault death,rank=1,at=3
-run 1 'rank 1 computes [^;]*: it is slow, or its op does not end' --schedule 1f1b --pp 2 --microbatches 4 $steps --compute-settings $small --fault stall,rank=1,at=3,time=100s --deadline 2s
+run 1 'rank 1 has been computing [^;]*: it is slow, or its op does not end' --schedule 1f1b --pp 2 --microbatches 4 $steps --compute-settings $small --fault stall,rank=1,at=3,time=100s --deadline 2s
 exit $failed

@@ -245,7 +245,7 @@ static void print_products(const pp_profile *profile, pp_text *text)
         { "product_beside_copy", "a product during copies on its GPU" },
         { "product_beside_self_send",
           "a product during messages of its GPU to itself, without a link," },
-        { "product_sustained", "a product after long work, over one after rest," },
+        { "product_sustained", "a product after long work, compared with one after rest," },
     };
     pp_product_ratio ratio[PP_PRODUCT_RATIOS_MAX];
     const size_t count = pp_product_ratios(&profile->samples, ratio);

@@ -173,7 +173,7 @@ static void print_words(const run *r, pp_text *text)
         pp_text_add(text, "  %-10s %16" PRId64 "  %s\n", pp_order_bound_key((pp_order_bound_part)k),
                     r->limits.part[k], pp_order_bound_text((pp_order_bound_part)k));
     if (r->found->exhausted)
-        pp_text_add(text, "  %-10s %16" PRId64 "  all orders were looked at\n", "exhaustive",
+        pp_text_add(text, "  %-10s %16" PRId64 "  all orders were examined\n", "exhaustive",
                     r->found->makespan);
 }
 

@@ -148,7 +148,7 @@ static void print_search(const pp_search_result *choice, pp_text *text)
     pp_print_line(
         text, "candidates", "%zu: %zu simulated and fit, %zu %s, %zu do not fit or are not legal",
         choice->count, choice->ok, choice->pruned,
-        choice->stopped ? "not looked at (budget)" : "cannot be faster (lower bound)", rest);
+        choice->stopped ? "not examined (budget)" : "cannot be faster (lower bound)", rest);
     if (choice->per_gpu)
         pp_print_line(text, "",
                       "tp is free, so candidates use %" PRId64 " to %" PRId64 " GPUs; they "

@@ -11,7 +11,7 @@
 static void say_gap(const pp_reason *reason, pp_text *text)
 {
     if (reason->kind == PP_REASON_ALL_ORDERS)
-        pp_text_add(text, "no order is faster: all were looked at");
+        pp_text_add(text, "no order is faster: all were examined");
     else if (reason->kind == PP_REASON_ORDER_GAP)
         pp_text_add(text, "%.2f %% above the bound of any order (%s)", 100 * reason->gap,
                     pp_order_bound_key(reason->order_bound));

@@ -265,7 +265,8 @@ static void add_published(const pp_search_result *result, pp_text *words)
         pp_text_add(words, "; no published step of such a job is among the tests");
     else
         pp_text_add(words,
-                    "; %d published steps (%s) are predicted to %d %% in the mean, %d %% at most",
+                    "; %d published steps (%s) are predicted with an error of %d %% in the mean, "
+                    "%d %% at most",
                     known->steps, known->what, known->mean_percent, known->most_percent);
 }
 

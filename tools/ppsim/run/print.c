@@ -47,7 +47,7 @@ static void print_steps(const pp_run_print *run, pp_text *text)
     if (result->voided)
         pp_text_add(text, "             %" PRIu32 " void: other processes took the processors%s\n",
                     result->voided,
-                    result->voided == result->count ? "; all are shown all the same" : "");
+                    result->voided == result->count ? "; all are shown nevertheless" : "");
 }
 
 static void print_prediction(const pp_run_print *run, const pp_comparison *c, pp_text *text)
@@ -71,7 +71,7 @@ static void print_prediction(const pp_run_print *run, const pp_comparison *c, pp
                     pp_format_duration(cell[0], sizeof cell[0], x->serial_ns),
                     100 * ((double)x->report->makespan_ns / (double)x->serial_ns - 1));
     if (run->planned_framework)
-        pp_text_add(text, "executor     %s; the plan names %s, so it is predicted anew\n",
+        pp_text_add(text, "executor     %s; the plan names %s, so it is predicted again\n",
                     pp_report_framework_name(x->report), run->planned_framework);
 }
 

@@ -177,15 +177,15 @@ static void prepare_written(running *r, const char *comm)
     r->options.deadline_ns = DEADLINE_NS;
 }
 
-START_TEST(a_hang_is_told_with_its_circle)
+START_TEST(a_hang_is_reported_with_its_cycle)
 {
     running r PP_CLEANUP(running_free) = { 0 };
     prepare_written(&r, "rendezvous");
     r.options.deadline_ns = SOON_NS;
     ck_assert_int_eq(suffer(&r, NULL), PP_INFEASIBLE);
     ck_assert_msg(strstr(r.err.text, "wait for each other in a cycle") &&
-                      strstr(r.err.text, "rank 0 waits for 0SEND_F1 to rank 1") &&
-                      strstr(r.err.text, "rank 1 waits for 1SEND_B0 to rank 0"),
+                      strstr(r.err.text, "rank 0 has been waiting for 0SEND_F1 to rank 1") &&
+                      strstr(r.err.text, "rank 1 has been waiting for 1SEND_B0 to rank 0"),
                   "%s", r.err.text);
 }
 END_TEST
@@ -233,7 +233,7 @@ START_TEST(faults_are_read_strictly)
 }
 END_TEST
 
-START_TEST(a_message_of_garbage_is_told)
+START_TEST(a_message_of_garbage_is_reported)
 {
     const pp_message expected = { .kind = PP_SEND_F };
     pp_message came;
@@ -261,11 +261,11 @@ int main(void)
                         sizeof expectations / sizeof expectations[0]);
     tcase_add_loop_test(tc, random_faults_never_hang, 0, random_faults());
     tcase_add_test(tc, a_rank_that_is_alone_dies_with_words);
-    tcase_add_test(tc, a_hang_is_told_with_its_circle);
+    tcase_add_test(tc, a_hang_is_reported_with_its_cycle);
     tcase_add_test(tc, the_same_with_buffers_runs);
     tcase_add_test(tc, a_stop_flag_ends_the_run);
     tcase_add_test(tc, faults_are_read_strictly);
-    tcase_add_test(tc, a_message_of_garbage_is_told);
+    tcase_add_test(tc, a_message_of_garbage_is_reported);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -73,7 +73,8 @@ static void says(standing *s, bool knows_matches, const char *wanted)
     ck_assert_str_eq(s->err.text, wanted);
 }
 
-#define WAITING "the run makes no progress: rank 1 waits for 1RECV_F0 from rank 0 since 4.000 ms"
+#define WAITING \
+    "the run makes no progress: rank 1 has been waiting for 1RECV_F0 from rank 0 for 4.000 ms"
 
 /* A transport that cannot match messages cannot distinguish a message that is on its way from a
  * lost one. */
@@ -98,19 +99,21 @@ START_TEST(the_root_of_a_chain_is_named_with_what_it_does)
     prepare(&s);
     awaits(&s, 1, PP_RECV_F, 0, NOW_NS - 4000000);
     says(&s, true,
-         WAITING "; rank 0 computes 0F0 since 2.000 ms: it is slow, or its op does not end");
+         WAITING
+         "; rank 0 has been computing 0F0 for 2.000 ms: it is slow, or its op does not end");
     awaits(&s, 2, PP_RECV_F, 0, NOW_NS - 3000000); /* not as long */
     says(&s, true,
-         WAITING "; rank 0 computes 0F0 since 2.000 ms: it is slow, or its op does not end");
+         WAITING
+         "; rank 0 has been computing 0F0 for 2.000 ms: it is slow, or its op does not end");
     awaits(&s, 2, PP_RECV_F, 0, NOW_NS - 5000000);
     says(&s, true,
-         "the run makes no progress: rank 2 waits for 2RECV_F0 from rank 1 since 5.000 ms; rank 1 "
-         "waits for 1RECV_F0 from rank 0 since 4.000 ms; rank 0 computes 0F0 since 2.000 ms: it is "
-         "slow, or its op does not end");
+         "the run makes no progress: rank 2 has been waiting for 2RECV_F0 from rank 1 for 5.000 "
+         "ms; rank 1 has been waiting for 1RECV_F0 from rank 0 for 4.000 ms; rank 0 has been "
+         "computing 0F0 for 2.000 ms: it is slow, or its op does not end");
 }
 END_TEST
 
-START_TEST(who_computes_is_to_blame_when_others_wait_for_their_turn)
+START_TEST(the_computing_rank_is_blamed_for_ranks_waiting_for_a_turn)
 {
     standing s PP_CLEANUP(standing_free);
     prepare(&s);
@@ -118,20 +121,20 @@ START_TEST(who_computes_is_to_blame_when_others_wait_for_their_turn)
     s.now[1].doing = PP_DOING_TURN;
     s.now[1].since_ns = NOW_NS - 3000000;
     says(&s, true,
-         "the run makes no progress: rank 1 waits for its turn on the GPU since 3.000 ms; rank 2 "
-         "computes 2F0 since 2.000 ms: it is slow, or its op does not end");
+         "the run makes no progress: rank 1 has been waiting for its turn on the GPU for 3.000 "
+         "ms; rank 2 has been computing 2F0 for 2.000 ms: it is slow, or its op does not end");
     awaits(&s, 0, PP_RECV_B, 0, NOW_NS - 9000000); /* a wait of rank 1 that is longer */
     says(&s, true,
-         "the run makes no progress: rank 1 waits for its turn on the GPU since 3.000 ms; rank 2 "
-         "computes 2F0 since 2.000 ms: it is slow, or its op does not end");
+         "the run makes no progress: rank 1 has been waiting for its turn on the GPU for 3.000 "
+         "ms; rank 2 has been computing 2F0 for 2.000 ms: it is slow, or its op does not end");
     s.now[2].doing = PP_DOING_MEETING;
     says(&s, true,
-         "the run makes no progress: rank 1 waits for its turn on the GPU since 3.000 ms: no rank "
-         "computes");
+         "the run makes no progress: rank 1 has been waiting for its turn on the GPU for 3.000 "
+         "ms: no rank computes");
 }
 END_TEST
 
-START_TEST(who_is_gone_comes_first)
+START_TEST(failed_ranks_come_first)
 {
     standing s PP_CLEANUP(standing_free);
     prepare(&s);
@@ -149,7 +152,7 @@ START_TEST(who_is_gone_comes_first)
 }
 END_TEST
 
-START_TEST(what_nobody_will_send_is_told)
+START_TEST(a_receive_without_a_send_is_reported)
 {
     standing s PP_CLEANUP(standing_free);
     prepare(&s);
@@ -160,29 +163,30 @@ START_TEST(what_nobody_will_send_is_told)
     s.now[0].doing = PP_DOING_FAILED;
     says(&s, true, WAITING "; rank 0 has failed: all other ranks wait for it");
     s.now[0].doing = PP_DOING_POSTING;
-    says(&s, true, WAITING "; rank 0 posts a message since 2.000 ms: all other ranks wait for it");
+    says(&s, true,
+         WAITING "; rank 0 has been posting a message for 2.000 ms: all other ranks wait for it");
 }
 END_TEST
 
-START_TEST(who_has_not_come_to_a_meeting_is_told)
+START_TEST(absent_ranks_are_reported)
 {
     standing s PP_CLEANUP(standing_free);
     prepare(&s);
     s.now[0].doing = s.now[2].doing = PP_DOING_MEETING;
     says(&s, true,
-         "the run makes no progress: rank 1 computes 1F0 since 2.000 ms: it is slow, or its op "
-         "does not end");
+         "the run makes no progress: rank 1 has been computing 1F0 for 2.000 ms: it is slow, or "
+         "its op does not end");
     s.now[1].doing = PP_DOING_MEETING;
     says(&s, true,
-         "the run makes no progress: rank 0 waits for all other ranks since 2.000 ms: all other "
-         "ranks wait for it");
+         "the run makes no progress: rank 0 has been waiting for all other ranks for 2.000 ms: "
+         "all other ranks wait for it");
 }
 END_TEST
 
 /* Rank 0 waits for a gradient of rank 1, which waits for rank 0; rank 2 waits for one of them but
  * is not part of the cycle. The cycle is printed from its lowest rank, whichever rank waits
  * longest. */
-START_TEST(a_circle_is_told_without_who_runs_into_it)
+START_TEST(a_cycle_is_reported_without_ranks_that_wait_for_it)
 {
     for (int longest = 0; longest < 3; longest++) {
         standing s PP_CLEANUP(standing_free);
@@ -192,10 +196,11 @@ START_TEST(a_circle_is_told_without_who_runs_into_it)
         awaits(&s, 2, PP_RECV_F, 1, NOW_NS - (longest == 2 ? 9000000 : 1000000));
         ck_assert_int_eq(pp_deadlock_report(s.program, s.now, NULL, s.matched, NOW_NS, &s.err),
                          PP_INFEASIBLE);
-        ck_assert_msg(strstr(s.err.text, "in a cycle: rank 0 waits for 0RECV_B1 from rank 1 ") &&
-                          strstr(s.err.text, "; rank 1 waits for 1RECV_F1 from rank 0 ") &&
-                          !strstr(s.err.text, "rank 2"),
-                      "%s", s.err.text);
+        ck_assert_msg(
+            strstr(s.err.text, "in a cycle: rank 0 has been waiting for 0RECV_B1 from rank 1 ") &&
+                strstr(s.err.text, "; rank 1 has been waiting for 1RECV_F1 from rank 0 ") &&
+                !strstr(s.err.text, "rank 2"),
+            "%s", s.err.text);
     }
 }
 END_TEST
@@ -206,11 +211,11 @@ int main(void)
     TCase *tc = tcase_create("hang");
     tcase_add_test(tc, a_message_is_lost_where_that_is_known);
     tcase_add_test(tc, the_root_of_a_chain_is_named_with_what_it_does);
-    tcase_add_test(tc, who_computes_is_to_blame_when_others_wait_for_their_turn);
-    tcase_add_test(tc, who_is_gone_comes_first);
-    tcase_add_test(tc, what_nobody_will_send_is_told);
-    tcase_add_test(tc, who_has_not_come_to_a_meeting_is_told);
-    tcase_add_test(tc, a_circle_is_told_without_who_runs_into_it);
+    tcase_add_test(tc, the_computing_rank_is_blamed_for_ranks_waiting_for_a_turn);
+    tcase_add_test(tc, failed_ranks_come_first);
+    tcase_add_test(tc, a_receive_without_a_send_is_reported);
+    tcase_add_test(tc, absent_ranks_are_reported);
+    tcase_add_test(tc, a_cycle_is_reported_without_ranks_that_wait_for_it);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

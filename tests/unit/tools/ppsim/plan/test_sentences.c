@@ -34,7 +34,7 @@ static const struct {
                     .gap = 0.0125,
                     .order_bound = PP_ORDER_BOUND_DFF } },
       "1.25 % above the bound of any order (dff)" },
-    { { .reason.kind = PP_REASON_ALL_ORDERS }, "no order is faster: all were looked at" },
+    { { .reason.kind = PP_REASON_ALL_ORDERS }, "no order is faster: all were examined" },
     { { .reason = { .kind = PP_REASON_STEP_GAP, .gap = 0.5 } },
       "50.00 % above the bound of the step" },
 };
