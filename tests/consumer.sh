@@ -72,7 +72,7 @@ ${CC:-cc} -std=c11 -O2 examples/train_zbv.c -o with-static $(pkg-config --cflags
 readelf -d with-static | grep -q libppsim && fail "it is linked with $soname, not libppsim.a"
 falls ./with-static
 
-# The same over processes: the module is found beside the library, and the losses are the same.
+# The same over processes: the module is found next to the library, and the losses are the same.
 if [ -n "$(find prefix -name ppsim_mpi.so)" ] && command -v mpirun >/dev/null; then
     sed 's/\.ranks = RANKS };/.ranks = RANKS, .transport = "mpi" };/' examples/train_zbv.c >train_mpi.c
     cmp -s train_mpi.c examples/train_zbv.c && fail "the example's options look different now"

@@ -113,7 +113,7 @@ int main(int argc, char **argv)
     if (pp_interference_of(&samples[0], &found, &err))
         die(&err);
     printf(
-        "compute x%.3f beside a transfer, x%.3f beside a copy; a transfer x%.3f beside compute\n",
+        "compute x%.3f during a transfer, x%.3f during a copy; a transfer x%.3f during compute\n",
         found.compute, found.compute_beside_copy, found.comm);
     for (size_t i = 0; getenv("BENCH_POINTS") && i < samples[0].count; i++) {
         for (size_t k = 0; k < samples[0].series[i].count; k++) {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # What the GPU module costs ppsim at its start: nothing, as it is loaded when it is asked for.
 #   start.sh PPSIM [STARTS]
-# The command with ppsim_cuda.so beside it, and a copy of it alone, take turns; prints the ratio of their
+# The command with ppsim_cuda.so next to it, and a copy of it alone, take turns; prints the ratio of their
 # least times, over blocks of 50 starts.
 set -eu
 blocks=$((${2:-1000} / 50))
@@ -10,7 +10,7 @@ trap 'rm -rf "$folder"' EXIT
 mkdir "$folder/with" "$folder/without"
 cp "$1" "$folder/with/ppsim"
 cp "$1" "$folder/without/ppsim"
-cp "$(dirname "$1")/ppsim_cuda.so" "$folder/with" || { echo "start: there is no ppsim_cuda.so beside $1"; exit 4; }
+cp "$(dirname "$1")/ppsim_cuda.so" "$folder/with" || { echo "start: there is no ppsim_cuda.so next to $1"; exit 4; }
 unset PPSIM_MODULE_DIR
 block() {
     i=0

@@ -153,8 +153,8 @@ END
 rm -f log
 STANDIN_LOG=log timeout $((100 * patience)) "$ppsim" calibrate $small --probe gpu-interference --probe gpu-power -o q.json >out 2>&1 || wrong "$(cat out)"
 grep -qE '^a product with SMs taken from it takes x[0-9.]+ \(4\), x[0-9.]+ \(8\)' out || wrong "SMs taken: $(cat out)"
-grep -qE '^a product during copies on its GPU takes x[0-9.]+$' out || wrong "beside copies: $(cat out)"
-grep -qE '^a product during messages of its GPU to itself, without a link, takes x[0-9.]+ \(4\), x[0-9.]+ \(8\)$' out || wrong "beside messages: $(cat out)"
+grep -qE '^a product during copies on its GPU takes x[0-9.]+$' out || wrong "during copies: $(cat out)"
+grep -qE '^a product during messages of its GPU to itself, without a link, takes x[0-9.]+ \(4\), x[0-9.]+ \(8\)$' out || wrong "during messages: $(cat out)"
 for n in 4 8; do # a communicator each, kept over products and passes
     [ "$(grep -c "ncclCommInitRankConfig 0 of 1, at most $n, " log)" -eq 1 ] || wrong "communicators of $n channels: $(grep ncclCommInit log)"
 done
@@ -162,7 +162,7 @@ done
 [ "$(grep -c 'cudaMalloc ' log)" -eq "$(grep -c 'cudaFree 1' log)" ] || wrong "memory is left"
 grep -q '"library": "nccl [0-9.]* to itself"' q.json || wrong "NCCL's version is not said"
 ! grep '"source"' q.json | grep -v 'cuBLASLt [0-9]\{6\}"' || wrong "a version is cut off"
-grep -qE '^a product after long work, over one after rest, takes x[0-9.]+$' out || wrong "power: $(cat out)"
+grep -qE '^a product after long work, compared with one after rest, takes x[0-9.]+$' out || wrong "power: $(cat out)"
 ! grep -q 'NOT FITTED' out || wrong "ratios are no curves: $(cat out)"
 # Heating keeps to the budget (20 s before each of three timings would not), and ends at ^C.
 work="--probe gpu-power $shapes"

@@ -93,7 +93,7 @@ def check_import(program, folder, paths):
 
 
 def compare(program, folder, plain, medians, ranks):
-    """The prediction from the recorded medians beside the recorded step, both as timelines."""
+    """The prediction from the recorded medians next to the recorded step, both as timelines."""
     stages = len({re.search(r"\d+", name)[0] for name in medians})
     mean = {k: statistics.mean(v for n, v in medians.items() if n.startswith(f"stage_{k}")) for k in "fb"}
     predicted = f"{folder}/predicted.json"

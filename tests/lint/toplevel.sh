@@ -19,6 +19,6 @@ done
 for layer in sim planner calib runtime traces; do
     files=$(git ls-files "$layer" | awk -F/ 'NF == 2 && !/\/CMakeLists\.txt$/ && !/\.def$/')
     [ "$(printf '%s\n' "$files" | wc -l)" -le 12 ] ||
-        { echo "$layer/ has more than a dozen files beside its tables, they belong in folders:" $files; bad=1; }
+        { echo "$layer/ has more than a dozen files besides its tables, they belong in folders:" $files; bad=1; }
 done
 exit $bad

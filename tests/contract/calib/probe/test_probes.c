@@ -194,7 +194,7 @@ START_TEST(interference_is_the_ratio)
 }
 END_TEST
 
-START_TEST(environment_says_where_but_not_whose)
+START_TEST(environment_names_the_machine_but_no_person)
 {
     pp_environment environment;
     char name[256] = "";
@@ -225,7 +225,7 @@ int main(void)
     tcase_add_test(tc, all_probes_run_and_resume);
     tcase_add_test(tc, unknown_probes_are_refused);
     tcase_add_test(tc, interference_is_the_ratio);
-    tcase_add_test(tc, environment_says_where_but_not_whose);
+    tcase_add_test(tc, environment_names_the_machine_but_no_person);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

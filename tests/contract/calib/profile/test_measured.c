@@ -155,7 +155,7 @@ START_TEST(measured_stages_bring_their_ends)
 END_TEST
 
 /* A head takes longer than an embedding, so the first of two stages is taken for layers only. */
-START_TEST(the_first_of_two_stages_stands_for_layers)
+START_TEST(the_first_of_two_stages_represents_layers)
 {
     const rig_class c[] = {
         { .name = "stage_f 0", .variable = PP_VARIABLE_TOKENS, .a = 1e-3, .b = 1e-6 },
@@ -242,7 +242,7 @@ static pp_workload packs(void)
 
 /* 128 + 130 + 1 and 129 + 129 + 1 tokens do not have the same tiles; the order within a pack does
  * not matter. */
-START_TEST(sequences_of_a_pack_are_told)
+START_TEST(sequences_of_a_pack_are_reported)
 {
     double wgrad[3] = { 0 };
     const pp_measured measured = { .ask = answer, .context = wgrad };
@@ -337,7 +337,7 @@ static const char *note_of(const pp_notes *notes, const char *key)
 }
 
 /* RIG_SIZES range from 64 to 3072 tokens. */
-START_TEST(what_left_its_domain_is_told)
+START_TEST(sizes_outside_the_domain_are_noted)
 {
     const rig_class c[] = {
         { .name = "stage_f", .variable = PP_VARIABLE_TOKENS, .a = 1e-4, .b = 1e-6 },
@@ -379,7 +379,7 @@ static void job_notes(const rig_class *classes, int64_t layers, pp_notes *notes)
 /* An end adds work to a forward, so a stage at an end that takes less time had fewer layers. With
  * 7, 9 and 7 layers of 1 ms, both ends would take away two layers from the stages that the plan
  * gives them. */
-START_TEST(stages_of_unequal_layers_are_told)
+START_TEST(stages_of_unequal_layers_are_reported)
 {
     for (int unequal = 0; unequal < 2; unequal++) {
         pp_notes notes PP_CLEANUP(pp_notes_free) = { 0 };
@@ -405,7 +405,7 @@ START_TEST(stages_of_unequal_layers_are_told)
 END_TEST
 
 /* A class that was never asked for, and one that no form fits, are not listed as used. */
-START_TEST(classes_that_answered_nothing_are_told)
+START_TEST(classes_that_answered_nothing_are_reported)
 {
     const rig_class c[] = {
         { .name = "stage_f", .variable = PP_VARIABLE_TOKENS, .a = 1e-4, .b = 1e-6 },
@@ -492,7 +492,7 @@ START_TEST(a_stage_without_a_form_does_not_end_the_others)
 }
 END_TEST
 
-START_TEST(stages_that_nothing_was_asked_of_are_not_told)
+START_TEST(stages_that_nothing_was_asked_of_are_not_reported)
 {
     const rig_class c[] = {
         { .name = "stage_f", .variable = PP_VARIABLE_TOKENS, .a = 1e-4, .b = 1e-6 },
@@ -586,17 +586,17 @@ int main(void)
     tcase_add_test(tc, measured_stages_bring_their_ends);
     tcase_add_test(tc, the_gap_of_the_host_is_counted_once);
     tcase_add_test(tc, of_two_stages_no_head_is_taken_for_a_layer);
-    tcase_add_test(tc, sequences_of_a_pack_are_told);
+    tcase_add_test(tc, sequences_of_a_pack_are_reported);
     tcase_add_test(tc, weight_gradients_are_asked_for_by_their_weight);
-    tcase_add_test(tc, the_first_of_two_stages_stands_for_layers);
+    tcase_add_test(tc, the_first_of_two_stages_represents_layers);
     tcase_add_test(tc, a_part_of_a_profile_leaves_the_rest);
     tcase_add_test(tc, products_are_those_of_their_weights);
-    tcase_add_test(tc, what_left_its_domain_is_told);
-    tcase_add_test(tc, stages_of_unequal_layers_are_told);
-    tcase_add_test(tc, classes_that_answered_nothing_are_told);
+    tcase_add_test(tc, sizes_outside_the_domain_are_noted);
+    tcase_add_test(tc, stages_of_unequal_layers_are_reported);
+    tcase_add_test(tc, classes_that_answered_nothing_are_reported);
     tcase_add_test(tc, attention_is_of_one_source);
     tcase_add_test(tc, a_stage_without_a_form_does_not_end_the_others);
-    tcase_add_test(tc, stages_that_nothing_was_asked_of_are_not_told);
+    tcase_add_test(tc, stages_that_nothing_was_asked_of_are_not_reported);
     tcase_add_test(tc, ends_of_intervals_lie_around_the_fit);
     tcase_add_test(tc, layers_of_a_measured_stage_are_known_or_asked_for);
     tcase_add_test(tc, classes_that_lack_are_named);

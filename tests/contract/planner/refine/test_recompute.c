@@ -510,7 +510,7 @@ START_TEST(schedules_that_are_refused_take_no_turns)
 END_TEST
 
 /* If the runtime does not support it, the result is no worse than with recomputation per stage. */
-START_TEST(who_cannot_is_spared)
+START_TEST(a_runtime_without_support_gets_no_table)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
     documents d;
@@ -581,7 +581,7 @@ int main(void)
     tcase_add_loop_test(tc, free_orders_are_found_before_tables, 0, 2);
     tcase_add_loop_test(tc, the_least_memory_of_the_switch_is_enough, 0, 3);
     tcase_add_test(tc, schedules_that_are_refused_take_no_turns);
-    tcase_add_test(tc, who_cannot_is_spared);
+    tcase_add_test(tc, a_runtime_without_support_gets_no_table);
     tcase_add_test(tc, megatron_gets_blocks);
     suite_add_tcase(suite, tc);
     return step_run(suite);

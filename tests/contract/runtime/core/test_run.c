@@ -144,7 +144,7 @@ static void message_open(message *m)
 
 /* A buffered send ends before its receive is posted, and its memory is free. The receive ends no
  * sooner than it was posted, and no sooner than the link delivers the message. */
-START_TEST(a_buffered_send_waits_for_nobody)
+START_TEST(a_buffered_send_does_not_wait)
 {
     message m;
     message_open(&m);
@@ -212,7 +212,7 @@ int main(void)
                         (int)pp_schedule_count());
     tcase_add_test(tc, many_ranks_on_few_processors);
     tcase_add_test(tc, a_warm_up_is_run_and_left_out);
-    tcase_add_test(tc, a_buffered_send_waits_for_nobody);
+    tcase_add_test(tc, a_buffered_send_does_not_wait);
     tcase_add_test(tc, a_rendezvous_ends_at_both_ends);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);

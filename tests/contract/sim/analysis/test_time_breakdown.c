@@ -181,7 +181,7 @@ END_TEST
 
 /* Stage 1 takes 10 ns more per microbatch. The other rank must wait for that, and no more is called
  * imbalance. */
-START_TEST(unequal_stages_are_told_apart)
+START_TEST(unequal_stages_are_distinguished)
 {
     step s PP_CLEANUP(step_free) = { .order = step_order("1f1b", 2, 1, 20, 0) };
     s.costs = step_costs("F=100ns,B=200ns", 2, 1, 20);
@@ -280,7 +280,7 @@ int main(void)
     tcase_add_loop_test(tc, parts_sum_to_the_step, 0, (int)pp_framework_count());
     tcase_add_test(tc, gpipe_by_hand);
     tcase_add_loop_test(tc, a_transfer_is_the_end_of_a_wait, 0, 3);
-    tcase_add_test(tc, unequal_stages_are_told_apart);
+    tcase_add_test(tc, unequal_stages_are_distinguished);
     tcase_add_test(tc, collectives_are_a_part_of_the_ops);
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, plans_tell_collectives_apart);

@@ -222,7 +222,7 @@ END_TEST
 /* The second forward of rank 0 overlaps with its send from 5 us on: it takes 10 us instead of 5, in
  * which the transfer does 8 of its 10 us; the last 2 run at full speed. The receiver starts at 17
  * and ends at 22. */
-START_TEST(compute_beside_a_transfer_is_slower)
+START_TEST(compute_during_a_transfer_is_slower)
 {
     static const char rows[] = "0F0,0SEND_F0,0F1\n1RECV_F0,1F0\n";
     static const char *const comms[] = { "rendezvous", "eager:1B" };
@@ -315,7 +315,7 @@ int main(void)
     tcase_add_loop_test(tc, without_sharing_both_engines_agree, 0, (int)pp_framework_count());
     tcase_add_test(tc, one_rank_per_nic_does_not_hinder_1f1b);
     tcase_add_test(tc, ranks_of_a_node_share_its_nic);
-    tcase_add_test(tc, compute_beside_a_transfer_is_slower);
+    tcase_add_test(tc, compute_during_a_transfer_is_slower);
     tcase_add_test(tc, a_collective_uses_both_directions);
     tcase_add_test(tc, an_edge_is_one_queue);
     tcase_add_test(tc, too_long_a_step_is_refused);

@@ -161,7 +161,7 @@ static void gzip(const char *text, size_t bytes, pp_text *packed)
     deflateEnd(&stream);
 }
 
-START_TEST(gzip_is_recognised_by_its_content_and_damage_is_told)
+START_TEST(gzip_is_recognised_by_its_content_and_damage_is_reported)
 {
     pp_text packed PP_CLEANUP(pp_text_free) = { 0 };
     pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
@@ -486,7 +486,7 @@ START_TEST(files_add_up)
 }
 END_TEST
 
-START_TEST(an_unknown_import_is_told_with_the_nearest)
+START_TEST(an_unknown_import_is_reported_with_the_nearest)
 {
     const pp_import *import = NULL;
     pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
@@ -555,7 +555,7 @@ int main(int argc, char **argv)
     tcase_add_test(tc, tables_of_bandwidth_say_device_and_source);
     tcase_add_test(tc, ranges_of_a_recording_without_kernels_are_ops);
     tcase_add_test(tc, kernels_are_summed_over_the_range_that_launched_them);
-    tcase_add_test(tc, gzip_is_recognised_by_its_content_and_damage_is_told);
+    tcase_add_test(tc, gzip_is_recognised_by_its_content_and_damage_is_reported);
     tcase_add_test(tc, a_gzip_bomb_is_refused);
     tcase_add_test(tc, megatron_timers_are_divided_by_the_microbatches);
     tcase_add_test(tc, megatron_ranks_are_stages);
@@ -568,7 +568,7 @@ int main(int argc, char **argv)
                         (int)(sizeof bad / sizeof bad[0]));
     tcase_add_test(tc, deep_nesting_is_refused);
     tcase_add_test(tc, files_add_up);
-    tcase_add_test(tc, an_unknown_import_is_told_with_the_nearest);
+    tcase_add_test(tc, an_unknown_import_is_reported_with_the_nearest);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

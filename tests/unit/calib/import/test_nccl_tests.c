@@ -358,7 +358,7 @@ START_TEST(windows_line_ends_do_no_harm)
 END_TEST
 
 /* Wherever a file is cut off, the rows that are read are correct, or an error is reported. */
-START_TEST(every_truncation_is_told_or_read_rightly)
+START_TEST(every_truncation_is_reported_or_read_rightly)
 {
     nccl_log log = nccl_log_of((nccl_layout)_i);
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
@@ -415,7 +415,7 @@ static const struct {
     { "\x01\x02\xff garbage", "lines of other output" },
 };
 
-START_TEST(bad_rows_are_left_out_and_told)
+START_TEST(bad_rows_are_left_out_and_reported)
 {
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
@@ -525,8 +525,8 @@ int main(int argc, char **argv)
     tcase_add_test(tc, windows_line_ends_do_no_harm);
     tcase_add_loop_test(tc, tabs_and_a_byte_order_mark_do_no_harm, 0, LAYOUT_TEXT_COUNT);
     tcase_add_loop_test(tc, a_line_of_megabytes_does_no_harm, 0, 7);
-    tcase_add_loop_test(tc, every_truncation_is_told_or_read_rightly, 0, LAYOUT_COUNT);
-    tcase_add_loop_test(tc, bad_rows_are_left_out_and_told, 0,
+    tcase_add_loop_test(tc, every_truncation_is_reported_or_read_rightly, 0, LAYOUT_COUNT);
+    tcase_add_loop_test(tc, bad_rows_are_left_out_and_reported, 0,
                         (int)(sizeof bad_rows / sizeof bad_rows[0]));
     tcase_add_loop_test(tc, bad_logs_are_refused_with_the_reason, 0,
                         (int)(sizeof bad_logs / sizeof bad_logs[0]));

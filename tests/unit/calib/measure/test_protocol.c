@@ -269,7 +269,7 @@ START_TEST(order_is_random_and_repeatable)
 }
 END_TEST
 
-START_TEST(passes_that_differ_are_told)
+START_TEST(passes_that_differ_are_reported)
 {
     rig r;
     rig_new(&r);
@@ -425,7 +425,7 @@ START_TEST(a_point_that_cannot_be_measured_is_left_out)
 END_TEST
 
 /* The lines about one thing that was left out, and about no other. */
-START_TEST(what_was_left_out_is_told_once_until_it_is_there)
+START_TEST(what_was_left_out_is_reported_until_it_is_measured)
 {
     pp_samples samples = { 0 };
     pp_err err = { 0 };
@@ -525,13 +525,13 @@ int main(void)
     tcase_add_test(tc, keeps_to_its_time);
     tcase_add_test(tc, batches_last_long_enough);
     tcase_add_test(tc, order_is_random_and_repeatable);
-    tcase_add_test(tc, passes_that_differ_are_told);
+    tcase_add_test(tc, passes_that_differ_are_reported);
     tcase_add_test(tc, preempted_timings_are_void);
     tcase_add_test(tc, thread_time_does_not_see_others);
     tcase_add_test(tc, laps_fill_their_series);
     tcase_add_test(tc, interrupted_is_kept_and_resumed);
     tcase_add_test(tc, a_point_that_cannot_be_measured_is_left_out);
-    tcase_add_test(tc, what_was_left_out_is_told_once_until_it_is_there);
+    tcase_add_test(tc, what_was_left_out_is_reported_until_it_is_measured);
     tcase_add_test(tc, what_was_measured_before_a_failure_stays);
     tcase_add_test(tc, impossible_limits_are_refused);
     tcase_add_test(tc, samples_of_another_source_are_refused);

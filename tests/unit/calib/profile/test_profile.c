@@ -171,7 +171,7 @@ START_TEST(written_and_read_is_the_same)
 }
 END_TEST
 
-START_TEST(states_that_are_left_out_are_told)
+START_TEST(states_that_are_left_out_are_reported)
 {
     pp_gpu_states before = { .count = PP_GPU_STATES_MAX };
     pp_gpu_states states = { .count = 1 };
@@ -199,7 +199,7 @@ static const char *const changes[][3] = {
     { "\"class\": \"instruction\"", "\"class\": \"instructions\"", "x#/" },
 };
 
-START_TEST(what_was_changed_is_told)
+START_TEST(what_was_changed_is_reported)
 {
     pp_profile *profile PP_CLEANUP(pp_profile_free) = make();
     pp_profile *read PP_CLEANUP(pp_profile_free) = NULL;
@@ -245,8 +245,8 @@ int main(void)
     tcase_add_test(tc, kinds_are_fitted_apart);
     tcase_add_test(tc, an_entry_is_found_by_what_is_asked);
     tcase_add_test(tc, written_and_read_is_the_same);
-    tcase_add_test(tc, states_that_are_left_out_are_told);
-    tcase_add_loop_test(tc, what_was_changed_is_told, 0, sizeof changes / sizeof changes[0]);
+    tcase_add_test(tc, states_that_are_left_out_are_reported);
+    tcase_add_loop_test(tc, what_was_changed_is_reported, 0, sizeof changes / sizeof changes[0]);
     tcase_add_test(tc, a_meant_change_is_taken);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);

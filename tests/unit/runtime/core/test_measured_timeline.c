@@ -247,7 +247,7 @@ static void disagree(size_t field, uint32_t rank, const char *words)
 }
 
 /* The ranks that differ from most are named, even if that is rank 0. */
-START_TEST(whoever_differs_is_named_with_what)
+START_TEST(a_rank_that_differs_is_named_with_the_difference)
 {
     static const char *const words[] = {
         "another order of ops or messages",
@@ -303,7 +303,7 @@ START_TEST(seeds_and_ways_to_run_must_agree)
 }
 END_TEST
 
-START_TEST(the_hash_tells_orders_and_sizes_apart)
+START_TEST(the_hash_distinguishes_orders_and_sizes)
 {
     recorded r PP_CLEANUP(recorded_free);
     prepare(&r, "1f1b", 3);
@@ -331,10 +331,10 @@ int main(void)
     tcase_add_test(tc, messages_of_an_edge_follow_each_other);
     tcase_add_test(tc, waits_for_sends_are_idle_time);
     tcase_add_test(tc, the_median_is_of_steps_that_are_not_void);
-    tcase_add_test(tc, whoever_differs_is_named_with_what);
+    tcase_add_test(tc, a_rank_that_differs_is_named_with_the_difference);
     tcase_add_test(tc, no_more_than_four_are_named);
     tcase_add_test(tc, seeds_and_ways_to_run_must_agree);
-    tcase_add_test(tc, the_hash_tells_orders_and_sizes_apart);
+    tcase_add_test(tc, the_hash_distinguishes_orders_and_sizes);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -23,7 +23,7 @@ static void fails(pp_worker *worker, pp_worker_group *group, const char *text, p
 
 /* The earliest failure with a message of its own is reported: later ones, and ranks that were
  * stopped, follow from it. */
-START_TEST(the_first_failure_with_words_is_told)
+START_TEST(the_first_failure_with_words_is_reported)
 {
     const pp_transport transport = { .abort = abort_nothing };
     const pp_run_job job = { .transport = &transport };
@@ -139,7 +139,7 @@ int main(void)
 {
     Suite *suite = suite_create("watch");
     TCase *tc = tcase_create("watch");
-    tcase_add_test(tc, the_first_failure_with_words_is_told);
+    tcase_add_test(tc, the_first_failure_with_words_is_reported);
     tcase_add_loop_test(tc, ranks_at_one_thing_for_too_long_end_the_run, 0,
                         sizeof moments / sizeof moments[0]);
     suite_add_tcase(suite, tc);

@@ -119,7 +119,7 @@ START_TEST(a_missing_backward_is_its_two_parts)
 }
 END_TEST
 
-START_TEST(what_each_rank_did_is_told)
+START_TEST(what_each_rank_did_is_reported)
 {
     void *user[RIG_RANKS];
     rig_rank *rank = rig_ranks(user);
@@ -462,7 +462,7 @@ int main(void)
                         (int)pp_schedule_count());
     tcase_add_test(tc, one_rank_and_evaluations_run_too);
     tcase_add_test(tc, a_missing_backward_is_its_two_parts);
-    tcase_add_test(tc, what_each_rank_did_is_told);
+    tcase_add_test(tc, what_each_rank_did_is_reported);
     tcase_add_test(tc, a_failing_callback_ends_the_step_in_its_own_words);
     tcase_add_test(tc, a_rank_with_another_plan_is_refused_by_name);
     tcase_add_test(tc, the_stop_flag_ends_a_step);

@@ -118,7 +118,7 @@ END_TEST
 /* GPipe runs its four F at 0, 10, 20, 30. The third one, at 20, is the first beyond 2500 bytes on
  * rank 0; rank 1 starts 15 later and has more room. Rank 0's B0 adds 100: 4100 bytes fit a limit of
  * 4100. */
-START_TEST(the_first_op_over_the_limit_is_told)
+START_TEST(the_first_op_over_the_limit_is_reported)
 {
     step s PP_CLEANUP(step_free) = run("ideal", "gpipe", 2, 1, 4, NULL);
     pp_err err = { 0 };
@@ -519,7 +519,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, policies_meet_hand_computed_peaks, 0,
                         (int)(sizeof cases / sizeof cases[0]));
-    tcase_add_test(tc, the_first_op_over_the_limit_is_told);
+    tcase_add_test(tc, the_first_op_over_the_limit_is_reported);
     tcase_add_test(tc, a_peak_between_ops_names_the_next_one);
     tcase_add_test(tc, what_is_on_its_way_is_not_released);
     tcase_add_test(tc, posts_are_when_the_rank_issues_them);

@@ -90,7 +90,7 @@ START_TEST(published_hangs_get_a_swap)
 END_TEST
 
 /* Ranks 0 to 3 wait in a cycle of eight, ranks 4 and 5 in one of four. */
-START_TEST(the_shortest_circle_is_told)
+START_TEST(the_shortest_cycle_is_reported)
 {
     stuck s PP_CLEANUP(stuck_free) = stuck_of("0SEND_F0,4RECV_F1,4F1\n"
                                               "1SEND_F1,1RECV_F0\n"
@@ -114,7 +114,7 @@ START_TEST(the_shortest_circle_is_told)
 END_TEST
 
 /* A transfer far back in a lane waits directly for the front of the lane. */
-START_TEST(a_circle_skips_what_stands_between)
+START_TEST(a_cycle_skips_what_is_between)
 {
     stuck s PP_CLEANUP(stuck_free) = stuck_of("0SEND_F1,0SEND_F2,0SEND_F3,2RECV_F0,2F0\n"
                                               "1SEND_F0,1RECV_F1,1RECV_F2,1RECV_F3,1F1\n",
@@ -327,8 +327,8 @@ int main(void)
     Suite *suite = suite_create("comm_repair");
     TCase *tc = tcase_create("repair");
     tcase_add_test(tc, published_hangs_get_a_swap);
-    tcase_add_test(tc, the_shortest_circle_is_told);
-    tcase_add_test(tc, a_circle_skips_what_stands_between);
+    tcase_add_test(tc, the_shortest_cycle_is_reported);
+    tcase_add_test(tc, a_cycle_skips_what_is_between);
     tcase_add_test(tc, a_rank_that_waits_for_itself_is_no_order_of_transfers);
     tcase_add_test(tc, a_repair_keeps_the_tensors);
     tcase_add_test(tc, a_receive_may_be_posted_earlier);

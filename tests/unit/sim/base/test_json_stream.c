@@ -158,7 +158,7 @@ START_TEST(depth_is_limited)
 }
 END_TEST
 
-START_TEST(values_are_what_stands_there)
+START_TEST(values_are_as_written)
 {
     static const char text[] = "{\"a\\n\" : -1.5e3, \"b\" : \"x\\\"y\", \"c\" : 1e999, "
                                "\"d\" : [7, [8], 9], \"e\" : null, \"f\" : -inf}";
@@ -279,7 +279,7 @@ int main(void)
     tcase_add_loop_test(tc, bad_syntax_is_refused_with_its_place, 0,
                         (int)(sizeof bad / sizeof bad[0]));
     tcase_add_test(tc, depth_is_limited);
-    tcase_add_test(tc, values_are_what_stands_there);
+    tcase_add_test(tc, values_are_as_written);
     tcase_add_test(tc, a_long_value_takes_no_memory);
     tcase_add_test(tc, a_text_above_32_mib_is_refused);
     tcase_add_test(tc, open_brackets_are_no_end);

@@ -86,7 +86,7 @@ static int compare_ns(const void *left, const void *right)
 /* A rank that shares its processor must sleep at once: polling (for 30 us) would keep away the
  * thread that it waits for. Its processor time is compared with that of a rank that polls in
  * vain. */
-START_TEST(who_shares_a_processor_does_not_look_out)
+START_TEST(ranks_that_share_a_processor_do_not_poll)
 {
     cpu_set_t had;
     sending s = { 0 };
@@ -136,7 +136,7 @@ int main(void)
     TCase *tc = tcase_create("processors");
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, the_affinity_mask_counts);
-    tcase_add_test(tc, who_shares_a_processor_does_not_look_out);
+    tcase_add_test(tc, ranks_that_share_a_processor_do_not_poll);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -414,7 +414,7 @@ static bool measured_attention(void *context, const pp_measured_at *at, double *
 
 /* Equal tokens and sums of squares (1 + 25 + 36 = 4 + 9 + 49): 0 and 1 differ in tiles of 128
  * alone, 2 and 3 in the longest alone. 4 recomputes more than 0. */
-START_TEST(measured_attention_tells_microbatches_apart)
+START_TEST(measured_attention_distinguishes_microbatches)
 {
     static const int64_t lengths[] = { 100, 500, 600, 1000, 200, 300, 700, 1000, 128,
                                        640, 768, 256, 384,  896, 100, 500, 600,  1000 };
@@ -446,7 +446,7 @@ START_TEST(measured_attention_tells_microbatches_apart)
 END_TEST
 
 /* Padding changes the costs, not the table. */
-START_TEST(a_plan_is_costed_anew_with_its_table)
+START_TEST(a_plan_is_costed_again_with_its_table)
 {
     recomputed r;
     pp_plan *plan = NULL;
@@ -546,8 +546,8 @@ int main(void)
     tcase_add_test(tc, microbatches_that_are_alike_cost_what_their_stages_say);
     tcase_add_test(tc, every_microbatch_costs_what_it_recomputes);
     tcase_add_test(tc, classes_are_of_equal_length_and_recomputation);
-    tcase_add_test(tc, measured_attention_tells_microbatches_apart);
-    tcase_add_test(tc, a_plan_is_costed_anew_with_its_table);
+    tcase_add_test(tc, measured_attention_distinguishes_microbatches);
+    tcase_add_test(tc, a_plan_is_costed_again_with_its_table);
     tcase_add_test(tc, a_table_has_the_shape_of_its_workload);
     suite_add_tcase(suite, tc);
     return step_run(suite);

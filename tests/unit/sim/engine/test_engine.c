@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 /* Two stages, one microbatch: F 1, link 10, F 2, B 4, link 10, B 3 (hand-made). */
-START_TEST(latency_stands_between_ranks_only)
+START_TEST(latency_is_between_ranks_only)
 {
     const char *const rows[] = { "0F0 0B0", "1F0 1B0" };
     step s = step_of(step_order_of_rows(2, 1, rows, 2), "F=1us,B=2us,comm=10us");
@@ -43,7 +43,7 @@ static pp_status lower(pp_order *order, pp_err *err)
     return status;
 }
 
-START_TEST(a_circle_of_waits_is_named_rank_by_rank)
+START_TEST(a_cycle_of_waits_is_named_rank_by_rank)
 {
     const char *const rows[] = { "0F0 0B0 0F1 0B1", "1F1 1B1 1F0 1B0" };
     pp_err err = { 0 };
@@ -216,9 +216,9 @@ int main(void)
 {
     Suite *suite = suite_create("engine");
     TCase *tc = tcase_create("engine");
-    tcase_add_test(tc, latency_stands_between_ranks_only);
+    tcase_add_test(tc, latency_is_between_ranks_only);
     tcase_add_test(tc, a_split_backward_sends_its_gradient_before_w);
-    tcase_add_test(tc, a_circle_of_waits_is_named_rank_by_rank);
+    tcase_add_test(tc, a_cycle_of_waits_is_named_rank_by_rank);
     tcase_add_test(tc, a_rank_can_wait_for_itself);
     tcase_add_test(tc, a_step_beyond_64_bits_is_refused);
     tcase_add_test(tc, costs_of_another_size_are_refused);

@@ -104,7 +104,7 @@ START_TEST(a_program_with_communication_overlaps_alike)
 END_TEST
 
 /* A pair with an I has no duration: F then I, as usual. */
-START_TEST(a_forward_beside_an_i_runs_before_it)
+START_TEST(a_forward_paired_with_an_i_runs_before_it)
 {
     step s PP_CLEANUP(step_free) =
         step_of(read_rows("0F0,(0F1;0I0)OVERLAP_F_B,0W0,0B1\n"), "F=3us,I=2us,W=2us,FB=4us,comm=0");
@@ -208,7 +208,7 @@ int main(void)
     tcase_add_test(tc, the_forward_of_a_pair_says_how_long_it_takes);
     tcase_add_test(tc, both_halves_need_their_inputs_at_the_start_and_results_leave_at_the_end);
     tcase_add_test(tc, a_program_with_communication_overlaps_alike);
-    tcase_add_test(tc, a_forward_beside_an_i_runs_before_it);
+    tcase_add_test(tc, a_forward_paired_with_an_i_runs_before_it);
     tcase_add_test(tc, impossible_pairs_are_refused);
     tcase_add_test(tc, a_pair_shorter_than_its_backward_is_refused);
     tcase_add_test(tc, memory_of_both_halves_is_held_together);

@@ -68,7 +68,7 @@ START_TEST(other_durations_are_drawn_to_scale)
 }
 END_TEST
 
-START_TEST(split_backwards_and_stages_are_told_apart)
+START_TEST(split_backwards_and_stages_are_distinguished)
 {
     const char *rows = "0F0,3F0,3I0,3W0,0I0,0W0\n1F0,2F0,2I0,2W0,1B0\n";
     pp_order *order = NULL;
@@ -130,7 +130,7 @@ int main(void)
     tcase_add_test(tc, multiples_of_a_tick_are_drawn_exactly);
     tcase_add_test(tc, cells_without_room_for_spaces_stay_equal);
     tcase_add_test(tc, other_durations_are_drawn_to_scale);
-    tcase_add_test(tc, split_backwards_and_stages_are_told_apart);
+    tcase_add_test(tc, split_backwards_and_stages_are_distinguished);
     tcase_add_test(tc, ranks_beyond_64_are_counted_not_drawn);
     tcase_add_test(tc, a_step_without_time_says_so);
     tcase_add_test(tc, the_grid_keeps_to_its_columns);

@@ -178,7 +178,7 @@ START_TEST(a_killed_sweep_loses_and_doubles_nothing)
 END_TEST
 
 /* A torn line, cut at any byte, is removed; so is a torn header. */
-START_TEST(a_file_cut_at_any_byte_goes_on)
+START_TEST(a_file_cut_at_any_byte_is_continued)
 {
     char path[128];
     char *whole PP_CLEANUP(pp_free_text) = make_whole();
@@ -332,7 +332,7 @@ int main(void)
     tcase_set_timeout(tc, 0); /* the limit is that of the test as a whole */
     tcase_add_checked_fixture(tc, begin, end);
     tcase_add_test(tc, a_killed_sweep_loses_and_doubles_nothing);
-    tcase_add_test(tc, a_file_cut_at_any_byte_goes_on);
+    tcase_add_test(tc, a_file_cut_at_any_byte_is_continued);
     tcase_add_test(tc, threads_make_no_difference);
     tcase_add_test(tc, shards_together_are_the_whole);
     tcase_add_test(tc, a_full_disk_loses_nothing);

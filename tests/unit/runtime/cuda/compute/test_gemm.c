@@ -193,7 +193,7 @@ START_TEST(what_was_chosen_can_be_read)
 }
 END_TEST
 
-START_TEST(no_algorithm_is_told)
+START_TEST(no_algorithm_is_reported)
 {
     pp_err err = { 0 };
     setenv("STANDIN_ALGORITHMS", "0", 1);
@@ -255,7 +255,7 @@ int main(void)
     tcase_add_loop_test(tc, products_are_those_of_a_plain_loop, 0, 18);
     tcase_add_test(tc, the_heuristic_is_asked_once_per_shape);
     tcase_add_test(tc, what_was_chosen_can_be_read);
-    tcase_add_test(tc, no_algorithm_is_told);
+    tcase_add_test(tc, no_algorithm_is_reported);
     tcase_add_loop_test(tc, every_call_may_fail, 0, (int)(sizeof failures / sizeof failures[0]));
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);

@@ -86,7 +86,7 @@ START_TEST(other_values_are_refused_with_the_numbers)
 END_TEST
 
 /* The last rows' gradients of keys and values are small, since only one query attends to them. */
-START_TEST(rows_that_it_does_not_write_are_told)
+START_TEST(rows_that_it_does_not_write_are_reported)
 {
     static const char *const left[][2] = {
         { "o", "the output of token 488, head 0 is not a number" },
@@ -103,7 +103,7 @@ END_TEST
 
 /* The backward sums gradients of queries in its workspace, which it must clear itself in every
  * run. */
-START_TEST(sums_that_are_not_cleared_are_told)
+START_TEST(sums_that_are_not_cleared_are_reported)
 {
     static const char *const when[] = { "sums", "first" };
     setenv("STANDIN_CUDNN", versions[_i], 1);
@@ -156,7 +156,7 @@ START_TEST(what_a_gpu_cannot_do_is_named)
 END_TEST
 
 /* Fails early, late and intermediate calls, until there are no more of them. */
-START_TEST(every_call_that_fails_is_told)
+START_TEST(every_call_that_fails_is_reported)
 {
     static const struct {
         const char *call, *words;
@@ -206,11 +206,11 @@ int main(void)
     tcase_add_checked_fixture(tc, begin_test, end_test);
     tcase_add_loop_test(tc, graphs_compute_our_attention, 0, 2);
     tcase_add_loop_test(tc, other_values_are_refused_with_the_numbers, 0, 2);
-    tcase_add_test(tc, rows_that_it_does_not_write_are_told);
-    tcase_add_loop_test(tc, sums_that_are_not_cleared_are_told, 0, 2);
+    tcase_add_test(tc, rows_that_it_does_not_write_are_reported);
+    tcase_add_loop_test(tc, sums_that_are_not_cleared_are_reported, 0, 2);
     tcase_add_test(tc, a_version_that_is_too_old_is_named);
     tcase_add_test(tc, what_a_gpu_cannot_do_is_named);
-    tcase_add_loop_test(tc, every_call_that_fails_is_told, 0, CALLS_MAX);
+    tcase_add_loop_test(tc, every_call_that_fails_is_reported, 0, CALLS_MAX);
     tcase_add_test(tc, a_handle_that_does_not_close_is_left);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);

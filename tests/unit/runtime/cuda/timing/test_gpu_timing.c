@@ -163,7 +163,7 @@ static void slow_copies(const char *mib_us)
 
 /* The interfering work overwrites marks before the gate is reached, and does not end before the
  * product. */
-START_TEST(what_runs_beside_is_begun_first)
+START_TEST(concurrent_work_is_begun_first)
 {
     static const struct {
         const pp_gpu_work *beside;
@@ -230,7 +230,7 @@ START_TEST(what_ends_first_is_taken_longer)
 END_TEST
 
 /* There is not enough memory for a longer one. */
-START_TEST(what_ends_first_is_not_beside)
+START_TEST(work_that_ends_first_is_not_concurrent)
 {
     const pp_gpu_work *const beside[] = { &copy, &message };
     pp_ns took_ns = 0;
@@ -249,7 +249,7 @@ START_TEST(what_ends_first_is_not_beside)
 END_TEST
 
 /* A few products are timed at a time, so that one copy outlasts them. */
-START_TEST(few_products_run_beside_one_copy)
+START_TEST(few_products_run_during_one_copy)
 {
     char text[CALLS_MAX];
     slow_copies("50000");
@@ -364,7 +364,7 @@ START_TEST(operands_do_not_stay_in_the_cache)
 }
 END_TEST
 
-START_TEST(work_goes_on_for_as_long_as_asked)
+START_TEST(work_continues_for_as_long_as_asked)
 {
     pp_err err = { 0 };
     pp_gpu_task *task = task_of(&copy);
@@ -403,21 +403,21 @@ int main(void)
     tcase_add_checked_fixture(tc, open_gpu, close_gpu);
     tcase_add_test(tc, launches_wait_for_each_other);
     tcase_add_test(tc, a_cold_run_begins_when_the_cache_is_full_of_something_else);
-    tcase_add_loop_test(tc, what_runs_beside_is_begun_first, 0, 2);
+    tcase_add_loop_test(tc, concurrent_work_is_begun_first, 0, 2);
     tcase_add_loop_test(tc, what_begins_late_is_waited_for, 0, 2);
     tcase_add_loop_test(tc, what_ends_first_is_taken_longer, 0, 2);
-    tcase_add_test(tc, few_products_run_beside_one_copy);
+    tcase_add_test(tc, few_products_run_during_one_copy);
     tcase_add_test(tc, what_has_no_room_is_refused_alone);
     tcase_add_loop_test(tc, a_message_that_fails_is_given_up, 0, 3);
     tcase_add_test(tc, spoiled_operands_are_filled_again);
     tcase_add_test(tc, tables_are_complete);
     tcase_add_test(tc, operands_do_not_stay_in_the_cache);
-    tcase_add_test(tc, work_goes_on_for_as_long_as_asked);
+    tcase_add_test(tc, work_continues_for_as_long_as_asked);
     tcase_add_test(tc, a_failed_launch_leaves_nothing_held);
     TCase *tight = tcase_create("little memory");
     tcase_set_timeout(tight, 60);
     tcase_add_checked_fixture(tight, open_small_gpu, close_gpu);
-    tcase_add_loop_test(tight, what_ends_first_is_not_beside, 0, 2);
+    tcase_add_loop_test(tight, work_that_ends_first_is_not_concurrent, 0, 2);
     suite_add_tcase(suite, tc);
     suite_add_tcase(suite, tight);
     SRunner *runner = srunner_create(suite);

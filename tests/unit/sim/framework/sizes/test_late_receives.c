@@ -110,7 +110,7 @@ static pp_order *order_on_a_v(const char *const rows[2])
 
 /* Stages 0 and 3 on rank 0. Rank 1 needs the gradient of stage 2 before the second activation,
  * which was sent first: it is read and posted first. */
-START_TEST(what_stands_in_front_on_the_edge_is_posted_first)
+START_TEST(earlier_transfers_of_the_edge_are_posted_first)
 {
     static const char *const rows[] = { "0F0 0F1 3F0 3B0 0B0 3F1 3B1 0B1",
                                         "1F0 2F0 2B0 1B0 1F1 2F1 2B1 1B1" };
@@ -198,7 +198,7 @@ START_TEST(equal_sizes_are_sent_once_per_edge_and_chunk)
 }
 END_TEST
 
-START_TEST(one_message_tells_the_size_of_several_tensors)
+START_TEST(one_message_gives_the_size_of_several_tensors)
 {
     step s = { .order = step_order("gpipe", 2, 1, 1, 0),
                .costs = step_costs("F=1us,B=2us,comm=100ns", 2, 1, 1) };
@@ -263,11 +263,11 @@ int main(void)
     TCase *tc = tcase_create("late receives");
     tcase_add_test(tc, a_message_is_read_right_before_its_op);
     tcase_add_test(tc, a_gradient_is_posted_when_its_size_is_known);
-    tcase_add_test(tc, what_stands_in_front_on_the_edge_is_posted_first);
+    tcase_add_test(tc, earlier_transfers_of_the_edge_are_posted_first);
     tcase_add_test(tc, a_pair_has_both_inputs_first);
     tcase_add_test(tc, a_cached_size_is_sent_when_it_changes);
     tcase_add_test(tc, equal_sizes_are_sent_once_per_edge_and_chunk);
-    tcase_add_test(tc, one_message_tells_the_size_of_several_tensors);
+    tcase_add_test(tc, one_message_gives_the_size_of_several_tensors);
     tcase_add_test(tc, a_late_receive_shows_the_transfer);
     tcase_add_test(tc, a_late_buffer_is_one_buffer_less);
     suite_add_tcase(suite, tc);

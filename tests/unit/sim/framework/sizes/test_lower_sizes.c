@@ -121,7 +121,7 @@ END_TEST
 /* Rank 0 posts the send of its second activation and syncs before it posts the receive of its first
  * gradient: the sync ends when rank 1 has received the activation. F 1, tensor 1.1, F -2.1, B -4.1;
  * tensor -4.2, sync -4.25, gradient -4.35. */
-START_TEST(a_sync_waits_for_what_nobody_waited_for)
+START_TEST(a_sync_waits_for_what_no_rank_waited_for)
 {
     step s = { .order = step_order("gpipe", 2, 1, 2, 0),
                .costs = step_costs("F=1us,B=2us,comm=100ns", 2, 1, 2) };
@@ -553,7 +553,7 @@ int main(void)
     TCase *tc = tcase_create("shapes");
     tcase_add_test(tc, a_message_costs_its_overhead_per_transfer_on_the_path);
     tcase_add_test(tc, reading_ones_own_copy_overlaps_compute);
-    tcase_add_test(tc, a_sync_waits_for_what_nobody_waited_for);
+    tcase_add_test(tc, a_sync_waits_for_what_no_rank_waited_for);
     tcase_add_test(tc, the_critical_path_counts_what_lies_on_it);
     tcase_add_test(tc, waiting_for_the_host_has_a_cause_of_its_own);
     tcase_add_test(tc, nothing_starts_before_its_host_has_issued_it);

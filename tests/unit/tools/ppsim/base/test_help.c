@@ -134,7 +134,7 @@ static const request requests[] = {
     { { "plan.json" }, -1 },
 };
 
-START_TEST(help_wins_wherever_it_stands)
+START_TEST(help_wins_at_any_position)
 {
     const request *r = &requests[_i];
     char *argv[8] = { (char[]){ "ppsim" }, (char[]){ "plan" } };
@@ -158,8 +158,7 @@ int main(void)
     tcase_add_loop_test(rules, all_options_are_shown_once, 0, COMMANDS);
     tcase_add_loop_test(rules, rows_have_one_form, 0, COMMANDS);
     tcase_add_test(rules, defaults_are_printed);
-    tcase_add_loop_test(rules, help_wins_wherever_it_stands, 0,
-                        sizeof requests / sizeof requests[0]);
+    tcase_add_loop_test(rules, help_wins_at_any_position, 0, sizeof requests / sizeof requests[0]);
     suite_add_tcase(suite, rules);
     return step_run(suite);
 }
