@@ -5,6 +5,7 @@
 #include "tests/support/run.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static const struct {
     const char *settings;
@@ -295,8 +296,10 @@ int main(void)
     void *worker = NULL;
     if (pp_compute_get("cpu", &compute, &err))
         return EXIT_FAILURE;
-    if (compute->open(&work, NULL, &worker, &err) == PP_UNAVAILABLE)
-        return 77; /* built without OpenBLAS */
+    if (compute->open(&work, NULL, &worker, &err) == PP_UNAVAILABLE) {
+        puts("skipped: built without OpenBLAS");
+        return 77;
+    }
     compute->close(worker);
     Suite *suite = suite_create("run cpu");
     TCase *tc = tcase_create("schedules");

@@ -5,6 +5,7 @@
 #include "tests/torture/torture.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,8 +69,10 @@ int main(void)
 {
     pp_err err = { 0 };
     pp_cpu_blas blas;
-    if (pp_cpu_blas_open(&blas, &err))
-        return 77; /* built without OpenBLAS */
+    if (pp_cpu_blas_open(&blas, &err)) {
+        puts("skipped: built without OpenBLAS");
+        return 77;
+    }
     Suite *suite = suite_create("probes torture");
     TCase *tc = tcase_create("probes");
     tcase_set_timeout(tc, 100);

@@ -4,6 +4,7 @@
 #include "tests/torture/torture.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 extern const pp_compute pp_compute_cpu;
@@ -44,8 +45,10 @@ int main(void)
 {
     pp_err err = { 0 };
     pp_cpu_blas blas;
-    if (pp_cpu_blas_open(&blas, &err))
-        return 77; /* built without OpenBLAS */
+    if (pp_cpu_blas_open(&blas, &err)) {
+        puts("skipped: built without OpenBLAS");
+        return 77;
+    }
     Suite *suite = suite_create("cpu torture");
     TCase *tc = tcase_create("cpu");
     tcase_add_test(tc, no_allocation_is_taken_for_granted);

@@ -296,8 +296,10 @@ int main(void)
     void *machine = NULL;
     const pp_compute_work none = { .settings = "dtype=float" };
     if (pp_cpu_model_new(&none, false, &model, &err) ||
-        pp_cpu_math_f32.open(NULL, model, 0, &machine, &err))
-        return 77; /* built without OpenBLAS */
+        pp_cpu_math_f32.open(NULL, model, 0, &machine, &err)) {
+        puts("skipped: built without OpenBLAS");
+        return 77;
+    }
     pp_cpu_math_f32.close(machine);
     pp_cpu_model_free(&model);
     Suite *suite = suite_create("kernels");
