@@ -24,12 +24,14 @@ const char *pp_sorting_name(pp_sorting sorting)
 
 const char *pp_packing_method_print(const pp_packing_method *method, char *buffer, size_t size)
 {
-    const char *order = method->packing == PP_PACKING_RAMPED  ? ""
-                        : method->sorting == PP_SORTING_GIVEN ? " in the order given"
-                                                              : pp_sorting_name(method->sorting);
-    snprintf(buffer, size, "%s%s%s%s", pp_packing_name(method->packing),
-             method->sorting == PP_SORTING_GIVEN ? "" : ", ", order,
-             method->searched ? ", then moves and swaps" : "");
+    static const char *const packings[] = { "consecutive sequences", "first fit", "equal work",
+                                            "ramped (less work first and last)" };
+    static const char *const orders[] = { "", ", light microbatches first",
+                                          ", heavy microbatches first",
+                                          ", light microbatches first and last" };
+    snprintf(buffer, size, "%s%s%s", packings[method->packing],
+             method->packing == PP_PACKING_RAMPED ? "" : orders[method->sorting],
+             method->searched ? ", then sequences moved and swapped" : "");
     return buffer;
 }
 

@@ -72,7 +72,7 @@ typedef struct pp_packing_method {
 const char *pp_packing_name(pp_packing packing);
 /* "given", "ascending", "descending", "tent". */
 const char *pp_sorting_name(pp_sorting sorting);
-/* "equal, ascending, then moves and swaps". Returns buffer. */
+/* "equal work, light microbatches first, then sequences moved and swapped". Returns buffer. */
 const char *pp_packing_method_print(const pp_packing_method *method, char *buffer, size_t size);
 
 /* Settings of the framework that the search chooses, whatever values the request has for them. */

@@ -49,6 +49,8 @@ static const pp_option options[] = {
     { PP_OPTION_STACK },
     { PP_OPTION_STEP_SYNC },
     { PP_OPTION_SHAPES },
+    { "--verbose", NULL, PP_GROUP_OUTPUT, "also print all packings that were tried", NULL, "-v",
+      false },
     { PP_ROW_END },
 };
 
@@ -202,7 +204,7 @@ static pp_status print(const pp_args *args, const pp_pack_result *result, pp_err
         pp_json *json PP_CLEANUP(pp_json_free) = pp_pack_write(result, &build);
         status = pp_json_print(&build, json, &text.data, &text.bytes, err);
     } else {
-        pp_pack_print(result, &text);
+        pp_pack_print(result, path, pp_args_has(args, "--verbose"), &text);
         status = pp_text_check(&text, err);
     }
     return status ? status : pp_print_stdout(text.data, text.bytes, err);
@@ -241,6 +243,7 @@ static const char *const everyday[] = { "--model",
                                         "--packing",
                                         "--budget",
 
+                                        "--verbose",
                                         "-o",
                                         NULL };
 

@@ -44,59 +44,58 @@ static double percent(pp_ns part, pp_ns whole)
     return whole ? 100 * ((double)part / (double)whole - 1) : 0;
 }
 
-static const char *words(const pp_pack_row *row, char *buffer, size_t size)
-{
-    snprintf(buffer, size, "%s, %s order%s", pp_packing_name(row->method.packing),
-             row->method.packing == PP_PACKING_RAMPED ? "ramp"
-                                                      : pp_sorting_name(row->method.sorting),
-             row->method.searched ? ", then moves and swaps" : "");
-    return buffer;
-}
-
 /* ---- text ----------------------------------------------------------------------------------- */
 
-static void print_answer(const pp_pack_batch *batch, pp_text *text)
+static void print_answer(const pp_pack_result *result, const pp_pack_batch *batch, pp_text *text)
 {
     char step[3][32];
-    char how[80];
-    char bound[64];
+    char how[120];
     const pp_pack_row *best = best_of(batch);
     const pp_pack_row *today = today_of(batch);
-    pp_text_add(text, "step %s: %" PRIu32 " microbatches%s\n",
-                pp_format_duration(step[0], sizeof step[0], best->step_ns), best->microbatches,
-                batch->packed->grouping.replicas > 1 ? " per replica" : "");
-    pp_text_add(text, "  %s\n", words(best, how, sizeof how));
-    if (batch->packed->grouping.replicas > 1)
-        pp_text_add(text, "  the slowest replica takes %.2f %% longer than their mean\n",
-                    percent(best->step_ns, best->mean_step_ns));
+    const pp_pack_bound *bound = &batch->packed->bound;
+    const bool several = batch->packed->grouping.replicas > 1;
+    pp_print_line(text, "step", "%s with %" PRIu32 " microbatches%s of at most %" PRId64 " tokens",
+                  pp_format_duration(step[0], sizeof step[0], best->step_ns), best->microbatches,
+                  several ? " per replica" : "", pp_packer_capacity(result->packer));
+    pp_print_line(text, "packing", "%s", pp_packing_method_print(&best->method, how, sizeof how));
+    if (several)
+        pp_print_line(text, "replicas", "the slowest takes %.2f %% longer than their mean",
+                      percent(best->step_ns, best->mean_step_ns));
     if (today)
-        pp_text_add(text, "first fit takes %s with %" PRIu32 " microbatches, %.2f %% longer\n",
-                    pp_format_duration(step[1], sizeof step[1], today->step_ns),
-                    today->microbatches, percent(today->step_ns, best->step_ns));
+        pp_print_line(text, "first fit", "takes %s with %" PRIu32 " microbatches, %.2f %% longer",
+                      pp_format_duration(step[1], sizeof step[1], today->step_ns),
+                      today->microbatches, percent(today->step_ns, best->step_ns));
     else
-        pp_text_add(text, "first fit does not fit\n");
-    pp_text_add(text, "no packing and no order takes less than %s (%s): gap %.2f %%\n",
-                pp_format_duration(step[2], sizeof step[2], batch->packed->bound.step_ns),
-                name_bound(&batch->packed->bound, bound, sizeof bound),
-                percent(best->step_ns, batch->packed->bound.step_ns));
+        pp_print_line(text, "first fit", "does not fit the memory");
+    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text_add(&words, "no packing and no order takes less than %s, ",
+                pp_format_duration(step[2], sizeof step[2], bound->step_ns));
+    if (bound->is_path)
+        pp_text_add(&words, "the way of the longest sequence");
+    else
+        pp_text_add(&words, "the work of rank %" PRIu32, bound->rank);
+    pp_text_add(&words, "; this one is %.2f %% above", percent(best->step_ns, bound->step_ns));
+    pp_print_labelled(text, "at best", &words);
 }
 
 static void print_row(const pp_packed *packed, const pp_pack_row *row, pp_text *text)
 {
+    static const char *const orders[] = { "as given", "light first", "heavy first", "light ends" };
+    const bool ramped = row->method.packing == PP_PACKING_RAMPED;
     char step[32];
     char peak[32];
     char reason[200];
-    const char *order =
-        row->method.packing == PP_PACKING_RAMPED ? "ramp" : pp_sorting_name(row->method.sorting);
-    pp_text_add(text, "%-10s %-11s",
-                row->method.searched ? "  moved" : pp_packing_name(row->method.packing),
-                row->method.searched ? "" : order);
+    pp_text_add(text, "%-10s %-12s",
+                row->method.searched ? "" : pp_packing_name(row->method.packing),
+                row->method.searched ? "then moved"
+                : ramped             ? orders[PP_SORTING_TENT]
+                                     : orders[row->method.sorting]);
     if (!row->fits) {
         name_reason(row, reason, sizeof reason);
         pp_text_add(text, " no: %.*s\n", pp_first_clause(reason), reason);
         return;
     }
-    pp_text_add(text, " %6" PRIu32 " %11s %7.2f %% %7.2f %% %10s\n", row->microbatches,
+    pp_text_add(text, " %12" PRIu32 " %10s %8.2f %% %7.2f %% %10s\n", row->microbatches,
                 pp_format_duration(step, sizeof step, row->step_ns),
                 percent(row->step_ns, packed->bound.step_ns), 100 * row->bubble_fraction,
                 row->peak_bytes ? pp_format_bytes(peak, sizeof peak, row->peak_bytes) : "-");
@@ -105,8 +104,8 @@ static void print_row(const pp_packed *packed, const pp_pack_row *row, pp_text *
 /* Writes the best row of each packing, and first fit in its own order. */
 static void print_rows(const pp_packed *packed, pp_text *text)
 {
-    pp_text_add(text, "\n%-10s %-11s %6s %11s %9s %9s %10s\n", "packing", "order", "m", "step",
-                "gap", "bubble", "peak");
+    pp_text_add(text, "\n%-10s %-12s %12s %10s %10s %9s %10s\n", "packing", "order", "microbatches",
+                "step", "over bound", "bubble", "peak");
     for (int k = 0; k < PP_PACKING_COUNT; k++) {
         const pp_pack_row *best = NULL;
         const pp_pack_row *moved = NULL;
@@ -128,20 +127,23 @@ static void print_rows(const pp_packed *packed, pp_text *text)
         if (moved)
             print_row(packed, moved, text);
     }
+    pp_text_add(text,
+                "order: of the microbatches; light ends: those with less work first and last\n"
+                "over bound: over the least time of any packing and order\n");
 }
 
 static void print_subject(const pp_pack_result *result, pp_text *text)
 {
     const pp_candidate *c = pp_packer_pipeline(result->packer);
     char limit[32];
-    pp_text_add(text,
-                "\n%s on %s: pp %" PRId64 " tp %" PRId64 " dp %" PRId64 ", %s, recompute %s, %s\n",
-                result->request->model->name, result->request->hardware->name, c->parallel.pp,
-                c->parallel.tp, c->parallel.dp, c->schedule->name, pp_recompute_name(c->recompute),
-                result->request->framework ? result->request->framework->name : "ideal");
-    pp_text_add(text, "a microbatch has at most %" PRId64 " tokens, a GPU %s\n",
-                pp_packer_capacity(result->packer),
-                pp_format_limit(limit, sizeof limit, pp_packer_memory_limit(result->packer)));
+    pp_print_line(text, "pipeline",
+                  "%s on %" PRId64 " x %s: pp %" PRId64 ", tp %" PRId64 ", dp %" PRId64
+                  ", schedule %s, recompute %s, executor %s, at most %s per GPU",
+                  result->request->model->name, pp_parallel_gpus(&c->parallel),
+                  result->request->hardware->name, c->parallel.pp, c->parallel.tp, c->parallel.dp,
+                  c->schedule->name, pp_recompute_name(c->recompute),
+                  result->request->framework ? result->request->framework->name : "ideal",
+                  pp_format_limit(limit, sizeof limit, pp_packer_memory_limit(result->packer)));
 }
 
 static int compare_ns(const void *left, const void *right)
@@ -169,14 +171,14 @@ static void print_spread(const pp_pack_result *result, pp_text *text)
         mean_ns += best_of(&result->batch[k])->mean_step_ns;
     }
     qsort(ns, count, sizeof *ns, compare_ns);
-    pp_text_add(
-        text, "one takes %s at least, %s in the median, %s at most\n",
+    pp_print_line(
+        text, "one step", "%s at least, %s in the median, %s at most",
         pp_format_duration(step[0], sizeof step[0], ns[0]),
         pp_format_duration(step[1], sizeof step[1], (ns[(count - 1) / 2] + ns[count / 2]) / 2),
         pp_format_duration(step[2], sizeof step[2], ns[count - 1]));
     if (result->batch[0].packed->grouping.replicas > 1)
-        pp_text_add(text, "the slowest replicas take %.2f %% longer than the mean\n",
-                    percent(slowest_ns, mean_ns));
+        pp_print_line(text, "replicas", "the slowest take %.2f %% longer than the mean",
+                      percent(slowest_ns, mean_ns));
     free(ns);
 }
 
@@ -192,20 +194,29 @@ static void print_batches(const pp_pack_result *result, pp_text *text)
         sum[2] += result->batch[k].packed->bound.step_ns;
         fits = fits && today;
     }
-    pp_text_add(text, "%zu steps take %s\n", result->count,
-                pp_format_duration(step[0], sizeof step[0], sum[0]));
+    pp_print_line(text, "steps",
+                  "%s for %zu batches, in microbatches of at most %" PRId64 " tokens",
+                  pp_format_duration(step[0], sizeof step[0], sum[0]), result->count,
+                  pp_packer_capacity(result->packer));
     print_spread(result, text);
     if (fits)
-        pp_text_add(text, "first fit takes %s, %.2f %% longer\n",
-                    pp_format_duration(step[1], sizeof step[1], sum[1]), percent(sum[1], sum[0]));
-    pp_text_add(text, "no packing of these batches and no order takes less than %s: gap %.2f %%\n",
-                pp_format_duration(step[2], sizeof step[2], sum[2]), percent(sum[0], sum[2]));
-    pp_text_add(text, "\n%5s  %-10s %6s %11s %11s %9s %9s\n", "batch", "packing", "m", "step",
-                "first fit", "longer", "gap");
+        pp_print_line(text, "first fit", "takes %s, %.2f %% longer",
+                      pp_format_duration(step[1], sizeof step[1], sum[1]), percent(sum[1], sum[0]));
+    pp_print_line(text, "at best",
+                  "no packing of these batches and no order takes less than %s; these are %.2f %% "
+                  "above",
+                  pp_format_duration(step[2], sizeof step[2], sum[2]), percent(sum[0], sum[2]));
+}
+
+static void print_batch_rows(const pp_pack_result *result, pp_text *text)
+{
+    char step[2][32];
+    pp_text_add(text, "\n%5s  %-10s %12s %11s %11s %9s %10s\n", "batch", "packing", "microbatches",
+                "step", "first fit", "longer", "over bound");
     for (size_t k = 0; k < result->count; k++) {
         const pp_pack_row *best = best_of(&result->batch[k]);
         const pp_pack_row *today = today_of(&result->batch[k]);
-        pp_text_add(text, "%5zu  %-10s %6" PRIu32 " %11s %11s %7.2f %% %7.2f %%\n", k + 1,
+        pp_text_add(text, "%5zu  %-10s %12" PRIu32 " %11s %11s %7.2f %% %8.2f %%\n", k + 1,
                     pp_packing_name(best->method.packing), best->microbatches,
                     pp_format_duration(step[0], sizeof step[0], best->step_ns),
                     today ? pp_format_duration(step[1], sizeof step[1], today->step_ns) : "-",
@@ -214,16 +225,25 @@ static void print_batches(const pp_pack_result *result, pp_text *text)
     }
 }
 
-void pp_pack_print(const pp_pack_result *result, pp_text *text)
+void pp_pack_print(const pp_pack_result *result, const char *file, bool verbose, pp_text *text)
 {
-    if (result->count == 1) {
-        print_answer(&result->batch[0], text);
-        print_rows(result->batch[0].packed, text);
-    } else {
+    const bool one = result->count == 1;
+    if (one)
+        print_answer(result, &result->batch[0], text);
+    else
         print_batches(result, text);
-    }
     print_subject(result, text);
-    pp_text_add(text, "steps are simulated; -o FILE writes the microbatches for plan --lengths\n");
+    if (!file)
+        pp_print_line(text, "next", "add -o packed.json, then give plan --lengths packed.json");
+    else if (one)
+        pp_print_line(text, "next", "give plan --lengths %.200s", file);
+    if (!verbose)
+        pp_print_line(text, file && !one ? "next" : "", "--verbose: %s",
+                      one ? "all packings that were tried" : "each batch");
+    else if (one)
+        print_rows(result->batch[0].packed, text);
+    else
+        print_batch_rows(result, text);
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------- */

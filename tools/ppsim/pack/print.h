@@ -21,8 +21,9 @@ typedef struct pp_pack_result {
     size_t left_over; /* sequences after the last whole batch */
 } pp_pack_result;
 
-/* Writes the result as text of 80 columns. */
-void pp_pack_print(const pp_pack_result *result, pp_text *text);
+/* Writes the result as text of 80 columns; `verbose`: also what was tried. `file`: where the
+ * lengths went, or NULL. */
+void pp_pack_print(const pp_pack_result *result, const char *file, bool verbose, pp_text *text);
 /* Makes the JSON document of the result, with "format":"ppsim.pack". The caller frees it. `build`
  * records a failure. */
 pp_json *pp_pack_write(const pp_pack_result *result, pp_json_build *build);
