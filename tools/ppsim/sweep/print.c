@@ -20,16 +20,29 @@ typedef struct answer {
     char schedule[64];
 } answer;
 
+typedef enum trouble { INFEASIBLE, ILLEGAL, WARNED, TROUBLES } trouble;
+
+/* Points with the same reason, numbers aside. */
+typedef struct group {
+    trouble trouble;
+    uint32_t count;
+    bool others;      /* some have other numbers */
+    char reason[240]; /* of the first point, without the advice */
+    char key[200];    /* of the first point */
+} group;
+
 typedef struct rows {
     answer *row; /* points with status ok, best first */
     size_t count;
-    uint32_t infeasible, illegal, warned;
-    char example[3][600]; /* key and reason of one point of each of these */
+    uint32_t points[TROUBLES];
+    group *group;
+    size_t groups, capacity;
 } rows;
 
 static void free_rows(rows *r)
 {
     free(r->row);
+    free(r->group);
 }
 
 /* A column of the table. Lines in which the number is unknown do not have its key. */
@@ -75,17 +88,48 @@ static double read_number(const pp_json_at *root, const char *key)
                : NAN;
 }
 
-/* Counts a line that has `member`, "reason" or "warnings", and keeps the first as example. */
-static pp_status count_reason(const pp_json_at *root, const char *member, uint32_t *count,
-                              char example[600], pp_err *err)
+/* Returns whether two texts are equal but for their numbers. */
+static bool is_alike(const char *a, const char *b)
 {
-    const char *reason = "";
+    while (*a && *b) {
+        const size_t one = strspn(a, "0123456789.");
+        const size_t other = strspn(b, "0123456789.");
+        if ((one == 0) != (other == 0) || (!one && *a != *b))
+            return false;
+        a += one ? one : 1;
+        b += other ? other : 1;
+    }
+    return !*a && !*b;
+}
+
+/* Counts a line that has `member`, "reason" or "warnings", among those with the same reason. */
+static pp_status count_reason(const pp_json_at *root, const char *member, trouble kind, rows *r,
+                              pp_err *err)
+{
+    const char *words = "";
     const char *key = "";
-    pp_status status = pp_json_get_text(root, member, &reason, err);
+    char reason[sizeof r->group->reason];
+    pp_status status = pp_json_get_text(root, member, &words, err);
     if (status || (status = pp_json_get_text(root, "key", &key, err)))
         return status;
-    if (++*count == 1)
-        snprintf(example, 600, "%.200s: %.380s", key, reason);
+    const int clause = pp_first_clause(words);
+    snprintf(reason, sizeof reason, "%.*s", clause, words);
+    r->points[kind]++;
+    for (size_t i = 0; i < r->groups; i++) {
+        if (r->group[i].trouble != kind || !is_alike(r->group[i].reason, reason))
+            continue;
+        r->group[i].count++;
+        r->group[i].others = r->group[i].others || strcmp(r->group[i].reason, reason) != 0;
+        return PP_OK;
+    }
+    void *all = r->group;
+    if ((status = pp_grow(&all, &r->capacity, r->groups + 1, sizeof *r->group, err)))
+        return status;
+    r->group = all;
+    group *added = &r->group[r->groups++];
+    *added = (group){ .trouble = kind, .count = 1 };
+    snprintf(added->reason, sizeof added->reason, "%s", reason);
+    snprintf(added->key, sizeof added->key, "%.190s", key);
     return PP_OK;
 }
 
@@ -101,11 +145,10 @@ static pp_status read_row(const pp_sweep *sweep, const pp_sweep_lines *lines, ui
     if ((status = pp_json_get_text(&root, "status", &outcome, err)))
         return status;
     if (strcmp(outcome, "ok") != 0)
-        return strcmp(outcome, "infeasible") == 0
-                   ? count_reason(&root, "reason", &r->infeasible, r->example[0], err)
-                   : count_reason(&root, "reason", &r->illegal, r->example[1], err);
+        return count_reason(&root, "reason",
+                            strcmp(outcome, "infeasible") == 0 ? INFEASIBLE : ILLEGAL, r, err);
     if (pp_json_has(&root, "warnings") &&
-        (status = count_reason(&root, "warnings", &r->warned, r->example[2], err)))
+        (status = count_reason(&root, "warnings", WARNED, r, err)))
         return status;
     answer *row = &r->row[r->count++];
     row->point = point;
@@ -113,6 +156,17 @@ static pp_status read_row(const pp_sweep *sweep, const pp_sweep_lines *lines, ui
         row->value[i] = read_number(&root, columns_of(sweep)[i].key);
     row->score = is_plan(sweep) ? row->value[0] : -row->value[0];
     return pp_json_get_name(&root, "schedule", row->schedule, sizeof row->schedule, err);
+}
+
+static int compare_groups(const void *left, const void *right)
+{
+    const group *a = left;
+    const group *b = right;
+    if (a->trouble != b->trouble)
+        return a->trouble < b->trouble ? -1 : 1;
+    if (a->count != b->count)
+        return a->count > b->count ? -1 : 1;
+    return strcmp(a->key, b->key);
 }
 
 static int compare(const void *left, const void *right)
@@ -134,6 +188,8 @@ static pp_status read_rows(const pp_sweep *sweep, const pp_sweep_lines *lines, r
         status = lines->line[i] ? read_row(sweep, lines, i, r, err) : PP_OK;
     if (!status)
         qsort(r->row, r->count, sizeof *r->row, compare);
+    if (!status && r->groups)
+        qsort(r->group, r->groups, sizeof *r->group, compare_groups);
     return status;
 }
 
@@ -173,7 +229,8 @@ static void print_best(const pp_sweep *sweep, const rows *r, size_t axis, const 
         if (model && strcmp(pp_grid_value(&sweep->grid, row->point, axis), model) != 0)
             continue;
         if (shown++ == 0) {
-            pp_text_add(text, "\nbest%s%s, by %s\n", model ? " of " : "", model ? model : "",
+            pp_text_add(text, "%sbest%s%s, by %s\n", text->bytes ? "\n" : "", model ? " of " : "",
+                        model ? model : "",
                         is_plan(sweep) ? "tokens per second and GPU" : "bubble");
             for (size_t k = 0; k < 4; k++)
                 pp_text_add(text, "%9s ", columns[k].head);
@@ -190,6 +247,36 @@ static void print_best(const pp_sweep *sweep, const rows *r, size_t axis, const 
     }
 }
 
+/* Writes how many points gave an answer, and why the others did not: a line for each reason. */
+static void print_counts(const pp_sweep_lines *lines, const rows *r, pp_text *text)
+{
+    static const char *const names[TROUBLES] = { "infeasible", "illegal", "warning" };
+    enum { SHOWN = 10 };
+    pp_text_add(text, "%s%" PRIu32 " point%s: %zu ok", text->bytes ? "\n" : "", lines->done,
+                lines->done == 1 ? "" : "s", r->count);
+    if (r->points[INFEASIBLE])
+        pp_text_add(text, ", %" PRIu32 " infeasible (nothing fits)", r->points[INFEASIBLE]);
+    if (r->points[ILLEGAL])
+        pp_text_add(text, ", %" PRIu32 " illegal (against a rule)", r->points[ILLEGAL]);
+    if (r->points[WARNED])
+        pp_text_add(text, "; %" PRIu32 " with a warning", r->points[WARNED]);
+    pp_text_add(text, "\n");
+    for (size_t i = 0; i < r->groups && i < SHOWN; i++) {
+        const group *g = &r->group[i];
+        pp_text words PP_CLEANUP(pp_text_free) = { 0 };
+        pp_text_add(&words, "%s%s", g->reason, g->others ? " (or other numbers)" : "");
+        if (g->count == 1)
+            pp_text_add(&words, ", at %s", g->key);
+        pp_text_add(text, "  %-10s %4" PRIu32 "  ", names[g->trouble], g->count);
+        text->failed |= words.failed;
+        if (words.data)
+            pp_print_words(text, words.data, 19, 19);
+    }
+    if (r->groups > SHOWN)
+        pp_text_add(text, "  %zu more reasons; the file of -o has the reason of each point\n",
+                    r->groups - SHOWN);
+}
+
 pp_status pp_sweep_print(const pp_sweep *sweep, const pp_sweep_lines *lines, size_t top,
                          pp_text *text, pp_err *err)
 {
@@ -198,22 +285,12 @@ pp_status pp_sweep_print(const pp_sweep *sweep, const pp_sweep_lines *lines, siz
     pp_status status = read_rows(sweep, lines, &r, err);
     if (status)
         return status;
-    pp_text_add(text, "%" PRIu32 " points: %zu ok, %" PRIu32 " infeasible, %" PRIu32 " illegal",
-                lines->done, r.count, r.infeasible, r.illegal);
-    if (r.warned)
-        pp_text_add(text, "; %" PRIu32 " with a warning", r.warned);
-    pp_text_add(text, "\n");
-    for (int i = 0; i < 3; i++) {
-        if (r.example[i][0]) {
-            pp_text_add(text, "  %-11s", i == 0 ? "infeasible" : i == 1 ? "illegal" : "warning");
-            pp_print_words(text, r.example[i], 13, 13);
-        }
-    }
     const pp_axis *models = find_axis(&sweep->grid, "--model", &at);
     if (!models)
         print_best(sweep, &r, 0, NULL, top, text);
     for (size_t i = 0; models && i < models->count; i++)
         print_best(sweep, &r, at, models->value[i], top, text);
+    print_counts(lines, &r, text);
     return pp_text_check(text, err);
 }
 
@@ -236,8 +313,8 @@ pp_status pp_sweep_print_json(const pp_sweep *sweep, const pp_sweep_lines *lines
     pp_json_put_int(&build, root, "version", 1);
     pp_json_put_int(&build, root, "points", lines->done);
     pp_json_put_int(&build, root, "ok", (int64_t)r.count);
-    pp_json_put_int(&build, root, "infeasible", r.infeasible);
-    pp_json_put_int(&build, root, "illegal", r.illegal);
+    pp_json_put_int(&build, root, "infeasible", r.points[INFEASIBLE]);
+    pp_json_put_int(&build, root, "illegal", r.points[ILLEGAL]);
     return status ? status : pp_json_print(&build, root, &text->data, &text->bytes, err);
 }
 
