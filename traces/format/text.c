@@ -42,6 +42,7 @@ typedef struct grid {
     bool spaced;     /* every token and a space fit into a cell */
     int columns;     /* of all cells */
     bool with_stage; /* tokens name the stage, since ranks have several */
+    bool is_bare;    /* some ops are drawn without their numbers, for want of room */
 } grid;
 
 static pp_ns greatest_divisor(pp_ns a, pp_ns b)
@@ -132,7 +133,7 @@ static int column_of(const grid *g, pp_ns at_ns)
 
 /* Writes op `i` into its columns: its token, then dashes, and a space if cells are spaced. If they
  * are not, a token that begins with a stage must not touch the digits of the token before it. */
-static void draw_op(const grid *g, size_t i, char *line)
+static void draw_op(grid *g, size_t i, char *line)
 {
     char token[64];
     int first = column_of(g, g->timeline->start_ns[i]);
@@ -145,6 +146,7 @@ static void draw_op(const grid *g, size_t i, char *line)
     if (length > width || (length == width && g->with_stage && !g->spaced)) {
         token[0] = pp_op_letter((pp_op_kind)g->program->op[i].kind);
         length = 1;
+        g->is_bare = true;
     }
     memset(line + first, '-', (size_t)width);
     memcpy(line + first, token, (size_t)length);
@@ -159,7 +161,7 @@ static void draw_idle(const grid *g, int used, char *line)
         line[c] = '.';
 }
 
-static void draw_rank(const grid *g, uint32_t rank, int used, char *line, pp_text *text)
+static void draw_rank(grid *g, uint32_t rank, int used, char *line, pp_text *text)
 {
     draw_idle(g, used, line);
     for (size_t i = g->program->rank_begin[rank]; i < g->program->rank_begin[rank + 1]; i++)
@@ -194,8 +196,10 @@ static void draw_legend(const grid *g, pp_text *text)
         if (seen[kind])
             pp_text_add(text, "%c %s; ", pp_op_letter((pp_op_kind)kind), words[kind]);
     }
-    pp_text_add(text, ". idle\n%smicrobatch after the letter; ",
-                g->with_stage ? "stage before, " : "");
+    pp_text_add(text, "%s. idle\n", g->is_bare ? "- goes on; " : "");
+    if (g->is_bare)
+        pp_text_add(text, "with room, ");
+    pp_text_add(text, "%smicrobatch after the letter; ", g->with_stage ? "stage before, " : "");
     pp_format_duration(cell, sizeof cell, g->tick_ns ? g->tick_ns : g->makespan_ns / g->columns);
     pp_text_add(text, "one %s is %s%s\n", g->tick_ns ? "cell" : "column",
                 g->tick_ns ? "" : "about ", cell);

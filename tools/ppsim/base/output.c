@@ -32,27 +32,35 @@ pp_status pp_write_text(const char *path, const char *text, size_t bytes, pp_err
                                   : pp_file_write(path, text, bytes, err);
 }
 
-/* Returns whether an --emit or --trace goes to stdout. */
-static bool exports_to_stdout(const pp_args *args)
+/* What --emit and --trace write to stdout. */
+typedef enum stdout_export { NO_EXPORT, TIMELINE, OTHER_EXPORT } stdout_export;
+
+static stdout_export export_to_stdout(const pp_args *args)
 {
     static const char *const options[] = { "--emit", "--trace" };
+    stdout_export found = NO_EXPORT;
     for (size_t o = 0; o < 2; o++) {
         const char *request;
         for (size_t i = 0; (request = pp_args_each(args, options[o], i)); i++) {
             const char *equals = strchr(request, '=');
-            if (equals && strcmp(equals, "=-") == 0)
-                return true;
+            if (!equals || strcmp(equals, "=-") != 0)
+                continue;
+            if (o == 0 || strncmp(request, "text=", 5) != 0 || pp_args_has(args, "--json"))
+                return OTHER_EXPORT;
+            found = TIMELINE;
         }
     }
-    return false;
+    return found;
 }
 
 pp_status pp_print_product(const pp_args *args, const char *text, size_t bytes, pp_err *err)
 {
     const char *path = pp_args_text(args, "-o");
-    if (!path && exports_to_stdout(args))
-        return PP_OK; /* stdout takes one product only */
-    return pp_write_text(path ? path : "-", text, bytes, err);
+    const stdout_export exported = path ? NO_EXPORT : export_to_stdout(args);
+    if (exported == OTHER_EXPORT)
+        return PP_OK; /* programs read one product */
+    pp_status status = exported == TIMELINE ? pp_print_stdout("\n", 1, err) : PP_OK;
+    return status ? status : pp_write_text(path ? path : "-", text, bytes, err);
 }
 
 pp_status pp_print_answer(const pp_args *args, pp_text *text, pp_err *err)

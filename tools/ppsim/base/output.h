@@ -7,7 +7,8 @@
 #include "tools/ppsim/base/command.h"
 
 /* Writes the product to -o FILE, or to stdout when that is "-" or absent. Writes nothing when -o is
- * absent and --emit or --trace goes to stdout. Fails: IO, NOMEM. */
+ * absent and --emit or --trace goes to stdout, unless that is the timeline for people, which stands
+ * above a product for people. Fails: IO, NOMEM. */
 PP_MUST_CHECK pp_status pp_print_product(const pp_args *args, const char *text, size_t bytes,
                                          pp_err *err);
 /* Prints a text for people as the product, with its colour if stdout is a terminal that wants it.
