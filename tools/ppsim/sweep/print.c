@@ -255,7 +255,7 @@ static void print_counts(const pp_sweep_lines *lines, const rows *r, pp_text *te
     pp_text_add(text, "%s%" PRIu32 " point%s: %zu ok", text->bytes ? "\n" : "", lines->done,
                 lines->done == 1 ? "" : "s", r->count);
     if (r->points[INFEASIBLE])
-        pp_text_add(text, ", %" PRIu32 " infeasible (nothing fits)", r->points[INFEASIBLE]);
+        pp_text_add(text, ", %" PRIu32 " infeasible (does not fit or run)", r->points[INFEASIBLE]);
     if (r->points[ILLEGAL])
         pp_text_add(text, ", %" PRIu32 " illegal (against a rule)", r->points[ILLEGAL]);
     if (r->points[WARNED])
