@@ -122,8 +122,8 @@ static void make_head(sheet *s)
     pp_plot_head *head = &s->head;
     const pp_track *track = s->track;
     char range[160] = "";
-    char bytes[32];
-    char limit[48];
+    char bytes[64];
+    char limit[80];
     snprintf(head->title, sizeof head->title, "%s%smemory per rank (%s)",
              *track->about ? track->about : track->name, *track->about || *track->name ? ": " : "",
              s->unit.name);
@@ -143,7 +143,7 @@ static void make_head(sheet *s)
             pp_plot_head_add(head, looks[c], NULL, NULL, pp_memory_key((pp_memory_component)c));
     }
     pp_plot_head_add(head, NULL, NULL, PEAK_POINT, "peak");
-    snprintf(limit, sizeof limit, "limit %s", pp_format_bytes(bytes, sizeof bytes, s->limit_bytes));
+    snprintf(limit, sizeof limit, "limit %s", pp_format_limit(bytes, sizeof bytes, s->limit_bytes));
     if (s->limit_bytes)
         pp_plot_head_add(head, NULL, LIMIT_LINE, NULL, limit);
     if (s->over)

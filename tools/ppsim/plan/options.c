@@ -11,8 +11,7 @@ const pp_option pp_plan_options[] = {
     { PP_ROW("--seq-length", "N", MODEL, "tokens per sequence", "the model's maximum") },
     { PP_ROW("--micro-batch-size", "N", MODEL, "sequences per microbatch", "chosen") },
     { PP_ROW("--global-batch-size", "N", MODEL, "sequences per step",
-             "8 x pp x dp in whole micro-batches, or with --gpus as many as GPUs, times "
-             "--micro-batch-size if given") },
+             "8 x pp x dp, or with --gpus one per GPU, times --micro-batch-size if given") },
     { PP_OPTION_LENGTHS },
     { PP_ROW("--packing", "first-fit|given|equal|ramped|auto", MODEL,
              "how the sequences of --lengths are packed into rows of --seq-length tokens. auto "
