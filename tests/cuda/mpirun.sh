@@ -60,13 +60,13 @@ END
 echo '[[64],[32,16],[48],[64],[8,8,8],[32],[64],[16,48]]' >lengths.json
 for p in 2 4; do
     started $p 0 "$exact" --schedule 1f1b --pp $p --microbatches 6 --verify $steps
-    grep -q "^executed     1f1b by cuda, on nccl, $p ranks" out || wrong "1f1b on $p: $(cat out)"
+    grep -q "^executed     1f1b by compute cuda, transport nccl, $p ranks" out || wrong "1f1b on $p: $(cat out)"
     computed "1f1b on $p"
     "$ppsim" plan --model model.json --pp $p --schedule planned --executor ppsim --lengths lengths.json --seq-length 64 \
         --budget 200it --emit plan=planned.json >out 2>&1 || wrong "no plan: $(cat out)"
     # The weights' gradients may be summed in the order of the plan, which is not that of the sequential run.
     started $p 0 'equal a sequential run.s ' planned.json --verify --iterations 1 --check-messages --communicators per-edge $small
-    grep -q "^executed     planned by cuda, on nccl, $p ranks" out || wrong "planned on $p: $(cat out)"
+    grep -q "^executed     planned by compute cuda, transport nccl, $p ranks" out || wrong "planned on $p: $(cat out)"
     computed "planned on $p"
 done
 

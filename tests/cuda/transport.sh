@@ -67,7 +67,7 @@ carried='--microbatches 8 --costs-file costs.json --iterations 2 --payload 256Ki
 spin='--microbatches 8 --costs F=200us,I=200us,W=100us,comm=10us --iterations 2'
 for schedule in 1f1b zbv 'interleaved --vpp 2'; do
     for layout in world pp per-edge; do
-        run 0 "executed     ${schedule%% *} by spin, on nccl, 4 ranks" --schedule $schedule --pp 4 $spin --communicators $layout
+        run 0 "executed     ${schedule%% *} by compute spin, transport nccl, 4 ranks" --schedule $schedule --pp 4 $spin --communicators $layout
         settled "$schedule, $layout"
     done
 done
@@ -207,7 +207,7 @@ together() {
     next_port
 }
 next_port
-together 0 'executed     zbv by spin, on nccl, 4 ranks' $spin
+together 0 'executed     zbv by compute spin, transport nccl, 4 ranks' $spin
 together 0 'gradients' --microbatches 6 --costs F=1ms,I=1ms,W=1ms --compute cpu --verify --iterations 1 --communicators per-edge
 together 1 'rank 1 died before' $spin --fault death,rank=1,at=3
 other='interleaved --vpp 2'

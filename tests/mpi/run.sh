@@ -71,7 +71,7 @@ over_mpi() {
         failed=1
     fi
 }
-over_mpi 0 'executed     1f1b by spin, on mpi, 2 ranks' --iterations 3
+over_mpi 0 'executed     1f1b by compute spin, transport mpi, 2 ranks' --iterations 3
 over_mpi 0 'memory as predicted' --memory-costs F=1MB,I=-1MB,W=0 --verify
 over_mpi 1 'rank 1 died before' --fault death,rank=1,at=3
 [ -s "$scratch/ppsim-flight.json.0" ] && [ -s "$scratch/ppsim-flight.json.1" ] || failed=1

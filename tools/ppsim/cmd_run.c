@@ -100,6 +100,7 @@ static const pp_option options[] = {
              "bucket:N",
              "the plan's") },
     { PP_OPTION_TENSORS_PER_BOUNDARY },
+    { PP_OPTION_VERBOSE("also print the report of the measured step") },
     { PP_ROW_REPEATED("--trace", "FORMAT=FILE", OUTPUT,
                       "write the measured timeline ('ppsim list formats')", NULL) },
     { PP_OPTION_TRACE_RANKS },
@@ -356,14 +357,17 @@ static pp_status show(const pp_args *args, const running *r, const pp_run_plan_o
     const pp_execution *x = &r->execution;
     if (!x->report) /* only the process of rank 0 has the report */
         return PP_OK;
-    bool ours = !r->written && r->plan->framework != x->report->framework;
+    const char *planned =
+        !r->written && r->plan->framework != x->report->framework ? r->plan->framework->name : NULL;
     pp_status status = pp_args_int(args, "--columns", 20, 100000, &columns, err);
     if (status)
         return status;
     const pp_run_print run = { .execution = x,
                                .options = o,
-                               .planned_framework = ours ? r->plan->framework->name : NULL,
-                               .compare = pp_args_has(args, "--compare") };
+                               .planned_framework = planned,
+                               .is_predicted = r->plan->predicted_in_file_ns > 0,
+                               .compare = pp_args_has(args, "--compare"),
+                               .verbose = pp_args_has(args, "--verbose") };
     const pp_export data = { .plan = r->plan,
                              .order = x->order,
                              .program = x->program,
@@ -440,10 +444,10 @@ static pp_status run(const pp_args *args, pp_err *err)
 }
 
 /* The options that --help shows. */
-static const char *const everyday[] = { "--schedule",   "--pp",        "--microbatches",
-                                        "--costs",      "--transport", "--compute",
-                                        "--iterations", "--verify",    "--compare",
-                                        "--trace",      "-o",          NULL };
+static const char *const everyday[] = { "--schedule",  "--pp",      "--microbatches", "--costs",
+                                        "--transport", "--compute", "--iterations",   "--verify",
+                                        "--compare",   "--trace",   "--verbose",      "-o",
+                                        NULL };
 
 const pp_command pp_command_run = {
     .name = "run",

@@ -60,7 +60,7 @@ static const pp_option options[] = {
     { PP_OPTION_VPP },
     { PP_OPTION_MICROBATCH_GROUP_SIZE },
     { PP_OPTION_RECOMPUTE },
-    { "--verbose", NULL, PP_GROUP_OUTPUT, "also print the assumptions", NULL, "-v", false },
+    { PP_OPTION_VERBOSE("also print the assumptions") },
     { PP_ROW_END },
 };
 

@@ -10,25 +10,48 @@
 #include "tools/ppsim/report/robustness.h"
 #include "tools/ppsim/scenario/framework_table.h"
 #include "tools/ppsim/scenario/scenario_run.h"
+#include "tools/ppsim/scenario/simulate_answer.h"
 #include "tools/ppsim/scenario/simulate_options.h"
 #include "traces/format/export/export.h"
 
 #include <string.h>
 
-static pp_status print(const pp_args *args, const pp_plan *plan, const pp_report *report,
-                       pp_err *err)
+/* Prints the report with all its tables. */
+static void print_report(const pp_plan *plan, pp_text *text)
 {
+    pp_report_print(plan->prediction, text);
+    if (plan->recomputed.of || plan->recompute == PP_RECOMPUTE_STAGES) {
+        pp_text_add(text, "\n");
+        pp_recompute_print(plan, text);
+    }
+}
+
+/* Prints the answer, and the tables that options ask for. */
+static void print_summary(const pp_args *args, const pp_scenario *s, const pp_why *why,
+                          pp_text *text)
+{
+    const pp_report *report = s->plan->prediction;
+    pp_simulate_answer_print(s, why, text);
+    if (report->has_why)
+        pp_why_print(why, report->step_ns, text);
+    if (pp_args_has(args, "--worst"))
+        pp_waits_print(report, text);
+    pp_robustness_print(&report->robustness, text);
+}
+
+static pp_status print(const pp_args *args, const pp_scenario *s, const pp_why *why, pp_err *err)
+{
+    const pp_report *report = s->plan->prediction;
     if (pp_args_has(args, "--json")) {
         pp_json_build build = { 0 };
         pp_json *json PP_CLEANUP(pp_json_free) = pp_report_write(report, &build);
         return pp_print_json(args, &build, json, err);
     }
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
-    pp_report_print(report, &text);
-    if (plan->recomputed.of || plan->recompute == PP_RECOMPUTE_STAGES) {
-        pp_text_add(&text, "\n");
-        pp_recompute_print(plan, &text);
-    }
+    if (pp_args_has(args, "--verbose"))
+        print_report(s->plan, &text);
+    else
+        print_summary(args, s, why, &text);
     return pp_print_answer(args, &text, err);
 }
 
@@ -53,6 +76,7 @@ static pp_status simulate(const pp_args *args, pp_err *err)
     int64_t columns = 80;
     int64_t worst = PP_WORST_DEFAULT;
     bool compiled = false;
+    pp_why why;
     pp_robustness_request robust;
     pp_status status = pp_scenario_prepare(args, &s, err);
     if (status || (status = pp_profile_of_plan(args, s.plan, err)))
@@ -70,12 +94,11 @@ static pp_status simulate(const pp_args *args, pp_err *err)
                                         !s.plan->step_sync &&
                                             pp_step_tail_chained(report->framework) };
     if ((status = pp_report_add_worst(report, s.program, s.timeline, (size_t)worst, err)) ||
-        (pp_args_has(args, "--why") &&
-         (status =
-              pp_report_why(report, s.program, s.timeline, s.costs, NULL, &report->why, err))) ||
+        (status = pp_report_why(report, s.program, s.timeline, s.costs, NULL, &why, err)) ||
         (status = pp_robust_study(&robust, s.plan, &subject, report, err)))
         return status;
     report->has_why = pp_args_has(args, "--why");
+    report->why = why;
     const pp_export data = { .plan = s.plan,
                              .order = pp_scenario_order(&s),
                              .program = s.program,
@@ -84,8 +107,7 @@ static pp_status simulate(const pp_args *args, pp_err *err)
                              .report = report,
                              .columns = (int)columns,
                              .compiled = compiled };
-    if ((status = pp_write_exports(args, &data, err)) ||
-        (status = print(args, s.plan, report, err)))
+    if ((status = pp_write_exports(args, &data, err)) || (status = print(args, &s, &why, err)))
         return status;
     return pp_scenario_check_limit(report, err);
 }
@@ -104,6 +126,7 @@ static const char *const everyday[] = { "--schedule",
                                         "--jitter",
                                         "--emit",
                                         "--trace",
+                                        "--verbose",
 
                                         "-o",
                                         NULL };

@@ -40,9 +40,16 @@ static size_t colour_bytes(const char *word, size_t bytes)
     return sum;
 }
 
-/* Returns whether a word is a percent sign or a unit of memory, which stays with its number. */
+/* Returns whether a word is a percent sign or a unit of memory or time, which stays with its
+ * number. */
 static bool is_unit(const char *word)
 {
+    static const char *const times[] = { "ns", "us", "ms", "s" };
+    const size_t letters = strcspn(word, " ,;:.)");
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        if (letters == strlen(times[i]) && strncmp(word, times[i], letters) == 0)
+            return true;
+    }
     return word[0] == '%' ||
            (word[0] && strchr("KMGTP", word[0]) && strncmp(word + 1, "iB", 2) == 0);
 }

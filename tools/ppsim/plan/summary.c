@@ -6,7 +6,7 @@
 #include "tools/ppsim/base/colour.h"
 #include "tools/ppsim/base/words.h"
 #include "tools/ppsim/plan/sentences.h"
-#include "tools/ppsim/report/shares.h"
+#include "tools/ppsim/report/answer.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,93 +16,11 @@ enum {
     COLUMN = 13, /* of the text after a label */
 };
 
-/* Appends "pp 16, tp 8, ep 8": the pipeline, and every other degree that is not 1. */
-static void add_degrees(const pp_parallel *p, pp_text *words)
-{
-    const struct {
-        const char *name;
-        int64_t degree;
-    } others[] = {
-        { "tp", p->tp }, { "cp", p->cp }, { "dp", p->dp }, { "ep", p->ep }, { "vpp", p->vpp }
-    };
-    pp_text_add(words, "pp %" PRId64, p->pp);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        if (others[i].degree > 1)
-            pp_text_add(words, ", %s %" PRId64, others[i].name, others[i].degree);
-    }
-}
-
-/* Appends "micro-batch size 2 (64 microbatches per replica)"; with lengths, their tokens. */
-static void add_data(const pp_plan *plan, pp_text *words)
-{
-    const pp_workload *w = &plan->workload;
-    int64_t least = INT64_MAX;
-    int64_t most = 0;
-    char tokens[64];
-    for (size_t j = 0; j < (size_t)w->replicas * w->microbatches; j++) {
-        const int64_t now = w->microbatch[j].tokens;
-        least = now < least ? now : least;
-        most = now > most ? now : most;
-    }
-    pp_range_print(tokens, sizeof tokens, least, most);
-    pp_text_add(words, "micro-batch size %" PRId64 " (%" PRIu32 " microbatch%s%s",
-                plan->micro_batch_size, w->microbatches, w->microbatches == 1 ? "" : "es",
-                plan->parallel.dp > 1 ? " per replica" : "");
-    if (least != most)
-        pp_text_add(words, " of %s tokens", tokens);
-    const int64_t to = plan->sizes.tokens ? plan->sizes.tokens : most;
-    if (plan->has_sizes && plan->sizes.kind == PP_SIZES_PADDED && (least != most || to > most))
-        pp_text_add(words, ", %s to %" PRId64, least == most ? "padded" : "all padded", to);
-    else if (plan->has_sizes && plan->sizes.kind == PP_SIZES_BUCKET)
-        pp_text_add(words, ", padded to multiples of %" PRId64, to);
-    pp_text_add(words, ")");
-}
-
-static const char *recompute_words(pp_recompute recompute)
-{
-    switch (recompute) {
-    case PP_RECOMPUTE_NONE:
-        return "no recomputation";
-    case PP_RECOMPUTE_SELECTIVE:
-        return "selective recomputation";
-    case PP_RECOMPUTE_FULL:
-        return "full recomputation";
-    case PP_RECOMPUTE_STAGES:
-        return "recomputation per stage";
-    case PP_RECOMPUTE_MICROBATCHES:
-        return "recomputation per microbatch";
-    case PP_RECOMPUTE_AUTO:
-    case PP_RECOMPUTE_UNKNOWN:
-        break;
-    }
-    return "unknown recomputation";
-}
-
-static void print_run(const pp_plan *plan, bool is_planned, pp_text *text)
+static void print_run(const pp_plan *plan, pp_text *text)
 {
     pp_text words PP_CLEANUP(pp_text_free) = { 0 };
-    add_degrees(&plan->parallel, &words);
-    pp_text_add(&words, "; ");
-    add_data(plan, &words);
-    pp_text_add(&words, "; %s; ", recompute_words(plan->recompute));
-    if (is_planned)
-        pp_text_add(&words, "a custom order of forwards and backwards (planned)");
-    else
-        pp_text_add(&words, "schedule %s", plan->schedule);
+    pp_answer_setup(plan, &words);
     pp_print_labelled(text, "run", &words);
-}
-
-static void print_step(const pp_report *r, double gpus, pp_text *text)
-{
-    char step[32];
-    pp_text_add(text, "%-12s %s%s%s", "step", pp_colour_begin(PP_COLOUR_ANSWER),
-                pp_format_duration(step, sizeof step, r->step_ns), pp_colour_end(PP_COLOUR_ANSWER));
-    if (r->tokens_per_s > 0)
-        pp_text_add(text, ", %.0f tokens/s (%.1f per GPU)", r->tokens_per_s,
-                    r->tokens_per_s / gpus);
-    if (r->model_flops_utilization > 0)
-        pp_text_add(text, ", MFU %.1f %%", 100 * r->model_flops_utilization);
-    pp_text_add(text, "\n");
 }
 
 /* Returns whether the times of layers contain exchange that was not measured separately. */
@@ -113,64 +31,22 @@ static bool exchange_is_hidden(const pp_search_result *result)
            !result->why.mean_ns[PP_WHY_COLLECTIVES];
 }
 
-static void print_time(const pp_search_result *result, pp_text *text)
-{
-    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
-    const pp_shares shares = pp_shares_of(&result->why);
-    pp_shares_print(&shares, &result->plan->parallel, exchange_is_hidden(result), &words);
-    pp_print_labelled(text, "time", &words);
-}
-
-/* The rank that comes closest to its limit, or the fullest one if there are no limits. */
-typedef struct tightest {
-    uint32_t rank;
-    int64_t peak_bytes, limit_bytes; /* limit: 0 is none */
-} tightest;
-
-static int64_t limit_of(const pp_report *r, uint32_t rank)
-{
-    const int64_t own_bytes = r->per_rank[rank].memory_limit_bytes;
-    return own_bytes ? own_bytes : r->memory_limit_bytes;
-}
-
-static tightest tightest_of(const pp_search_result *result)
+static void print_memory(const pp_search_result *result, pp_text *text)
 {
     const pp_report *r = result->plan->prediction;
     const pp_candidate *c = &result->candidate[0];
-    tightest t = { r->peak_memory_rank, r->peak_memory_bytes, limit_of(r, r->peak_memory_rank) };
-    for (uint32_t k = 0; k < r->ranks; k++) {
-        const int64_t peak_bytes = r->per_rank[k].memory.total_bytes;
-        const int64_t limit_bytes = limit_of(r, k);
-        if (limit_bytes &&
-            (!t.limit_bytes || limit_bytes - peak_bytes < t.limit_bytes - t.peak_bytes))
-            t = (tightest){ k, peak_bytes, limit_bytes };
-    }
+    pp_tightest t = pp_answer_tightest(r);
+    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
     /* a replica that is not the slowest one, whose times are shown, may need more */
     if (c->peak_rank < r->ranks && c->peak_bytes > r->peak_memory_bytes &&
         (!t.limit_bytes ||
-         limit_of(r, c->peak_rank) - c->peak_bytes < t.limit_bytes - t.peak_bytes))
-        t = (tightest){ c->peak_rank, c->peak_bytes, limit_of(r, c->peak_rank) };
-    return t;
-}
-
-static void print_memory(const pp_search_result *result, pp_text *text)
-{
-    const tightest t = tightest_of(result);
-    const int64_t left_bytes = t.limit_bytes - t.peak_bytes;
-    const pp_colour colour = t.limit_bytes && left_bytes < 0 ? PP_COLOUR_BAD : PP_COLOUR_NONE;
-    char cell[3][64];
-    pp_format_bytes(cell[0], sizeof cell[0], t.peak_bytes);
-    pp_format_limit(cell[1], sizeof cell[1], t.limit_bytes);
-    pp_format_bytes(cell[2], sizeof cell[2], left_bytes < 0 ? -left_bytes : left_bytes);
-    if (!result->plan->prediction->has_memory)
-        pp_print_line(text, "memory", "not known");
-    else if (!t.limit_bytes)
-        pp_print_line(text, "memory", "%s on rank %" PRIu32 ", the fullest; there is no limit",
-                      cell[0], t.rank);
+         pp_answer_limit(r, c->peak_rank) - c->peak_bytes < t.limit_bytes - t.peak_bytes))
+        t = (pp_tightest){ c->peak_rank, c->peak_bytes, pp_answer_limit(r, c->peak_rank) };
+    if (r->has_memory)
+        pp_answer_memory(&t, &words);
     else
-        pp_print_line(text, "memory", "%s%s of %s on rank %" PRIu32 ", the tightest: %s %s%s",
-                      pp_colour_begin(colour), cell[0], cell[1], t.rank, cell[2],
-                      left_bytes < 0 ? "too much" : "left", pp_colour_end(colour));
+        pp_text_add(&words, "not known");
+    pp_print_labelled(text, "memory", &words);
 }
 
 static double score(const pp_candidate *c)
@@ -186,7 +62,7 @@ static void add_next_split(const pp_search_result *result, pp_text *words)
     if (!next || !next->step_ns || next->status == PP_CANDIDATE_INFEASIBLE)
         return;
     pp_text_add(words, "; the best other split that was simulated, ");
-    add_degrees(&next->parallel, words);
+    pp_answer_degrees(&next->parallel, words);
     pp_text_add(words, ", is ");
     pp_slower_say(score(next) / score(&result->split[0]) - 1, words);
 }
@@ -288,9 +164,8 @@ static void print_confidence(const pp_plan_view *view, pp_text *text)
     const bool ideal = strcmp(plan->framework->name, "ideal") == 0;
     pp_text words PP_CLEANUP(pp_text_free) = { 0 };
     if (u->step_ns) {
-        pp_text_add(&words, "%s", u->links_only ? "" : "step ");
-        pp_uncertainty_print(u, &words);
-        pp_text_add(&words, " (95 %% of the measurements); ");
+        pp_answer_uncertainty(u, &words);
+        pp_text_add(&words, "; ");
     }
     pp_text_add(&words, "predicted from ");
     if (view->profile)
@@ -424,9 +299,9 @@ void pp_plan_summary_print(const pp_plan_view *view, pp_text *text)
     const int64_t gpus = pp_parallel_gpus(&plan->parallel);
     pp_text requested PP_CLEANUP(pp_text_free) = { 0 };
     print_head(view, gpus, text);
-    print_run(plan, !pp_candidate_is_named(&result->candidate[0]), text);
-    print_step(plan->prediction, (double)gpus, text);
-    print_time(result, text);
+    print_run(plan, text);
+    pp_answer_step(plan->prediction, gpus, false, text);
+    pp_answer_time(&result->why, &plan->parallel, exchange_is_hidden(result), text);
     print_memory(result, text);
     print_reason(result, text);
     print_confidence(view, text);

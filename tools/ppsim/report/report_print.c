@@ -3,19 +3,21 @@
 
 #include "tools/ppsim/base/colour.h"
 #include "tools/ppsim/base/words.h"
+#include "tools/ppsim/report/answer.h"
 #include "tools/ppsim/report/op_words.h"
 #include "tools/ppsim/report/robustness.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #define RANKS_SHOWN 64u
 
 static void print_bubble(const pp_report *report, pp_text *text)
 {
-    pp_text_add(text, "bubble       %.2f %% of all rank time is idle: idle / (p x makespan)\n",
+    pp_text_add(text, "bubble       %.2f %% of all rank time (ranks x makespan) is idle\n",
                 100.0 * report->bubble_fraction);
-    pp_text_add(text, "             %.2f %% of the longest rank's span: (span - busy) / span\n",
+    pp_text_add(text, "             %.2f %% of the longest time from first to last op of a rank\n",
                 100.0 * report->bubble_rate);
 }
 
@@ -24,13 +26,17 @@ static void print_bound(const pp_report *report, pp_text *text)
     char bound[32];
     if (!report->has_bound || report->lower_bound_ns <= 0)
         return;
-    double gap = (double)report->makespan_ns / (double)report->lower_bound_ns - 1.0;
-    pp_text_add(text, "lower bound  %s (%s); the makespan is %.2f %% above it\n",
-                pp_format_duration(bound, sizeof bound, report->lower_bound_ns), report->bound_name,
-                100.0 * gap);
+    /* "load of rank 3 (any order of these ops)" */
+    const int name = (int)strcspn(report->bound_name, "(") - 1;
+    pp_print_line(text, "lower bound",
+                  "%s (bound: %.*s): no order of these ops has a shorter makespan; this one is "
+                  "%.2f %% above it",
+                  pp_format_duration(bound, sizeof bound, report->lower_bound_ns), name,
+                  report->bound_name,
+                  100 * ((double)report->makespan_ns / (double)report->lower_bound_ns - 1));
 }
 
-static void print_graphs(const pp_report *report, pp_text *text)
+void pp_graphs_print(const pp_report *report, pp_text *text)
 {
     char compile[32];
     if (!report->graphs)
@@ -178,27 +184,30 @@ static void print_ranks(const pp_report *report, pp_text *text)
                       "the\nend of their backward\n");
 }
 
+void pp_period_print(const pp_report *report, pp_text *text)
+{
+    char cell[32];
+    if (report->has_period)
+        pp_print_line(text, "period", "%s per step when steps follow each other without a barrier",
+                      pp_format_duration(cell, sizeof cell, report->period_ns));
+}
+
 static void print_boundary(const pp_report *report, pp_text *text)
 {
     const pp_step_tail *b = &report->boundary;
     char cell[4][32];
-    if (report->has_period)
-        pp_text_add(text,
-                    "period       %s per repeated step: no barrier, each rank goes on alone\n",
-                    pp_format_duration(cell[0], sizeof cell[0], report->period_ns));
+    pp_period_print(report, text);
     if (!report->step_boundary_ns)
         return;
-    char words[256];
-    snprintf(words, sizeof words, "gradient sync %s, tied embedding %s, optimizer %s, fixed %s",
-             pp_format_duration(cell[0], sizeof cell[0], b->grad_sync_ns),
-             pp_format_duration(cell[1], sizeof cell[1], b->tied_ns),
-             pp_format_duration(cell[2], sizeof cell[2], b->optimizer_ns),
-             pp_format_duration(cell[3], sizeof cell[3], b->fixed_ns));
-    pp_text_add(text, "boundary     ");
-    pp_print_words(text, words, VALUE_COLUMN, VALUE_COLUMN);
+    pp_print_line(text, "end of step",
+                  "gradient sync %s, tied embedding %s, optimizer %s, fixed %s",
+                  pp_format_duration(cell[0], sizeof cell[0], b->grad_sync_ns),
+                  pp_format_duration(cell[1], sizeof cell[1], b->tied_ns),
+                  pp_format_duration(cell[2], sizeof cell[2], b->optimizer_ns),
+                  pp_format_duration(cell[3], sizeof cell[3], b->fixed_ns));
 }
 
-static void print_worst(const pp_report *report, pp_text *text)
+void pp_waits_print(const pp_report *report, pp_text *text)
 {
     if (!report->worst.count)
         return;
@@ -241,7 +250,7 @@ void pp_why_print(const pp_why *why, pp_ns step_ns, pp_text *text)
                                                                "ep exchange in ops" };
     pp_text_add(text,
                 "\nwhere the step goes            mean over the ranks     rank %" PRIu32
-                ", which computes longest\n",
+                ", the busiest\n",
                 why->slowest);
     for (int c = 0; c < PP_WHY_COUNT; c++) {
         if (c != PP_WHY_COLLECTIVES)
@@ -264,11 +273,8 @@ void pp_report_print(const pp_report *report, pp_text *text)
                 pp_format_duration(boundary, sizeof boundary, report->step_boundary_ns));
     if (report->uncertainty.step_ns) {
         pp_text words PP_CLEANUP(pp_text_free) = { 0 };
-        pp_uncertainty_print(&report->uncertainty, &words);
-        pp_text_add(&words, " (95 %% of the measurements)");
-        pp_text_add(text, "%*s", VALUE_COLUMN, "");
-        pp_print_words(text, words.data ? words.data : "", VALUE_COLUMN, VALUE_COLUMN);
-        text->failed |= words.failed;
+        pp_answer_uncertainty(&report->uncertainty, &words);
+        pp_print_labelled(text, "how sure", &words);
     }
     print_boundary(report, text);
     pp_text_add(text,
@@ -287,10 +293,10 @@ void pp_report_print(const pp_report *report, pp_text *text)
     print_bound(report, text);
     print_idle(report, text);
     print_memory(report, text);
-    print_graphs(report, text);
+    pp_graphs_print(report, text);
     if (report->has_why)
         pp_why_print(&report->why, report->step_ns, text);
     print_ranks(report, text);
-    print_worst(report, text);
+    pp_waits_print(report, text);
     pp_robustness_print(&report->robustness, text);
 }

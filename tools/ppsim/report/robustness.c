@@ -8,6 +8,7 @@
 #include "planner/robustness/sensitivity.h"
 #include "sim/base/processors.h"
 #include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -63,28 +64,32 @@ static void print_jitter(const pp_jitter_result *jitter, pp_text *text)
     char cell[7][32];
     const double *sigma = jitter->spec.sigma;
     bool same = true;
+    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
     for (int kind = 1; kind < PP_OP_KIND_COUNT; kind++)
         same = same && sigma[kind] == sigma[0];
-    pp_text_add(text, "\njitter       %" PRId64 " scenario%s, seed %" PRIu64 "; sigma",
-                jitter->spec.scenarios, jitter->spec.scenarios == 1 ? "" : "s", jitter->seed);
+    pp_text_add(&words, "%" PRId64 " scenario%s, seed %" PRIu64 "; sigma", jitter->spec.scenarios,
+                jitter->spec.scenarios == 1 ? "" : "s", jitter->seed);
     for (int kind = 0; !same && kind < PP_OP_KIND_COUNT; kind++)
-        pp_text_add(text, " %c %g,", pp_op_letter((pp_op_kind)kind), sigma[kind]);
+        pp_text_add(&words, " %c %g,", pp_op_letter((pp_op_kind)kind), sigma[kind]);
     if (same)
-        pp_text_add(text, " compute %g,", sigma[0]);
-    pp_text_add(text, " comm %g", jitter->spec.comm_sigma);
-    print_slow("rank", &jitter->spec.rank, text);
-    print_slow("link", &jitter->spec.link, text);
-    pp_text_add(text, "\n             step p50 %s, p95 %s, p99 %s\n",
-                pp_format_duration(cell[0], sizeof cell[0], jitter->p50_ns),
-                pp_format_duration(cell[1], sizeof cell[1], jitter->p95_ns),
-                pp_format_duration(cell[2], sizeof cell[2], jitter->p99_ns));
-    pp_text_add(text, "             mean %s, standard deviation %s, from %s to %s\n",
-                pp_format_duration(cell[3], sizeof cell[3], (pp_ns)(jitter->mean_ns + 0.5)),
-                jitter->spec.scenarios > 1 ? pp_format_duration(cell[4], sizeof cell[4],
-                                                                (pp_ns)(jitter->deviation_ns + 0.5))
-                                           : "unknown",
-                pp_format_duration(cell[5], sizeof cell[5], jitter->min_ns),
-                pp_format_duration(cell[6], sizeof cell[6], jitter->max_ns));
+        pp_text_add(&words, " compute %g,", sigma[0]);
+    pp_text_add(&words, " comm %g", jitter->spec.comm_sigma);
+    print_slow("rank", &jitter->spec.rank, &words);
+    print_slow("link", &jitter->spec.link, &words);
+    pp_text_add(text, "\n");
+    pp_print_labelled(text, "jitter", &words);
+    pp_print_line(text, "", "step p50 %s, p95 %s, p99 %s",
+                  pp_format_duration(cell[0], sizeof cell[0], jitter->p50_ns),
+                  pp_format_duration(cell[1], sizeof cell[1], jitter->p95_ns),
+                  pp_format_duration(cell[2], sizeof cell[2], jitter->p99_ns));
+    pp_print_line(
+        text, "", "mean %s, standard deviation %s, from %s to %s",
+        pp_format_duration(cell[3], sizeof cell[3], (pp_ns)(jitter->mean_ns + 0.5)),
+        jitter->spec.scenarios > 1
+            ? pp_format_duration(cell[4], sizeof cell[4], (pp_ns)(jitter->deviation_ns + 0.5))
+            : "unknown",
+        pp_format_duration(cell[5], sizeof cell[5], jitter->min_ns),
+        pp_format_duration(cell[6], sizeof cell[6], jitter->max_ns));
 }
 
 static void print_sensitivity(const pp_sensitivity *sensitivity, pp_text *text)

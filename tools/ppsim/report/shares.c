@@ -52,6 +52,23 @@ static void add(int tenths, const char *what, pp_text *words)
                     what);
 }
 
+/* Appends " with its tp and cp exchange". */
+static void add_groups(const pp_parallel *parallel, pp_text *words)
+{
+    const char *mark = " with its ";
+    const struct {
+        const char *name;
+        int64_t degree;
+    } groups[] = { { "tp", parallel->tp }, { "cp", parallel->cp }, { "ep", parallel->ep } };
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        if (groups[i].degree <= 1)
+            continue;
+        pp_text_add(words, "%s%s", mark, groups[i].name);
+        mark = " and ";
+    }
+    pp_text_add(words, " exchange");
+}
+
 void pp_shares_print(const pp_shares *shares, const pp_parallel *parallel, bool together,
                      pp_text *words)
 {
@@ -67,8 +84,9 @@ void pp_shares_print(const pp_shares *shares, const pp_parallel *parallel, bool 
     const char *mark = " (";
     for (int k = PP_SHARE_TP; k <= PP_SHARE_PP; k++)
         exchange += tenths[k];
-    add(tenths[PP_SHARE_COMPUTE], together ? "compute and the exchange inside it" : "compute",
-        words);
+    add(tenths[PP_SHARE_COMPUTE], "compute", words);
+    if (together && tenths[PP_SHARE_COMPUTE])
+        add_groups(parallel, words);
     add(exchange, "exchange", words);
     for (int k = PP_SHARE_TP; k <= PP_SHARE_PP; k++) {
         if (!exchange || (!tenths[k] && !used[k]))

@@ -3,11 +3,15 @@
 
 #include "sim/analysis/report_json.h"
 #include "sim/program/transfer_costs.h"
+#include "tools/ppsim/base/colour.h"
+#include "tools/ppsim/base/words.h"
 #include "tools/ppsim/report/report_print.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+
+#define SHARE_ENOUGH 0.9 /* of the ops' time with a processor */
 
 static const char *const link_names[] = { "free", "plan", "throttled" };
 
@@ -37,81 +41,91 @@ static void print_steps(const pp_run_print *run, pp_text *text)
     const pp_report *report = run->execution->report;
     char cell[3][32];
     spread s = spread_of(result);
-    pp_text_add(text, "executed     %s by %s, on %s, %" PRIu32 " ranks, %" PRIu32 " microbatches\n",
-                report->schedule[0] ? report->schedule : "the plan", run->options->compute->name,
-                run->options->transport->name, report->ranks, report->microbatches);
-    pp_text_add(text, "step         %s median of %" PRIu32 " (%s to %s)\n",
-                pp_format_duration(cell[0], sizeof cell[0], report->step_ns), result->count,
-                pp_format_duration(cell[1], sizeof cell[1], s.low_ns),
-                pp_format_duration(cell[2], sizeof cell[2], s.high_ns));
-    if (result->voided)
-        pp_text_add(text, "             %" PRIu32 " void: other processes took the processors%s\n",
-                    result->voided,
-                    result->voided == result->count ? "; all are shown nevertheless" : "");
+    pp_print_line(text, "executed",
+                  "%s by compute %s, transport %s, %" PRIu32 " rank%s, %" PRIu32 " microbatch%s",
+                  report->schedule[0] ? report->schedule : "the plan", run->options->compute->name,
+                  run->options->transport->name, report->ranks, report->ranks == 1 ? "" : "s",
+                  report->microbatches, report->microbatches == 1 ? "" : "es");
+    pp_print_line(text, "step", "%s%s%s, median of %" PRIu32 " (%s to %s)",
+                  pp_colour_begin(PP_COLOUR_ANSWER),
+                  pp_format_duration(cell[0], sizeof cell[0], report->step_ns),
+                  pp_colour_end(PP_COLOUR_ANSWER), result->count,
+                  pp_format_duration(cell[1], sizeof cell[1], s.low_ns),
+                  pp_format_duration(cell[2], sizeof cell[2], s.high_ns));
+    if (result->voided == result->count)
+        pp_print_line(text, "", "void: other processes took the processors in every step");
+    else if (result->voided)
+        pp_print_line(text, "", "%" PRIu32 " of them void: other processes took the processors",
+                      result->voided);
 }
 
 static void print_prediction(const pp_run_print *run, const pp_comparison *c, pp_text *text)
 {
     const pp_execution *x = run->execution;
     char cell[2][32];
-    pp_text_add(text, "makespan     %s",
-                pp_format_duration(cell[0], sizeof cell[0], x->report->makespan_ns));
+    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text_add(&words, "%s", pp_format_duration(cell[0], sizeof cell[0], x->report->makespan_ns));
     if (x->prediction)
-        pp_text_add(text, ", predicted %s",
+        pp_text_add(&words, ", predicted %s",
                     pp_format_duration(cell[1], sizeof cell[1], x->prediction->makespan_ns));
     if (isfinite(c->step_error))
-        pp_text_add(text, " (%+.2f %%)", 100 * c->step_error);
-    pp_text_add(text, "\n");
+        pp_text_add(&words, " (%+.2f %%)", 100 * c->step_error);
+    pp_print_labelled(text, "makespan", &words);
+    if (run->planned_framework && run->is_predicted)
+        pp_print_line(text, "",
+                      "the plan was predicted with executor %s; this is compared with a new "
+                      "prediction for executor %s",
+                      run->planned_framework, pp_report_framework_name(x->report));
     if (x->serial_ns)
-        pp_text_add(text,
-                    "serialized   %" PRIu32
-                    " GPU%s for the ranks; the ops of the busiest take %s one "
-                    "after the other (%+.2f %%)\n",
-                    x->gpus, x->gpus == 1 ? "" : "s",
-                    pp_format_duration(cell[0], sizeof cell[0], x->serial_ns),
-                    100 * ((double)x->report->makespan_ns / (double)x->serial_ns - 1));
-    if (run->planned_framework)
-        pp_text_add(text, "executor     %s; the plan names %s, so it is predicted again\n",
-                    pp_report_framework_name(x->report), run->planned_framework);
+        pp_print_line(text, "serialized",
+                      "%" PRIu32 " GPU%s for the ranks; the ops of the busiest take %s one after "
+                      "the other (%+.2f %%)",
+                      x->gpus, x->gpus == 1 ? "" : "s",
+                      pp_format_duration(cell[0], sizeof cell[0], x->serial_ns),
+                      100 * ((double)x->report->makespan_ns / (double)x->serial_ns - 1));
+    if (x->prediction)
+        pp_print_line(text, "bubble", "%.2f %% of all rank time, predicted %.2f %%",
+                      100 * x->report->bubble_fraction, 100 * x->prediction->bubble_fraction);
+}
+
+static void print_values(const pp_run_print *run, pp_text *text)
+{
+    const pp_verdict *v = &run->execution->verdict;
+    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text_add(&words, "%" PRIu64 " gradients, parameters and losses equal a sequential run's ",
+                v->values);
+    if (v->differing)
+        pp_text_add(&words, "within %.g relative", v->tolerance);
+    else
+        pp_text_add(&words, "bit for bit");
+    pp_text_add(&words, "; loss %.9g", v->loss);
+    pp_print_labelled(text, "verified", &words);
+    if (v->slopes)
+        pp_print_line(text, "",
+                      "%" PRIu32
+                      " random gradients equal central differences (off by %.1g at most)",
+                      v->slopes, v->worst_slope);
+    if (v->referred)
+        pp_print_line(text, "", "near compute cpu in double (off by %.1g at most, %.g is allowed)",
+                      v->worst_reference, v->reference_tolerance);
+    else if (run->options->compute->reference)
+        pp_print_line(text, "", "not compared with compute cpu, which needs OpenBLAS");
 }
 
 static void print_verdict(const pp_run_print *run, pp_text *text)
 {
-    const pp_verdict *v = &run->execution->verdict;
     const pp_run_result *result = &run->execution->result;
     if (!run->options->verify)
-        return;
-    if (!v->compared)
-        pp_text_add(text, "verified     no values: %s computes none\n",
-                    run->options->compute->name);
+        pp_print_line(text, "verified", "nothing; --verify compares values and memory");
+    else if (run->execution->verdict.compared)
+        print_values(run, text);
     else
-        pp_text_add(text,
-                    "verified     %" PRIu64 " gradients, parameters and losses equal a "
-                    "sequential run's ",
-                    v->values);
-    if (v->compared && v->differing)
-        pp_text_add(text, "within %.g relative\n", v->tolerance);
-    else if (v->compared)
-        pp_text_add(text, "bit for bit\n");
-    if (v->slopes)
-        pp_text_add(text,
-                    "             %" PRIu32
-                    " random gradients are those of central differences (off "
-                    "by %.1g at most)\n",
-                    v->slopes, v->worst_slope);
-    if (v->referred)
-        pp_text_add(
-            text, "             near compute cpu in double (off by %.1g at most, %.g is allowed)\n",
-            v->worst_reference, v->reference_tolerance);
-    else if (v->compared && run->options->compute->reference)
-        pp_text_add(text, "             not compared with compute cpu, which needs OpenBLAS\n");
-    if (v->compared)
-        pp_text_add(text, "             loss %.9g\n", v->loss);
-    if (result->memory_checks)
-        pp_text_add(text,
-                    "             memory as predicted to the byte at %" PRIu64
-                    " starts and ends of ops\n",
-                    result->memory_checks);
+        pp_print_line(text, "verified", "no values, since compute %s computes none",
+                      run->options->compute->name);
+    if (run->options->verify && result->memory_checks)
+        pp_print_line(text, "",
+                      "memory as predicted to the byte at %" PRIu64 " starts and ends of ops",
+                      result->memory_checks);
 }
 
 /* Prints how rank time divides into busy time and idle causes, predicted and executed. */
@@ -142,29 +156,36 @@ static void print_parts(const pp_execution *x, pp_text *text)
 static void print_comparison(const pp_run_print *run, const pp_comparison *c, pp_text *text)
 {
     const pp_execution *x = run->execution;
+    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
     if (!run->compare)
         return;
     print_parts(x, text);
-    pp_text_add(text, "\nops took, against what was expected (median):");
+    pp_text_add(text, "\n");
     for (int k = 0; k < PP_OP_KIND_COUNT; k++) {
         if (c->op_error[k] == c->op_error[k])
-            pp_text_add(text, " %c %+.2f %%", pp_op_letter((pp_op_kind)k), 100 * c->op_error[k]);
+            pp_text_add(&words, "%s%c %+.2f %%", words.bytes ? ", " : "",
+                        pp_op_letter((pp_op_kind)k), 100 * c->op_error[k]);
     }
-    pp_text_add(text,
-                "\nreplay       %+.2f %%: executed against the simulator with measured durations\n",
-                100 * c->replay_error);
+    pp_text_add(&words, " (measured against expected, median)");
+    pp_print_labelled(text, "ops", &words);
+    pp_print_line(text, "replay",
+                  "%+.2f %%: executed against the simulator with measured durations",
+                  100 * c->replay_error);
     if (isfinite(c->step_error))
-        pp_text_add(
-            text,
-            "so of        %+.2f %% error, %+.2f %% came from durations, %+.2f %% from elsewhere\n",
-            100 * c->step_error, 100 * c->duration_error, 100 * c->structure_error);
+        pp_print_line(text, "error",
+                      "%+.2f %%, of which %+.2f %% from durations, %+.2f %% from "
+                      "elsewhere",
+                      100 * c->step_error, 100 * c->duration_error, 100 * c->structure_error);
 }
 
+/* Prints the time that the runtime itself took, and how much of the ops' time had a processor. Of
+ * these, the answer has only a lack of processors. */
 static void print_costs(const pp_run_print *run, pp_text *text)
 {
     const pp_run_result *result = &run->execution->result;
     const pp_report *report = run->execution->report;
     const pp_iteration *median = &result->iteration[result->median];
+    const bool sleeps = run->options->compute->sleeps;
     char cell[3][32];
     pp_ns busy_ns = 0;
     pp_ns host_ns = 0;
@@ -172,17 +193,24 @@ static void print_costs(const pp_run_print *run, pp_text *text)
         busy_ns += report->per_rank[r].busy_ns;
         host_ns += report->per_rank[r].idle_ns[PP_IDLE_HOST];
     }
-    pp_text_add(text, "runtime      %s of rank time between ops; %s to agree on the plan\n",
-                pp_format_duration(cell[0], sizeof cell[0], host_ns),
-                pp_format_duration(cell[1], sizeof cell[1], result->agreement_ns));
-    pp_text_add(text, "processor    %.1f %% of the ops' time",
-                busy_ns ? 100.0 * (double)median->cpu_ns / (double)busy_ns : 0.0);
-    if (!run->options->compute->sleeps)
-        pp_text_add(text, "; lost %" PRId64 " times to others", median->preemptions);
-    pp_text_add(text, "\n");
+    const double share = busy_ns ? (double)median->cpu_ns / (double)busy_ns : 0;
+    if (run->verbose || (!sleeps && share < SHARE_ENOUGH)) {
+        pp_text words PP_CLEANUP(pp_text_free) = { 0 };
+        pp_text_add(&words, "the ops had one for %.1f %% of their time", 100 * share);
+        if (!sleeps)
+            pp_text_add(&words, ", and lost it %" PRId64 " times", median->preemptions);
+        else
+            pp_text_add(&words, "; compute %s needs none", run->options->compute->name);
+        pp_print_labelled(text, "processor", &words);
+    }
+    if (!run->verbose)
+        return;
+    pp_print_line(text, "runtime", "%s of rank time between ops; %s to agree on the plan",
+                  pp_format_duration(cell[0], sizeof cell[0], host_ns),
+                  pp_format_duration(cell[1], sizeof cell[1], result->agreement_ns));
     if (result->clock_error_ns)
-        pp_text_add(text, "clocks       of the ranks agree within %s\n",
-                    pp_format_duration(cell[2], sizeof cell[2], result->clock_error_ns));
+        pp_print_line(text, "clocks", "of the ranks agree within %s",
+                      pp_format_duration(cell[2], sizeof cell[2], result->clock_error_ns));
 }
 
 void pp_run_text(const pp_run_print *run, const pp_comparison *comparison, pp_text *text)
@@ -191,7 +219,12 @@ void pp_run_text(const pp_run_print *run, const pp_comparison *comparison, pp_te
     print_prediction(run, comparison, text);
     print_verdict(run, text);
     print_costs(run, text);
+    if (!run->verbose)
+        pp_print_line(text, "next", "--verbose: the measured step in detail%s",
+                      run->compare ? "" : "; --compare: why it differs");
     print_comparison(run, comparison, text);
+    if (!run->verbose)
+        return;
     pp_text_add(text, "\n");
     pp_report_print(run->execution->report, text);
 }

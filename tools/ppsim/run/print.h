@@ -9,9 +9,9 @@
 typedef struct pp_run_print {
     const pp_execution *execution;
     const pp_run_plan_options *options;
-    const char
-        *planned_framework; /* framework of the plan if the run used another; otherwise NULL */
-    bool compare;
+    const char *planned_framework; /* the plan's, if the run used another one; otherwise NULL */
+    bool is_predicted;             /* the plan has a prediction */
+    bool compare, verbose;
 } pp_run_print;
 
 /* Appends the result as text. */

@@ -26,6 +26,7 @@ const pp_option pp_simulate_options[] = {
     { PP_ROW("--seed", "N", SEARCH, "random seed of --jitter", "0") },
     { PP_ROW("--threads", "N", SEARCH, "threads for --jitter. They do not change the result",
              "all processors") },
+    { PP_OPTION_VERBOSE("print every rank, the longest waits, memory by component") },
     { PP_ROW_REPEATED("--emit", "FORMAT=FILE", OUTPUT,
                       "write schedule, plan or report ('ppsim list formats')", NULL) },
     { PP_ROW_REPEATED("--trace", "FORMAT=FILE", OUTPUT,

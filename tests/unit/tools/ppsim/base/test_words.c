@@ -5,10 +5,11 @@
 
 #include <string.h>
 
-/* "2.4 %" and "4.00 GiB" are not torn apart, whatever column they reach. */
+/* "2.4 %", "4.00 GiB" and "27.9 ms" are not torn apart, whatever column they reach. */
 START_TEST(a_unit_stays_with_its_number)
 {
-    static const char *const quantities[] = { "2.4 %", "2.4 %,", "4.00 GiB", "1.732 MiB" };
+    static const char *const quantities[] = { "2.4 %",   "2.4 %,",  "4.00 GiB", "1.732 MiB",
+                                              "27.9 ms", "5.00 s)", "3 ns;",    "1 us" };
     for (size_t q = 0; q < sizeof quantities / sizeof *quantities; q++) {
         for (int before = 50; before < 80; before++) {
             pp_text text = { 0 };

@@ -54,7 +54,7 @@ START_TEST(what_is_not_known_apart_is_named_together)
     const pp_shares shares = pp_shares_of(&why);
     pp_text text = { 0 };
     pp_shares_print(&shares, &parallel, true, &text);
-    ck_assert_str_eq(text.data, "90.0 % compute and the exchange inside it, 10.0 % bubble");
+    ck_assert_str_eq(text.data, "90.0 % compute with its tp exchange, 10.0 % bubble");
     pp_text_free(&text);
 }
 END_TEST
