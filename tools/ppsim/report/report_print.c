@@ -39,14 +39,14 @@ static void print_bound(const pp_report *report, pp_text *text)
 void pp_graphs_print(const pp_report *report, pp_text *text)
 {
     char compile[32];
+    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
     if (!report->graphs)
         return;
-    pp_text_add(text, "graphs       %" PRIu32 " distinct on the rank with most of them",
-                report->graphs);
+    pp_text_add(&words, "%" PRIu32 " distinct on the rank with most of them", report->graphs);
     if (report->compile_ns)
-        pp_text_add(text, ", compiled in %s before the first step",
+        pp_text_add(&words, ", compiled in %s before the first step",
                     pp_format_duration(compile, sizeof compile, report->compile_ns));
-    pp_text_add(text, "\n");
+    pp_print_labelled(text, "graphs", &words);
 }
 
 #define VALUE_COLUMN 13
@@ -137,6 +137,7 @@ static void print_idle(const pp_report *report, pp_text *text)
 {
     pp_ns sum[PP_IDLE_COUNT] = { 0 };
     double all = 0;
+    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
     for (uint32_t r = 0; r < report->ranks; r++) {
         for (int c = 0; c < PP_IDLE_COUNT; c++) {
             sum[c] += report->per_rank[r].idle_ns[c];
@@ -145,15 +146,13 @@ static void print_idle(const pp_report *report, pp_text *text)
     }
     if ((double)sum[PP_IDLE_DATA] >= all)
         return;
-    const char *mark = "idle         ";
     for (int c = 0; c < PP_IDLE_COUNT; c++) {
-        if (!sum[c])
-            continue;
-        pp_text_add(text, "%s%s %.1f %%", mark, pp_idle_key((pp_idle_cause)c),
-                    100.0 * (double)sum[c] / all);
-        mark = ", ";
+        if (sum[c])
+            pp_text_add(&words, "%s%s %.1f %%", words.bytes ? ", " : "",
+                        pp_idle_key((pp_idle_cause)c), 100.0 * (double)sum[c] / all);
     }
-    pp_text_add(text, " of all idle rank time\n");
+    pp_text_add(&words, " of all idle rank time");
+    pp_print_labelled(text, "idle", &words);
 }
 
 static void print_ranks(const pp_report *report, pp_text *text)
@@ -277,11 +276,11 @@ void pp_report_print(const pp_report *report, pp_text *text)
         pp_print_labelled(text, "how sure", &words);
     }
     print_boundary(report, text);
-    pp_text_add(text,
-                "schedule     %s on %" PRIu32 " ranks, %" PRIu32 " stages, %" PRIu32
-                " microbatches, executor %s\n",
-                report->schedule, report->ranks, report->stages, report->microbatches,
-                pp_report_framework_name(report));
+    pp_print_line(text, "schedule",
+                  "%s on %" PRIu32 " ranks, %" PRIu32 " stages, %" PRIu32
+                  " microbatches, executor %s",
+                  report->schedule, report->ranks, report->stages, report->microbatches,
+                  pp_report_framework_name(report));
     if (report->tokens_per_s > 0)
         pp_text_add(text, "throughput   %.0f tokens/s\n", report->tokens_per_s);
     if (report->model_flops_utilization > 0)

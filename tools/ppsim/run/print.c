@@ -166,14 +166,14 @@ static void print_comparison(const pp_run_print *run, const pp_comparison *c, pp
             pp_text_add(&words, "%s%c %+.2f %%", words.bytes ? ", " : "",
                         pp_op_letter((pp_op_kind)k), 100 * c->op_error[k]);
     }
-    pp_text_add(&words, " (measured against expected, median)");
+    pp_text_add(&words, " against expected (median)");
     pp_print_labelled(text, "ops", &words);
     pp_print_line(text, "replay",
                   "%+.2f %%: executed against the simulator with measured durations",
                   100 * c->replay_error);
     if (isfinite(c->step_error))
         pp_print_line(text, "error",
-                      "%+.2f %%, of which %+.2f %% from durations, %+.2f %% from "
+                      "%+.2f %%: %+.2f %% from durations, %+.2f %% from "
                       "elsewhere",
                       100 * c->step_error, 100 * c->duration_error, 100 * c->structure_error);
 }

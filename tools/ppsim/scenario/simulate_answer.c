@@ -76,7 +76,7 @@ static void print_bubble(const pp_report *r, const pp_why *why, pp_text *text)
     const pp_shares shares = pp_shares_of(why); /* there, these waits are not bubble */
     const bool waits = shares.tenths[PP_SHARE_PP] || shares.tenths[PP_SHARE_HOST];
     pp_print_line(
-        text, "bubble", "%.2f %% of all rank time%s; %.2f %% of the longest-running rank's time",
+        text, "bubble", "%.2f %% of all rank time%s; %.2f %% of the longest-running rank's",
         100 * r->bubble_fraction, waits ? ", all waits included" : "", 100 * r->bubble_rate);
 }
 
