@@ -76,13 +76,14 @@ static void print_prediction(const pp_run_print *run, const pp_comparison *c, pp
                       "the plan was predicted with executor %s; this is compared with a new "
                       "prediction for executor %s",
                       run->planned_framework, pp_report_framework_name(x->report));
-    if (x->serial_ns)
-        pp_print_line(text, "serialized",
-                      "%" PRIu32 " GPU%s for the ranks; the ops of the busiest take %s one after "
-                      "the other (%+.2f %%)",
-                      x->gpus, x->gpus == 1 ? "" : "s",
+    if (x->serial_ns) {
+        char gpu[48] = "the GPU";
+        if (x->gpus > 1)
+            snprintf(gpu, sizeof gpu, "the busiest of %" PRIu32 " GPUs", x->gpus);
+        pp_print_line(text, "serialized", "%s computes for %s (makespan %+.2f %%)", gpu,
                       pp_format_duration(cell[0], sizeof cell[0], x->serial_ns),
                       100 * ((double)x->report->makespan_ns / (double)x->serial_ns - 1));
+    }
     if (x->prediction)
         pp_print_line(text, "bubble", "%.2f %% of all rank time, predicted %.2f %%",
                       100 * x->report->bubble_fraction, 100 * x->prediction->bubble_fraction);
