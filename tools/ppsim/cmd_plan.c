@@ -95,7 +95,6 @@ static pp_status print(const pp_args *args, const pp_search_result *choice, pp_e
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     const pp_plan_view view = {
         .result = choice,
-        .command = choice->plan->command,
         .plan_file = plan_file(args),
         .hardware = hardware || !profile ? (is_file ? hardware : choice->plan->hardware) : NULL,
         .is_file = is_file,

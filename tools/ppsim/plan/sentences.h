@@ -20,7 +20,7 @@ void pp_ranking_say(const pp_jitter_ranking *ranking, pp_text *text);
 /* Appends "up to 0.44 % slower". more: how much longer than the chosen plan another plan takes, as
  * a fraction. The other plan was searched less thoroughly, so it may be faster than that. */
 void pp_slower_say(double more, pp_text *text);
-void pp_target_say(const pp_target_costs *costs, pp_text *text);
+void pp_target_say(const pp_target_costs *costs, bool in_detail, pp_text *text);
 
 /* Add to the assumptions of the plan and of its prediction the settings and packing that were
  * chosen, and the limits of the target. Fails: NOMEM. */

@@ -54,12 +54,20 @@ static double score(const pp_candidate *c)
     return (double)c->step_ns * (double)pp_parallel_gpus(&c->parallel);
 }
 
+/* The best split that was simulated after that of the plan, or NULL. */
+static const pp_candidate *next_split(const pp_search_result *result)
+{
+    const pp_candidate *next = result->splits > 1 ? &result->split[1] : NULL;
+    const bool known = next && next->step_ns && next->status != PP_CANDIDATE_INFEASIBLE;
+    return known ? next : NULL;
+}
+
 /* "; the best other split that was simulated, pp 4, cp 2, dp 2, is 0.44 % slower". Most splits are
  * not simulated, since a bound or the memory rules them out. */
 static void add_next_split(const pp_search_result *result, pp_text *words)
 {
-    const pp_candidate *next = result->splits > 1 ? &result->split[1] : NULL;
-    if (!next || !next->step_ns || next->status == PP_CANDIDATE_INFEASIBLE)
+    const pp_candidate *next = next_split(result);
+    if (!next)
         return;
     pp_text_add(words, "; the best other split that was simulated, ");
     pp_answer_degrees(&next->parallel, words);
@@ -67,9 +75,10 @@ static void add_next_split(const pp_search_result *result, pp_text *words)
     pp_slower_say(score(next) / score(&result->split[0]) - 1, words);
 }
 
+/* Adds the next schedule, unless another split is named, which says more. */
 static void add_next_schedule(const pp_search_result *result, pp_text *words)
 {
-    for (size_t i = 1; i < result->count; i++) {
+    for (size_t i = 1; i < result->count && !next_split(result); i++) {
         const pp_candidate *c = &result->candidate[i];
         if (c->status != PP_CANDIDATE_OK || c->schedule == result->candidate[0].schedule)
             continue;
@@ -212,7 +221,7 @@ static void print_requested(const pp_plan_view *view, pp_text *text)
         result->packing.verdict == PP_PACKING_ONLY)
         pp_packing_say(&result->packing, view->packing || view->verbose, &packing);
     if (result->target.target)
-        pp_target_say(&result->target, &target);
+        pp_target_say(&result->target, view->verbose, &target);
     if (result->ranking.verdict)
         pp_ranking_say(&result->ranking, &jitter);
     pp_print_labelled(text, "packing", &packing);
@@ -220,50 +229,14 @@ static void print_requested(const pp_plan_view *view, pp_text *text)
     pp_print_labelled(text, "jitter", &jitter);
 }
 
-/* Returns the end of the word of a shell command that begins at `c`. */
-static const char *word_end(const char *c)
-{
-    bool quoted = false;
-    for (; *c && (quoted || *c != ' '); c++)
-        quoted = quoted != (*c == '\'');
-    return c;
-}
-
-/* Writes a command in several lines, which a shell joins again. */
-static void add_command(const char *label, const char *command, pp_text *out)
-{
-    size_t column = COLUMN;
-    pp_text_add(out, "%-12s ", label);
-    for (const char *c = command; *c;) {
-        const char *end = word_end(c);
-        const size_t bytes = (size_t)(end - c);
-        /* an option and its value stay on one line */
-        const char *next =
-            *end && strncmp(c, "--", 2) == 0 && end[1] != '-' ? word_end(end + 1) : end;
-        const size_t both = (size_t)(next - c);
-        if (c != command && c[-1] == ' ' && column + 1 + both + 2 > PP_COLUMNS && c[0] == '-') {
-            pp_text_add(out, " \\\n%*s", COLUMN + 4, "");
-            column = COLUMN + 4;
-        } else if (c != command) {
-            pp_text_add(out, " ");
-            column++;
-        }
-        pp_text_add(out, "%.*s", (int)bytes, c);
-        column += bytes;
-        c = *end ? end + 1 : end;
-    }
-    pp_text_add(out, "\n");
-}
-
 static void print_next(const pp_plan_view *view, pp_text *text)
 {
-    pp_text command PP_CLEANUP(pp_text_free) = { 0 };
-    pp_text_add(&command, "%s --emit plan=plan.json", view->command);
-    text->failed |= command.failed;
-    if (!view->plan_file && command.data)
-        add_command("next", command.data, text);
-    pp_text_add(text, "%-12s ppsim simulate %s --trace chrome=step.json\n",
-                view->plan_file ? "next" : "", view->plan_file ? view->plan_file : "plan.json");
+    if (view->plan_file)
+        pp_text_add(text, "%-12s ppsim simulate %s --trace chrome=step.json\n", "next",
+                    view->plan_file);
+    else
+        pp_text_add(text, "%-12s add --emit plan=plan.json, then ppsim simulate plan.json\n",
+                    "next");
     if (!view->verbose)
         pp_text_add(text,
                     "%-12s --verbose: alternatives, stages, memory per rank, %zu assumptions\n", "",

@@ -8,7 +8,6 @@
 /* A result and the facts of its command line that are printed. */
 typedef struct pp_plan_view {
     const pp_search_result *result;
-    const char *command;     /* the command line, quoted for a shell */
     const char *plan_file;   /* the file to which the command line writes the plan; NULL: none */
     const char *hardware;    /* the name or file the figures come from; NULL: all are measured */
     bool is_file;            /* `hardware` is a file of the user */

@@ -170,7 +170,7 @@ START_TEST(target_costs_are_said)
         .all = { .kind = PP_TARGET_COST_NO_PLAN, .why = "nothing fits" },
     };
     pp_text text = { 0 };
-    pp_target_say(&costs, &text);
+    pp_target_say(&costs, true, &text);
     ck_assert_str_eq(text.data, "the limits of megatron make no measurable difference; limits and "
                                 "executor cost an unknown time: without them, nothing fits");
     pp_text_free(&text);
@@ -178,7 +178,7 @@ START_TEST(target_costs_are_said)
     costs.all = (pp_target_cost){
         .schedule = pp_schedule_find("zbv"), .more = 0.0842, .tp = 2, .step_ns = 1858000000
     };
-    pp_target_say(&costs, &text);
+    pp_target_say(&costs, true, &text);
     ck_assert_str_eq(text.data, "the limits of megatron cost an unknown time, as the budget ended "
                                 "first; limits and executor make the step 8.42 % longer than "
                                 "executor ideal (zbv, tp 2, 1.858 s)");
