@@ -123,7 +123,7 @@ LD_LIBRARY_PATH="$scratch/empty" GPU_CHECK_PROBES='nccl-link gpu-cudnn' STANDIN_
 grep -q '^gpu-check: probe gpu-cudnn: .*cuDNN' err && grep -q '^| probe-gpu-cudnn | 0 |' table || wrong "without cuDNN: $(cat err table)"
 grep -q 'left out$' err && grep -q '^| probe-nccl-link | 0 |' table || wrong "with one GPU: $(cat err table)"
 for schedule in 1f1b interleaved zbv planned; do
-    took=$(sed -n 's/^serialized.* take \(.*\) one after.*/\1/p' one/compute-$schedule.out)
+    took=$(sed -n 's/^serialized.* computes for \(.*\) (makespan.*/\1/p' one/compute-$schedule.out)
     grep -q "^| compute-$schedule | 0 | [0-9.]* [mu]*s | $took | [-+][0-9.]* % |" table || wrong "$schedule in turns ($took): $(cat table)"
 done
 grep -q '^GPU: stand-in GPU' one/environment.txt || wrong "the GPU is not noted: $(cat one/environment.txt)"

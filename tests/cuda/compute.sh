@@ -32,7 +32,7 @@ alone() {
 
 small='hidden=16,heads=2,mlp=24,tokens=12'
 steps='--costs F=1ms,I=1ms,W=1ms --iterations 1 --warmup 1 --verify'
-exact='equal a sequential run.s bit for bit'
+exact='bit for bit equal to a sequential run'
 for schedule in $("$ppsim" list schedules | awk '$1 != "dualpipe" { print $1 }'); do # whose stages have two ranks
     case $schedule in
     interleaved* | looped-bfs) vpp='--vpp 2' ;;
@@ -65,11 +65,11 @@ referred 'bf16, forward only'
 for gpus in 1 3; do
     STANDIN_GPUS=$gpus run 0 "$exact" --schedule 1f1b --pp 4 --microbatches 6 $steps --compute-settings $small
 done
-STANDIN_GPUS=1 run 0 'serialized   1 GPU for the ranks; the ops of the busiest take' --schedule 1f1b --pp 4 --microbatches 6 \
+STANDIN_GPUS=1 run 0 'serialized   the GPU computes for' --schedule 1f1b --pp 4 --microbatches 6 \
     --costs F=1ms,B=1ms --iterations 1 --serialize-compute --compute-settings $small --trace chrome=alone.json
 alone alone.json
 STANDIN_GPUS=3 run 0 "$exact" --schedule zbv --pp 4 --microbatches 6 $steps --serialize-compute --compute-settings $small
-grep -q 'serialized   3 GPUs for the ranks' out || { echo "three GPUs:"; cat out; failed=1; }
+grep -q 'serialized   the busiest of 3 GPUs computes for' out || { echo "three GPUs:"; cat out; failed=1; }
 "$ppsim" run --schedule 1f1b --pp 2 --microbatches 2 $steps --serialize-compute --compute cpu >out 2>&1
 [ $? -eq 2 ] && grep -q 'compute cpu uses no GPU that ranks could share' out || { echo "cpu, serialized:"; cat out; failed=1; }
 # Over NCCL tensors travel from where they are: only headers are copied, in the first step.

@@ -51,7 +51,7 @@ computed() {
 
 small='--compute-settings hidden=16,heads=2,mlp=24,tokens=12'
 steps="--costs F=1ms,I=1ms,W=1ms --iterations 2 --warmup 1 $small,vocab=11"
-exact='equal a sequential run.s bit for bit'
+exact='bit for bit equal to a sequential run'
 cat >model.json <<'END'
 {"format": "ppsim.model", "version": 1, "name": "small", "layers": 4, "hidden": 16, "heads": 2, "ffn": 24,
  "vocab": 0, "max_seq_length": 64, "gated_mlp": false, "rms_norm": true, "linear_bias": false, "tied_embeddings": false,
@@ -65,7 +65,7 @@ for p in 2 4; do
     "$ppsim" plan --model model.json --pp $p --schedule planned --executor ppsim --lengths lengths.json --seq-length 64 \
         --budget 200it --emit plan=planned.json >out 2>&1 || wrong "no plan: $(cat out)"
     # The weights' gradients may be summed in the order of the plan, which is not that of the sequential run.
-    started $p 0 'equal a sequential run.s ' planned.json --verify --iterations 1 --check-messages --communicators per-edge $small
+    started $p 0 'a sequential run: ' planned.json --verify --iterations 1 --check-messages --communicators per-edge $small
     grep -q "^executed     planned by compute cuda, transport nccl, $p ranks" out || wrong "planned on $p: $(cat out)"
     computed "planned on $p"
 done

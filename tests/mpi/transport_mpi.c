@@ -100,22 +100,22 @@ static void wrong_microbatch(uint32_t ranks)
 
 static void too_long(uint32_t ranks)
 {
-    wrong_message(ranks, 1000, 100, 0, "100 B expected, and more arrived");
+    wrong_message(ranks, 1000, 100, 0, "100 B were expected, but more arrived");
 }
 
 static void too_long_large(uint32_t ranks)
 {
-    wrong_message(ranks, 1000000, 500000, 0, "500000 B expected, and more arrived");
+    wrong_message(ranks, 1000000, 500000, 0, "500000 B were expected, but more arrived");
 }
 
 static void too_short(uint32_t ranks)
 {
-    wrong_message(ranks, 99, 100, 0, "100 B expected, and 99 B arrived");
+    wrong_message(ranks, 99, 100, 0, "100 B were expected, but 99 B arrived");
 }
 
 static void too_short_large(uint32_t ranks)
 {
-    wrong_message(ranks, 500000, 1000000, 0, "1000000 B expected, and 500000 B arrived");
+    wrong_message(ranks, 500000, 1000000, 0, "1000000 B were expected, but 500000 B arrived");
 }
 
 /* One process stops: those that wait, gather or post end with "stopped". */

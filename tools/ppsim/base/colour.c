@@ -49,6 +49,8 @@ bool pp_colour_is_wanted(void)
 {
     const char *refused = getenv("NO_COLOR");
     const char *terminal = getenv("TERM");
-    return (!refused || !*refused) && terminal && strcmp(terminal, "dumb") != 0 &&
+    /* mpirun gives its processes a terminal even if its own output is a file */
+    const bool is_mpirun = getenv("OMPI_COMM_WORLD_SIZE") != NULL;
+    return (!refused || !*refused) && terminal && strcmp(terminal, "dumb") != 0 && !is_mpirun &&
            isatty(STDOUT_FILENO) == 1;
 }

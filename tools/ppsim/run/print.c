@@ -93,12 +93,11 @@ static void print_values(const pp_run_print *run, pp_text *text)
 {
     const pp_verdict *v = &run->execution->verdict;
     pp_text words PP_CLEANUP(pp_text_free) = { 0 };
-    pp_text_add(&words, "%" PRIu64 " gradients, parameters and losses equal a sequential run's ",
-                v->values);
     if (v->differing)
-        pp_text_add(&words, "within %.g relative", v->tolerance);
+        pp_text_add(&words, "within %.g relative of a sequential run: ", v->tolerance);
     else
-        pp_text_add(&words, "bit for bit");
+        pp_text_add(&words, "bit for bit equal to a sequential run: ");
+    pp_text_add(&words, "%" PRIu64 " gradients, parameters and losses", v->values);
     pp_text_add(&words, "; loss %.9g", v->loss);
     pp_print_labelled(text, "verified", &words);
     if (v->slopes)
