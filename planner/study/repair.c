@@ -364,7 +364,7 @@ pp_status pp_search_repair(pp_search *search, pp_err *err)
     const pp_field_values values = pp_repair_values(request, &best);
     pp_field_values_print(&values, err, options, sizeof options);
     return pp_err_set(err, PP_INFEASIBLE, NULL,
-                      "%s. Cheapest change that fits: %s (%" PRId64
+                      "%s. Cheapest change tried that fits: %s (%" PRId64
                       " GPUs, step %s, peak %s on rank %" PRIu32 ")",
                       what, options, pp_parallel_gpus(&best.candidate.parallel),
                       pp_format_duration(step, sizeof step, best.candidate.step_ns),

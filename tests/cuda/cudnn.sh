@@ -17,7 +17,7 @@ command="$probe --compute-settings $small"
 refuses 4 'probe gpu-cudnn: this machine has no NVIDIA driver' STANDIN_DRIVER=0 --
 mkdir empty
 : >empty/libcudnn.so.9 # whatever the machine has
-refuses 4 'cuDNN 9 was not found (.*libcudnn.so.9: .*); LD_LIBRARY_PATH may name its folder' LD_LIBRARY_PATH=$scratch/empty --
+refuses 4 'cuDNN 9 was not found (.*libcudnn.so.9: .*); add its folder to LD_LIBRARY_PATH' LD_LIBRARY_PATH=$scratch/empty --
 refuses 4 'cuDNN is 9.5.0; attention over sequences of several lengths needs 9.6' STANDIN_CUDNN=90500 --
 refuses 4 'the attention of cuDNN .* is wrong: the gradient of keys of token .* by 0.[0-9]* of its own and a typical row.s length together, 0.03 is allowed' STANDIN_CUDNN_WRONG=dk --
 refuses 4 'does not start: the stand-in fails' STANDIN_FAIL=cudnnCreate:1 --

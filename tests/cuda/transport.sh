@@ -71,19 +71,19 @@ for schedule in 1f1b zbv 'interleaved --vpp 2'; do
         settled "$schedule, $layout"
     done
 done
-run 0 'on nccl, 4 ranks' --schedule zbv --pp 4 $carried --check-messages
+run 0 'transport nccl, 4 ranks' --schedule zbv --pp 4 $carried --check-messages
 ordered
-run 0 'on nccl, 4 ranks' --schedule zbv --pp 4 $carried --communicators per-edge --tensors-per-boundary 2
+run 0 'transport nccl, 4 ranks' --schedule zbv --pp 4 $carried --communicators per-edge --tensors-per-boundary 2
 ordered
 # A group of the program is one of NCCL. In gpipe on two ranks rank 1 receives each of 3 activations
 # and sends each of 3 gradients, by itself; the main thread has one group to join and one to connect.
-run 0 'on nccl, 2 ranks' --schedule gpipe --pp 2 --microbatches 3 --costs-file costs.json --iterations 1 --warmup 0
+run 0 'transport nccl, 2 ranks' --schedule gpipe --pp 2 --microbatches 3 --costs-file costs.json --iterations 1 --warmup 0
 sent=$(grep -c '^gpu1 ncclSend .* of 1 ' log)
 [ "$sent" -eq 7 ] || { echo "gpipe: rank 1 sent $sent, wanted 3 and their headers, and a greeting"; failed=1; }
 
 # Groups as the program has them, by the number of their transfers: where a gradient comes while the next
 # activation leaves, both are in one.
-run 0 'on nccl, 2 ranks' --schedule 1f1b --pp 2 --microbatches 3 --costs F=2ms,B=4ms,comm=10us --iterations 1 --warmup 0
+run 0 'transport nccl, 2 ranks' --schedule 1f1b --pp 2 --microbatches 3 --costs F=2ms,B=4ms,comm=10us --iterations 1 --warmup 0
 for rank in 0 1; do
     main=$(sed -n '1s/.*@//p' log)
     sizes=$(grep "^gpu$rank ncclGroupEnd" log | grep -v "@$main" | awk '{ printf "%s ", $3 }')
@@ -107,7 +107,7 @@ grep -q ncclCommInit log && [ "$(grep -c 'ncclSend .* of 1 ' log)" -gt 1 ] && { 
 run 2 'nccl cannot run overlapped pairs.*--transport threads' --schedule dualpipev --pp 2 --microbatches 8 --costs F=1ms,I=1ms,W=1ms
 # A job of one process is that process alone.
 export SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1 SLURM_LOCALID=0 SLURM_STEP_TASKS_PER_NODE=1
-run 0 'on nccl, 4 ranks' --schedule 1f1b --pp 4 $spin
+run 0 'transport nccl, 4 ranks' --schedule 1f1b --pp 4 $spin
 unset SLURM_PROCID SLURM_STEP_NUM_TASKS SLURM_LOCALID SLURM_STEP_TASKS_PER_NODE
 # Somebody ends: all do, and say who.
 run 1 'rank 1 died before' --schedule 1f1b --pp 4 $spin --fault death,rank=1,at=3
@@ -176,7 +176,7 @@ again=$started
 until_it grep -q 'its rank 1 has joined already' out.a.1 out.a.1again
 begin a 2
 wait $started || wrong "rank 2 of job a: $(cat out.a.2)"
-ends $first 0 out.a.0 'on nccl, 3 ranks'
+ends $first 0 out.a.0 'transport nccl, 3 ranks'
 wait $second
 second=$?
 wait $again

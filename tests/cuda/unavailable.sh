@@ -56,9 +56,9 @@ refuses 4 'needs GPU 3, but 2 are visible' $here STANDIN_GPUS=2 -- $nccl
 refuses 2 'NCCL may silently deliver wrong data' $here NCCL_CHUNK_SIZE=4194304 -- $nccl
 refuses 2 'runs over real links' $here -- $nccl --link 20us+1GB/s --memory-costs F=1MB,I=-1MB,W=0
 refuses 2 'cannot lose or change messages' $here -- $nccl --fault drop,rank=1
-refuses 2 'promises no buffers' $here -- $nccl --comm eager:1MB
+refuses 2 'does not guarantee buffering' $here -- $nccl --comm eager:1MB
 refuses 2 "'x' is not a number" $here RANK=x WORLD_SIZE=4 -- $nccl
-refuses 2 'is 4, of 4 ranks' $here RANK=4 WORLD_SIZE=4 -- $nccl
+refuses 2 'is 4, but there are only 4 ranks' $here RANK=4 WORLD_SIZE=4 -- $nccl
 refuses 2 'names the machine of rank 0' $here RANK=1 WORLD_SIZE=4 LOCAL_WORLD_SIZE=2 -- $nccl
 refuses 2 'names the machine of rank 0' $here SLURM_PROCID=3 SLURM_STEP_NUM_TASKS=4 'SLURM_STEP_TASKS_PER_NODE=2(x2)' -- $nccl
 refuses 4 'needs GPU 3, but 2' $here STANDIN_GPUS=2 SLURM_PROCID=3 SLURM_STEP_NUM_TASKS=4 SLURM_STEP_TASKS_PER_NODE=4 -- $nccl

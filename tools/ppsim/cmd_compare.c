@@ -16,7 +16,7 @@ static const pp_option options[] = {
         "--tolerance", "METRIC=LIMIT", COMPARISON,
         "largest accepted change: 1%, 20us, or any for no limit. +1% limits increases "
         "only, -1% decreases only. METRIC is a name from 'ppsim list metrics', or all",
-        "0") },
+        "0 for every metric") },
     { PP_ROW("--strict", NULL, COMPARISON, "fail on any difference, even an improvement", NULL) },
     { PP_ROW("--baseline", "FOLDER", COMPARISON,
              "compare with the results kept in FOLDER. Measured ones are kept per platform",
@@ -147,7 +147,7 @@ static pp_status read_pairs(const pp_args *args, const char *baseline, pp_compar
     if (pp_args_has(args, "--accept") && !refresh)
         return pp_err_set(err, PP_USAGE, "--accept", "needs --refresh");
     if (!first || (baseline ? second != NULL : !second || pp_args_word(args, 2)))
-        return pp_err_set(err, PP_USAGE, NULL, "give %s; see 'ppsim compare --help'",
+        return pp_err_set(err, PP_USAGE, NULL, "compare needs %s; see 'ppsim compare --help'",
                           baseline ? "one file or folder in addition to --baseline"
                                    : "two files or two folders, BASE and NEW");
     if (baseline)
@@ -251,6 +251,7 @@ const pp_command pp_command_compare = {
                "more than the spread of the iterations. The exit status is 1 if NEW is worse. The "
                "rules are in docs/reference/compare.md.\n",
     .examples = "ppsim compare old.json new.json\n"
-                "ppsim compare old.json new.json --tolerance step=1% --markdown summary.md\n",
+                "ppsim compare old.json new.json --tolerance all=any --tolerance step=1% \\\n    "
+                "--markdown summary.md\n",
     .run = compare,
 };

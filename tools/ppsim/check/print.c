@@ -162,7 +162,8 @@ static void print_repair(const pp_check_verdict *v, const pp_check_subject *s, p
     switch (repair->kind) {
     case PP_REPAIR_NONE:
         pp_print_line(text, "repair",
-                      "none found after %" PRIu32 " tries of swaps, groups and kinds of lanes%s",
+                      "none found among %" PRIu32
+                      " swaps, groups and kinds of lanes that were tried%s",
                       repair->tried, repair->gave_up ? "; there are more to try" : "");
         return;
     case PP_REPAIR_LANES:
@@ -295,7 +296,7 @@ pp_status pp_check_print_text(const pp_args *args, const pp_check_verdict *v,
         pp_print_line(&text, "replicas", "%" PRIu32 " of %" PRIu32 " checked", v->replica + 1,
                       pp_check_replicas(s->plan));
     if (v->framework)
-        pp_print_line(&text, "sends", "the file has none; executor %s places them",
+        pp_print_line(&text, "sends", "the file has none, so those of executor %s were added",
                       v->framework->name);
     if (v->own_lanes)
         pp_print_line(&text, "lanes", "single is assumed; %s runs with --lanes %s",

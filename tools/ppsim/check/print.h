@@ -6,7 +6,7 @@
 #include "sim/plan/plan.h"
 #include "tools/ppsim/base/command.h"
 
-/* The question of a check, and its answer. */
+/* What `ppsim check` is asked, and the verdict. */
 typedef struct pp_check_verdict {
     const char *file;
     pp_comm_settings comm;         /* mode and lanes */

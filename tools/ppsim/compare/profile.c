@@ -104,7 +104,7 @@ pp_status pp_compare_read_profile(const char *text, size_t bytes, pp_compare_fil
     set_platform(p, file);
     if ((status = add_text(file, "device", "", p->samples.device, err)) ||
         (status = add_text(file, "processor", "", p->environment.cpu, err)) ||
-        (status = add_number(file, "slowdown", "compute beside transfers", p->interference.compute,
+        (status = add_number(file, "slowdown", "compute during transfers", p->interference.compute,
                              NAN, NAN, err)) ||
         (status = add_number(file, "slowdown", "transfers beside compute", p->interference.comm,
                              NAN, NAN, err)))

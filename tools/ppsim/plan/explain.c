@@ -108,7 +108,7 @@ static void print_remedies(const explained *e, pp_text *text)
     const pp_explanation *x = e->x;
     char why[PP_REASON_BYTES];
     char asked[sizeof why + 32];
-    pp_text_add(text, "sets of changes that fit, each simulated; no part of a set is enough\n"
+    pp_text_add(text, "sets of changes tried that fit, each simulated; no part of a set is enough\n"
                       "  gpus  step        tokens/s  peak        options\n");
     snprintf(asked, sizeof asked, "as asked, if it fitted: %s",
              pp_misfit_print(&x->asked.reason, why, sizeof why));

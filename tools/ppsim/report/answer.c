@@ -25,7 +25,8 @@ void pp_answer_degrees(const pp_parallel *p, pp_text *words)
     }
 }
 
-/* Appends "micro-batch size 2 (64 microbatches per replica)"; with lengths, their tokens. */
+/* Appends "micro-batch size 2 x 4096 tokens (64 microbatches per replica)"; with sequences of
+ * several lengths, "micro-batch size 2 (64 microbatches of 6796 to 8192 tokens)". */
 static void add_data(const pp_plan *plan, pp_text *words)
 {
     const pp_workload *w = &plan->workload;
@@ -38,11 +39,15 @@ static void add_data(const pp_plan *plan, pp_text *words)
         most = now > most ? now : most;
     }
     pp_range_print(tokens, sizeof tokens, least, most);
-    pp_text_add(words, "micro-batch size %" PRId64 " (%" PRIu32 " microbatch%s%s",
-                plan->micro_batch_size, w->microbatches, w->microbatches == 1 ? "" : "es",
-                plan->parallel.dp > 1 ? " per replica" : "");
+    pp_text_add(words, "micro-batch size %" PRId64, plan->micro_batch_size);
+    if (least == most && most && plan->micro_batch_size && most % plan->micro_batch_size == 0)
+        pp_text_add(words, " x %" PRId64 " tokens", most / plan->micro_batch_size);
+    pp_text_add(words, " (%" PRIu32 " microbatch%s", w->microbatches,
+                w->microbatches == 1 ? "" : "es");
     if (least != most)
         pp_text_add(words, " of %s tokens", tokens);
+    if (plan->parallel.dp > 1)
+        pp_text_add(words, " per replica");
     const int64_t to = plan->sizes.tokens ? plan->sizes.tokens : most;
     if (plan->has_sizes && plan->sizes.kind == PP_SIZES_PADDED && (least != most || to > most))
         pp_text_add(words, ", %s to %" PRId64, least == most ? "padded" : "all padded", to);
@@ -78,7 +83,7 @@ void pp_answer_setup(const pp_plan *plan, pp_text *words)
     add_data(plan, words);
     pp_text_add(words, "; %s; ", recompute_words(plan->recompute));
     if (strcmp(plan->schedule, pp_planned_schedule.name) == 0)
-        pp_text_add(words, "a custom order of forwards and backwards (planned)");
+        pp_text_add(words, "a custom order of ops (planned)");
     else
         pp_text_add(words, "schedule %s", plan->schedule);
 }

@@ -75,9 +75,11 @@ static void print_bubble(const pp_report *r, const pp_why *why, pp_text *text)
 {
     const pp_shares shares = pp_shares_of(why); /* there, these waits are not bubble */
     const bool waits = shares.tenths[PP_SHARE_PP] || shares.tenths[PP_SHARE_HOST];
-    pp_print_line(
-        text, "bubble", "%.2f %% of all rank time%s; %.2f %% of the longest-running rank's",
-        100 * r->bubble_fraction, waits ? ", all waits included" : "", 100 * r->bubble_rate);
+    pp_print_line(text, "bubble",
+                  "%.2f %% of all rank time%s; %.2f %% of the longest time from the first to the "
+                  "last op of a rank",
+                  100 * r->bubble_fraction, waits ? ", all waits included" : "",
+                  100 * r->bubble_rate);
 }
 
 static void print_memory(const pp_report *r, pp_text *text)
@@ -104,11 +106,12 @@ static void print_bound(const pp_report *r, pp_text *text)
     if (!r->has_bound || r->lower_bound_ns <= 0)
         return;
     if (r->makespan_ns == r->lower_bound_ns)
-        pp_print_line(text, "lower bound", "this is the shortest %s that these stages allow", what);
+        pp_print_line(text, "lower bound", "no order of the ops of these stages has a shorter %s",
+                      what);
     else
         pp_print_line(text, "lower bound",
-                      "at most %.2f %% above the shortest %s that these stages allow",
-                      100 * ((double)r->makespan_ns / (double)r->lower_bound_ns - 1), what);
+                      "an order of these ops can make the %s at most %.2f %% shorter", what,
+                      100 * (1 - (double)r->lower_bound_ns / (double)r->makespan_ns));
 }
 
 /* Appends what the rank waits for. in_words: explain the op. */

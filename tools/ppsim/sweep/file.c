@@ -51,7 +51,7 @@ static pp_status add_line(const pp_sweep *sweep, const char *text, size_t bytes,
         return status;
     const char *before = lines->line[point];
     if (before && (strlen(before) != bytes || memcmp(before, text, bytes) != 0))
-        return pp_json_fail(&root, err, "is another answer for a point that was there before");
+        return pp_json_fail(&root, err, "differs from an earlier line with the same point");
     if (before)
         return PP_OK;
     if (!(lines->line[point] = malloc(bytes + 1)))

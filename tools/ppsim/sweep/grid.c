@@ -32,7 +32,7 @@ static pp_status refuse_products(const pp_command *study, const pp_option *optio
          i++) {
         if (strcmp(option->name, of_plans[i]) == 0)
             return pp_err_set(err, PP_USAGE, option->name,
-                              "applies to a plan file, and a sweep of simulate reads none; use "
+                              "applies to a plan file, but a sweep of simulate reads none; use "
                               "--study plan, whose points are plans");
     }
     return PP_OK;

@@ -145,7 +145,7 @@ START_TEST(the_cheapest_change_fits)
     request.switches.given.recompute = true;
     request.switches.value.recompute = PP_RECOMPUTE_NONE;
     refuse(&request, PP_INFEASIBLE,
-           "MiB, the step adds mostly activations. Cheapest change that fits: recompute "
+           "MiB, the step adds mostly activations. Cheapest change tried that fits: recompute "
            "per-microbatch");
     request.recompute_constant = true;
     refuse(&request, PP_INFEASIBLE, "recompute per-stage");
