@@ -27,7 +27,7 @@ if [ "$mpiexec" = none ]; then
 fi
 
 points=1600
-[ -z "${PPSIM_SANITIZE:-}" ] || points=200 # slow enough to be killed in between
+[ -z "${PPSIM_SANITIZE:-}" ] || points=100 # slow enough to be killed in between
 set -- --model gpt175b --pp 8,16 --tp 8 --schedule 1f1b,zbv --seed 0..$((points / 4 - 1)) --top 1
 
 # sorted FILE: complete, every point once

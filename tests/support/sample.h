@@ -29,4 +29,18 @@ static inline bool sample_skips(uint64_t number, uint32_t n, uint32_t times)
     return number % stride != sample_first(stride);
 }
 
+/* Is the next test of this file tried? Without sanitizers all are, under them one of `times`. */
+static inline bool sample_takes_test(uint32_t times)
+{
+    static uint32_t number;
+    return getenv("PPSIM_TEST_LONG") || !sample_skips(number++, 1, times);
+}
+
+/* Adds a test of Check to a case, if it is tried. */
+#define sample_add_test(tcase, test, times) \
+    do {                                    \
+        if (sample_takes_test(times))       \
+            tcase_add_test(tcase, test);    \
+    } while (0)
+
 #endif

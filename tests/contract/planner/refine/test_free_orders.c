@@ -1,5 +1,6 @@
 /* Orders that plan finds are never worse than the named schedules it compares them with. */
 #include "tests/support/planning.h"
+#include "tests/support/sample.h"
 
 static double score(const pp_candidate *c)
 {
@@ -216,10 +217,10 @@ int main(void)
     TCase *tc = tcase_create("planned");
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, a_planned_step_is_never_worse, 0, 7);
-    tcase_add_test(tc, unequal_microbatches_gain);
-    tcase_add_test(tc, the_last_microbatch_may_be_another);
-    tcase_add_test(tc, threads_do_not_matter);
-    tcase_add_test(tc, planned_can_be_asked_for);
+    sample_add_test(tc, unequal_microbatches_gain, 3);
+    sample_add_test(tc, the_last_microbatch_may_be_another, 3);
+    sample_add_test(tc, threads_do_not_matter, 3);
+    sample_add_test(tc, planned_can_be_asked_for, 3);
     tcase_add_loop_test(tc, recomputation_left_free_is_no_slower, 0, 5);
     suite_add_tcase(suite, tc);
     return step_run(suite);

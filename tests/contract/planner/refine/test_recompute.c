@@ -1,6 +1,7 @@
 /* Recomputation by stage and by microbatch: its costs, and that there is no more of it than memory
  * requires. */
 #include "tests/support/planning.h"
+#include "tests/support/sample.h"
 #include "traces/format/registry.h"
 
 static double score(const pp_candidate *c)
@@ -567,22 +568,22 @@ int main(void)
     TCase *tc = tcase_create("recompute");
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, stages_that_are_alike_cost_what_the_switch_does, 0, 9);
-    tcase_add_test(tc, stages_that_differ_beat_the_switch);
+    sample_add_test(tc, stages_that_differ_beat_the_switch, 3);
     tcase_add_loop_test(tc, less_memory_changes_nothing, 0, 3);
-    tcase_add_test(tc, no_stage_recomputes_more_than_it_must);
-    tcase_add_test(tc, plans_carry_it);
+    sample_add_test(tc, no_stage_recomputes_more_than_it_must, 3);
+    sample_add_test(tc, plans_carry_it, 3);
     tcase_add_loop_test(tc, microbatches_that_differ_beat_stages, 1, 3);
-    tcase_add_test(tc, buffers_are_left_room);
+    sample_add_test(tc, buffers_are_left_room, 3);
     tcase_add_loop_test(tc, tables_fit_as_they_are, 0, 2);
-    tcase_add_test(tc, no_microbatch_recomputes_more_than_it_must);
+    sample_add_test(tc, no_microbatch_recomputes_more_than_it_must, 3);
     tcase_add_loop_test(tc, free_orders_have_it, 1, 3);
-    tcase_add_test(tc, attention_cores_are_recomputed_first);
-    tcase_add_test(tc, tables_fit_the_order_that_is_made_of_them);
+    sample_add_test(tc, attention_cores_are_recomputed_first, 3);
+    sample_add_test(tc, tables_fit_the_order_that_is_made_of_them, 3);
     tcase_add_loop_test(tc, free_orders_are_found_before_tables, 0, 2);
     tcase_add_loop_test(tc, the_least_memory_of_the_switch_is_enough, 0, 3);
-    tcase_add_test(tc, schedules_that_are_refused_take_no_turns);
-    tcase_add_test(tc, a_runtime_without_support_gets_no_table);
-    tcase_add_test(tc, megatron_gets_blocks);
+    sample_add_test(tc, schedules_that_are_refused_take_no_turns, 3);
+    sample_add_test(tc, a_runtime_without_support_gets_no_table, 3);
+    sample_add_test(tc, megatron_gets_blocks, 3);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }

@@ -1,6 +1,7 @@
 /* Executor, size protocol and communicators are left to the search: no fixed combination does
  * better. */
 #include "tests/support/planning.h"
+#include "tests/support/sample.h"
 
 typedef struct job {
     const char *model, *hardware;
@@ -256,10 +257,10 @@ int main(void)
     TCase *tc = tcase_create("habits");
     tcase_set_timeout(tc, 600);
     tcase_add_loop_test(tc, no_fixed_setting_is_faster, 0, (int)(sizeof jobs / sizeof *jobs));
-    tcase_add_test(tc, one_executor_is_as_if_given);
+    sample_add_test(tc, one_executor_is_as_if_given, 2);
     tcase_add_loop_test(tc, a_budget_in_iterations_repeats, 0, 2);
     tcase_add_loop_test(tc, a_short_time_takes_what_was_rated, 0, 3);
-    tcase_add_test(tc, nothing_to_choose_is_said);
+    sample_add_test(tc, nothing_to_choose_is_said, 2);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }

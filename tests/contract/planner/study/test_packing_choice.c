@@ -1,6 +1,7 @@
 /* Packings that plan finds are never worse than the lengths packed without a search; nothing is
  * lost, and the result is the same for any number of threads. */
 #include "tests/support/planning.h"
+#include "tests/support/sample.h"
 
 #include <stdlib.h>
 
@@ -282,12 +283,12 @@ int main(void)
     TCase *tc = tcase_create("packing");
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, a_packing_is_never_worse, 0, 9);
-    tcase_add_test(tc, what_is_asked_for_is_taken);
-    tcase_add_test(tc, a_packing_fits_where_first_fit_does_not);
+    sample_add_test(tc, what_is_asked_for_is_taken, 2);
+    sample_add_test(tc, a_packing_fits_where_first_fit_does_not, 2);
     tcase_add_loop_test(tc, threads_do_not_matter, 0, 2);
     tcase_add_loop_test(tc, the_budget_ends_it, 0, 2);
-    tcase_add_test(tc, a_small_budget_gives_first_fit);
-    tcase_add_test(tc, splits_leave_no_budget);
+    sample_add_test(tc, a_small_budget_gives_first_fit, 2);
+    sample_add_test(tc, splits_leave_no_budget, 2);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }

@@ -3,6 +3,7 @@
 #include "planner/study/pareto.h"
 #include "planner/study/pareto_json.h"
 #include "tests/support/planning.h"
+#include "tests/support/sample.h"
 
 static pp_pareto *curve_of(const pp_plan_request *request)
 {
@@ -191,10 +192,10 @@ int main(void)
     TCase *tc = tcase_create("pareto");
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, points_are_what_a_search_finds, 0, (int)(sizeof cases / sizeof *cases));
-    tcase_add_test(tc, orders_found_only_better_the_curve);
-    tcase_add_test(tc, a_counted_budget_repeats);
-    tcase_add_test(tc, it_can_be_interrupted);
-    tcase_add_test(tc, nothing_fits_is_said);
+    sample_add_test(tc, orders_found_only_better_the_curve, 2);
+    sample_add_test(tc, a_counted_budget_repeats, 2);
+    sample_add_test(tc, it_can_be_interrupted, 2);
+    sample_add_test(tc, nothing_fits_is_said, 2);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }

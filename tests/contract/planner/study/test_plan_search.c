@@ -1,6 +1,7 @@
 /* Properties that every plan has, whatever its model: all of traces/data, several pp and
  * hardware. */
 #include "tests/support/planning.h"
+#include "tests/support/sample.h"
 
 /* Every layer occurs once, in order, with the embedding first and the loss last, and no stage is
  * empty. */
@@ -172,9 +173,9 @@ int main(void)
     TCase *tc = tcase_create("planner");
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, plans_are_whole, 0, (int)pp_data_count(PP_DATA_MODEL));
-    tcase_add_test(tc, memory_is_obeyed);
-    tcase_add_test(tc, balanced_is_not_slower_than_uniform);
-    tcase_add_test(tc, schedules_that_cannot_be_run_are_no_candidates);
+    sample_add_test(tc, memory_is_obeyed, 2);
+    sample_add_test(tc, balanced_is_not_slower_than_uniform, 2);
+    sample_add_test(tc, schedules_that_cannot_be_run_are_no_candidates, 2);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }
