@@ -3,7 +3,7 @@
 # `ppsim`) runs in a fresh scratch folder with copies of the case's other files; $CASE is the case's
 # own folder. A case with a file no_sanitizer (say, for `ulimit -v`) is left out under sanitizers.
 # Sourced with the runner's arguments: PPSIM CASES [--update] [--part K/N] [case...]. --part takes the K-th of
-# N parts of all cases, counted from 0. Under sanitizers one case in $thinning is tried, by PPSIM_TEST_SEED,
+# N parts of all cases, counted from 0. Under sanitizers and in a quick run one case in $thinning is tried, by PPSIM_TEST_SEED,
 # unless PPSIM_TEST_LONG is set. The runner sets
 #   kind      its name in messages
 #   thinning  see above
@@ -65,7 +65,7 @@ run_cases() {
     if [ $# -eq 0 ]; then
         set -- "$cases"/*/
         [ -d "$1" ] || shift
-        [ -z "${PPSIM_SANITIZE:-}" ] || [ -n "${PPSIM_TEST_LONG:-}" ] || thin=$thinning
+        [ -z "${PPSIM_SANITIZE:-}${PPSIM_TEST_QUICK:-}" ] || [ -n "${PPSIM_TEST_LONG:-}" ] || thin=$thinning
     fi
     number=${PPSIM_TEST_SEED:-0}
     kept=0

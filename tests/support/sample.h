@@ -8,11 +8,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* One of so many is tried: n, and times more under sanitizers. 1: all are. */
+/* One of so many is tried: n, and times more under sanitizers or in a quick run. 1: all are. */
 static inline uint32_t sample_stride(uint32_t n, uint32_t times)
 {
     const uint32_t plain = getenv("PPSIM_TEST_LONG") ? 1 : n;
-    return getenv("PPSIM_SANITIZE") ? plain * times : plain;
+    return getenv("PPSIM_SANITIZE") || getenv("PPSIM_TEST_QUICK") ? plain * times : plain;
 }
 
 /* The first one that is tried: 0 to stride - 1, by the seed. */
@@ -29,7 +29,7 @@ static inline bool sample_skips(uint64_t number, uint32_t n, uint32_t times)
     return number % stride != sample_first(stride);
 }
 
-/* Is the next test of this file tried? Without sanitizers all are, under them one of `times`. */
+/* Is the next test of this file tried? Under sanitizers and in a quick run one of `times` is. */
 static inline bool sample_takes_test(uint32_t times)
 {
     static uint32_t number;
