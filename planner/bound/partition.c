@@ -9,6 +9,9 @@
  * (stage, first unit) finds the least sum of squared stage weights; with several, a local search
  * moves single units off the heaviest rank.
  *
+ * A uniform partition counts layers instead, as partition_uniform of ColossalAI does
+ * (colossalai/legacy/pipeline/utils.py).
+ *
  * The first step takes O(log weight * stages * log units). The table of the second step has at most
  * stages * units entries, restricted to those that are reachable under the cap. */
 #include "planner/bound/partition.h"
@@ -390,37 +393,36 @@ pp_status pp_partition_balance(const pp_unit_weights *weights, const pp_partitio
 pp_status pp_partition_uniform(int64_t layers, int64_t mtp, uint32_t ranks, uint32_t chunks,
                                pp_stage **stages_out, pp_err *err)
 {
-    int64_t count = (int64_t)ranks * chunks;
-    if (layers % count != 0) {
-        int64_t below = count;
-        int64_t above = count;
-        while (below > 1 && layers % below != 0)
-            below--;
-        while (above <= layers && layers % above != 0)
-            above++;
-        if (above > layers)
-            return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_PARTITION),
-                              "uniform needs the same number of layers on every stage, but %" PRId64
-                              " stages do not divide %" PRId64
-                              " layers; the nearest number of stages is %" PRId64
-                              "; or use %s auto",
-                              count, layers, below, pp_err_name(err, PP_FIELD_PARTITION));
+    const int64_t count = (int64_t)ranks * chunks;
+    if (count > layers)
+        return pp_err_set(
+            err, PP_USAGE, pp_err_name(err, PP_FIELD_PARTITION),
+            "uniform puts a layer on every stage, but %" PRId64 " layers are fewer than %" PRId64
+            " ranks x %" PRId64 " chunks; choose pp x vpp <= %" PRId64 ", or use %s auto",
+            layers, (int64_t)ranks, (int64_t)chunks, layers, pp_err_name(err, PP_FIELD_PARTITION));
+    if (layers % chunks != 0)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_PARTITION),
-                          "uniform needs the same number of layers on every stage, but %" PRId64
-                          " stages do not divide %" PRId64
-                          " layers; the nearest numbers of stages are %" PRId64 " and %" PRId64
-                          "; or use %s auto",
-                          count, layers, below, above, pp_err_name(err, PP_FIELD_PARTITION));
-    }
+                          "uniform needs as many layers in every chunk, but %" PRId64
+                          " chunks per rank do not divide %" PRId64
+                          " layers; give another %s, or use %s auto",
+                          (int64_t)chunks, layers, pp_err_name(err, PP_FIELD_CHUNKS),
+                          pp_err_name(err, PP_FIELD_PARTITION));
     pp_stage *stages = pp_alloc_array((size_t)count, sizeof *stages);
     if (!stages)
         return pp_err_nomem(err);
-    for (int64_t s = 0; s < count; s++)
-        stages[s] = (pp_stage){ .first_layer = s * (layers / count),
-                                .layers = layers / count,
+    const int64_t each = layers / chunks / ranks;
+    const int64_t shorter =
+        ranks - layers / chunks % ranks; /* the stages of a chunk without more */
+    int64_t next = 0;
+    for (int64_t s = 0; s < count; s++) {
+        const int64_t here = each + (s % ranks >= shorter ? 1 : 0);
+        stages[s] = (pp_stage){ .first_layer = next,
+                                .layers = here,
                                 .mtp = s == count - 1 ? mtp : 0,
                                 .embedding = s == 0,
                                 .loss = s == count - 1 };
+        next += here;
+    }
     *stages_out = stages;
     return PP_OK;
 }

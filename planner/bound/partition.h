@@ -24,8 +24,10 @@ PP_MUST_CHECK pp_status pp_partition_balance(const pp_unit_weights *weights,
                                              pp_stage **stages_out, pp_err *err);
 
 /* Puts equally many layers on every stage, the embedding on the first stage, and MTP modules and
- * the loss on the last. stages_out: [ranks * chunks]; the caller frees it with free(). Fails: USAGE
- * when the layers do not divide evenly, with the nearest numbers that do; NOMEM. */
+ * the loss on the last. Each `ranks` stages in a row have layers / chunks layers; if these do not
+ * divide evenly, the last of these stages have one more, as in ColossalAI. stages_out:
+ * [ranks * chunks]; the caller frees it with free(). Fails: USAGE when chunks do not divide the
+ * layers, or a stage would be empty; NOMEM. */
 PP_MUST_CHECK pp_status pp_partition_uniform(int64_t layers, int64_t mtp, uint32_t ranks,
                                              uint32_t chunks, pp_stage **stages_out, pp_err *err);
 

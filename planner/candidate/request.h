@@ -13,7 +13,7 @@
 
 typedef enum pp_partition_kind {
     PP_PARTITION_AUTO,     /* balanced, and also uniform if the layers divide evenly */
-    PP_PARTITION_UNIFORM,  /* the same number of layers on every stage */
+    PP_PARTITION_UNIFORM,  /* equally many layers per stage, later ones one more */
     PP_PARTITION_BALANCED, /* planner/bound/partition.h */
     PP_PARTITION_LAYOUT,   /* given */
     PP_PARTITION_FITTED,   /* balanced, with less on ranks that have less memory than the others */

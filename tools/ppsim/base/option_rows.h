@@ -105,10 +105,11 @@
         "activation recomputation", "auto", "--recompute-granularity", false
 #define PP_OPTION_MEMORY_LIMIT \
     PP_ROW("--memory-limit", "SIZE", HARDWARE, "limit per GPU, e.g. 80GB", "95 % of its memory")
-#define PP_OPTION_PARTITION                                                                  \
-    "--partition", "auto|uniform|LAYOUT", PP_GROUP_SCHEDULE,                                 \
-        "layers per stage. LAYOUT is a layout of Megatron, such as 'Et*3|t*4|t*3L'", "auto", \
-        "--pipeline-model-parallel-layout", false
+#define PP_OPTION_PARTITION                                                               \
+    "--partition", "auto|uniform|LAYOUT", PP_GROUP_SCHEDULE,                              \
+        "layers per stage. uniform: equally many, as Colossal-AI. LAYOUT is a layout of " \
+        "Megatron, such as 'Et*3|t*4|t*3L'",                                              \
+        "auto", "--pipeline-model-parallel-layout", false
 #define PP_OPTION_STACK                  \
     PP_ROW("--stack", "NAME", FRAMEWORK, \
            "set of software settings: megatron-2021, megatron-2022 or current", "current")

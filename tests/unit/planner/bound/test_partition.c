@@ -198,20 +198,57 @@ START_TEST(the_head_counts)
 }
 END_TEST
 
-START_TEST(uniform_must_divide)
+/* Layers per stage that partition_uniform of ColossalAI gives
+ * (colossalai/legacy/pipeline/utils.py): with k layers in a chunk, the first p - k % p ranks have k
+ * / p, the others one more. */
+static const struct {
+    int64_t layers;
+    uint32_t ranks, chunks;
+    int64_t of_stage[16];
+} of_colossal_ai[] = {
+    { 30, 4, 1, { 7, 7, 8, 8 } },
+    { 96, 10, 1, { 9, 9, 9, 9, 10, 10, 10, 10, 10, 10 } },
+    { 61, 16, 1, { 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4 } },
+    { 80, 7, 1, { 11, 11, 11, 11, 12, 12, 12 } },
+    { 32, 3, 2, { 5, 5, 6, 5, 5, 6 } },
+    { 30, 3, 2, { 5, 5, 5, 5, 5, 5 } },
+    { 60, 4, 3, { 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5 } },
+    { 126, 8, 2, { 7, 8, 8, 8, 8, 8, 8, 8, 7, 8, 8, 8, 8, 8, 8, 8 } },
+    { 12, 5, 2, { 1, 1, 1, 1, 2, 1, 1, 1, 1, 2 } },
+};
+
+START_TEST(uniform_spreads_a_remainder_as_colossal_ai_does)
+{
+    const uint32_t count = of_colossal_ai[_i].ranks * of_colossal_ai[_i].chunks;
+    pp_stage *stages = NULL;
+    pp_err err = { 0 };
+    int64_t next = 0;
+    ck_assert_int_eq(pp_partition_uniform(of_colossal_ai[_i].layers, 1, of_colossal_ai[_i].ranks,
+                                          of_colossal_ai[_i].chunks, &stages, &err),
+                     PP_OK);
+    for (uint32_t s = 0; s < count; s++) {
+        ck_assert_int_eq(stages[s].layers, of_colossal_ai[_i].of_stage[s]);
+        ck_assert_int_eq(stages[s].first_layer, next);
+        ck_assert_int_eq(stages[s].mtp, s == count - 1);
+        ck_assert_int_eq(stages[s].embedding, s == 0);
+        ck_assert_int_eq(stages[s].loss, s == count - 1);
+        next += stages[s].layers;
+    }
+    ck_assert_int_eq(next, of_colossal_ai[_i].layers);
+    free(stages);
+}
+END_TEST
+
+START_TEST(uniform_leaves_no_stage_empty_and_no_chunk_longer)
 {
     pp_stage *stages = NULL;
     pp_err err = { 0 };
-    ck_assert_int_eq(pp_partition_uniform(30, 0, 4, 1, &stages, &err), PP_USAGE);
-    ck_assert_ptr_nonnull(strstr(err.text, "3 and 5"));
-    ck_assert_ptr_null(stages);
+    ck_assert_int_eq(pp_partition_uniform(30, 0, 4, 4, &stages, &err), PP_USAGE);
+    ck_assert_ptr_nonnull(strstr(err.text, "4 chunks per rank do not divide 30 layers"));
     err = (pp_err){ 0 };
-    ck_assert_int_eq(pp_partition_uniform(30, 1, 3, 2, &stages, &err), PP_OK);
-    for (int s = 0; s < 6; s++) {
-        ck_assert_int_eq(stages[s].layers, 5);
-        ck_assert_int_eq(stages[s].mtp, s == 5);
-    }
-    free(stages);
+    ck_assert_int_eq(pp_partition_uniform(30, 0, 16, 2, &stages, &err), PP_USAGE);
+    ck_assert_ptr_nonnull(strstr(err.text, "choose pp x vpp <= 30"));
+    ck_assert_ptr_null(stages);
 }
 END_TEST
 
@@ -278,7 +315,9 @@ int main(void)
     tcase_add_test(tc, several_stages_per_rank_are_optimal_for_equal_layers);
     tcase_add_test(tc, no_stage_is_empty);
     tcase_add_test(tc, the_head_counts);
-    tcase_add_test(tc, uniform_must_divide);
+    tcase_add_loop_test(tc, uniform_spreads_a_remainder_as_colossal_ai_does, 0,
+                        sizeof of_colossal_ai / sizeof of_colossal_ai[0]);
+    tcase_add_test(tc, uniform_leaves_no_stage_empty_and_no_chunk_longer);
     tcase_add_test(tc, more_stages_than_units_are_refused);
     tcase_add_test(tc, too_long_times_are_refused);
     tcase_add_test(tc, large_models_take_little_time);
