@@ -32,15 +32,18 @@ static void judge(const pp_compare_file *base, const pp_compare_file *now)
     pp_differences_sort(&differences);
     require(!base ||
             (differences.fails == 0 && differences.verdicts[PP_VERDICT_SAME] == differences.count));
-    const pp_compare_print print = {
-        .base = "a", .now = "b", .pairs = &pairs, .differences = &differences, .rows = 9
-    };
+    const pp_compare_print print = { .base = "a",
+                                     .now = "b",
+                                     .pairs = &pairs,
+                                     .differences = &differences,
+                                     .tolerances = &tolerances,
+                                     .rows = 9 };
     pp_compare_text(&print, &tables[0]);
     pp_compare_markdown(&print, &tables[1]);
     pp_compare_junit(&print, &tables[2]);
     for (const char *c = tables[1].data; *c; c++)
         lines += *c == '\n';
-    require(lines <= PP_MARKDOWN_LINES);
+    require(lines <= PP_COMPARE_ROWS + 10); /* the head, the end, and 9 or 10 rows */
     pp_json *json PP_CLEANUP(pp_json_free) = pp_compare_json(&print, &build);
     require(pp_json_print(&build, json, &text, &size, &err) == PP_OK);
     for (int i = 0; i < 3; i++)

@@ -15,11 +15,12 @@ static const pp_option options[] = {
     { PP_ROW_REPEATED(
         "--tolerance", "METRIC=LIMIT", COMPARISON,
         "largest accepted change: 1%, 20us, or any for no limit. +1% limits increases "
-        "only, -1% decreases only. METRIC is a name from 'ppsim list metrics', or all",
+        "only, -1% decreases only. METRIC is a name from 'ppsim list metrics', or all. If some are "
+        "named, the others are judged only with all=LIMIT",
         "0 for every metric") },
     { PP_ROW("--strict", NULL, COMPARISON, "fail on any difference, even an improvement", NULL) },
     { PP_ROW("--baseline", "FOLDER", COMPARISON,
-             "compare with the results kept in FOLDER. Measured ones are kept per platform",
+             "compare with the results kept in FOLDER, in FOLDER/simulated or per platform",
              NULL) },
     { PP_ROW("--refresh", NULL, COMPARISON, "keep NEW as the baseline, unless it is worse", NULL) },
     { PP_ROW("--accept", NULL, COMPARISON,
@@ -27,8 +28,8 @@ static const pp_option options[] = {
     { PP_ROW("--platform", "NAME", COMPARISON, "platform of measured baselines",
              "this machine's processor and number of cores") },
     { PP_ROW("--rows", "N", OUTPUT, "number of differences to print",
-             "12, and a metric of several ranks or stages once") },
-    { PP_ROW("--markdown", "FILE", OUTPUT, "write a Markdown table of at most 60 lines", NULL) },
+             "10, and a metric of several ranks or stages once") },
+    { PP_ROW("--markdown", "FILE", OUTPUT, "write the same as a Markdown table", NULL) },
     { PP_ROW("--junit", "FILE", OUTPUT, "write JUnit XML, one test case per metric and file",
              NULL) },
     { PP_ROW_END },
@@ -229,6 +230,7 @@ static pp_status compare(const pp_args *args, pp_err *err)
                                      .now = now,
                                      .pairs = &pairs,
                                      .differences = &differences,
+                                     .tolerances = &tolerances,
                                      .all = pp_args_has(args, "--rows"),
                                      .rows = (size_t)rows };
     if ((status = print_all(args, &print, err)))
@@ -251,7 +253,6 @@ const pp_command pp_command_compare = {
                "more than the spread of the iterations. The exit status is 1 if NEW is worse. The "
                "rules are in docs/reference/compare.md.\n",
     .examples = "ppsim compare old.json new.json\n"
-                "ppsim compare old.json new.json --tolerance all=any --tolerance step=1% \\\n    "
-                "--markdown summary.md\n",
+                "ppsim compare old.json new.json --tolerance step=1% --markdown summary.md\n",
     .run = compare,
 };

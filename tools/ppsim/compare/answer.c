@@ -1,6 +1,6 @@
-/* Chooses what a comparison says first. A file's headline is its worst value that fails, else its
- * step; numbers that follow from others, such as the busy time of a rank, come after those that
- * people decide by. */
+/* Chooses what a comparison says first. Of two files it is the step, then the worst value that
+ * fails; of folders it is the latter. Numbers that follow from others, such as the busy time of a
+ * rank, come after those that people decide by. */
 #include "tools/ppsim/compare/answer.h"
 
 #include "tools/ppsim/compare/cells.h"
@@ -137,7 +137,10 @@ void pp_compare_add_gpus(const pp_compare_print *print, pp_text *text)
         return;
     const double was = before->value / (double)a.count;
     const double is = after->value / (double)b.count;
-    pp_text_add(text, "; throughput per GPU %.4g -> %.4g tokens/s (%+.2f %%)", was, is,
+    char rate[2][PP_CELL];
+    pp_compare_rate(was, rate[0]);
+    pp_compare_rate(is, rate[1]);
+    pp_text_add(text, "; throughput per GPU %s -> %s tokens/s (%+.2f %%)", rate[0], rate[1],
                 100 * (is - was) / was);
 }
 
@@ -154,28 +157,49 @@ static void add_place(const pp_compare_print *print, pp_text *text)
                     (long long)a.count, a.type);
 }
 
-/* Writes "step 3.918 s -> 4.243 s (+8.31 %)". */
-static void add_change(const pp_compare_print *print, const pp_difference *row, pp_text *text)
+void pp_compare_add_change(const pp_difference *row, pp_text *text)
 {
     pp_compare_cells cells;
     pp_compare_cells_of(row, &cells);
-    if (row->metric->kind == PP_COMPARE_OTHER) {
+    const bool whole = row->metric->unit == PP_METRIC_PART || !*cells.percent ||
+                       strcmp(cells.percent + 1, "0.00 %") == 0;
+    if (row->metric->kind == PP_COMPARE_OTHER)
         pp_text_add(text, "%s is %s", row->file, row->verdict == PP_VERDICT_GONE ? "gone" : "new");
-        return;
-    }
-    if (print->pairs->folders)
-        pp_text_add(text, "%s: ", row->file);
-    pp_text_add(text, "%s", cells.name);
-    if (!row->before || !row->after)
-        pp_text_add(text, " is %s", pp_verdict_word(row->verdict));
+    else if (!row->before || !row->after)
+        pp_text_add(text, "%s is %s", cells.name, pp_verdict_word(row->verdict));
     else if (row->metric->unit == PP_METRIC_WHOLE)
-        pp_text_add(text, " differs");
+        pp_text_add(text, "%s differs", cells.name);
+    else if (row->metric->unit < PP_METRIC_TEXT && row->verdict == PP_VERDICT_SAME)
+        pp_text_add(text, "%s unchanged (%s%s)", cells.name, cells.after, cells.unit);
+    else if (*cells.delta)
+        pp_text_add(text, "%s %s%s (%s to %s%s)", cells.name, whole ? cells.delta : cells.percent,
+                    whole ? cells.unit : "", cells.before, cells.after, cells.unit);
     else
-        pp_text_add(text, " %s -> %s", cells.before, cells.after);
-    if (*cells.delta)
-        pp_text_add(text, " (%s)",
-                    row->metric->unit == PP_METRIC_PART || !*cells.percent ? cells.delta
-                                                                           : cells.percent);
+        pp_text_add(text, "%s %s to %s", cells.name, cells.before, cells.after);
+}
+
+/* Returns what the verdict of a row means for the whole comparison. */
+static const char *meaning(const pp_difference *row)
+{
+    static const char *const words[PP_VERDICT_COUNT] = {
+        [PP_VERDICT_WORSE] = "worse",
+        [PP_VERDICT_CHANGED] = "not judged",
+        [PP_VERDICT_BETTER] = "better",
+        [PP_VERDICT_GONE] = "not judged",
+        [PP_VERDICT_NEW] = "new",
+        [PP_VERDICT_ALLOWED] = "allowed by --tolerance",
+        [PP_VERDICT_NOISE] = "no change, within the spread of the repeats",
+        [PP_VERDICT_SAME] = "no regression",
+    };
+    const bool measured =
+        (row->before && row->before->measured) || (row->after && row->after->measured);
+    if (row->fails)
+        return row->verdict == PP_VERDICT_WORSE || row->verdict == PP_VERDICT_GONE ? "worse"
+                                                                                   : "different";
+    if (row->verdict == PP_VERDICT_CHANGED)
+        return measured ? "not judged, too few repeats to know the spread"
+                        : "not judged, --tolerance names other metrics";
+    return words[row->verdict];
 }
 
 /* Returns the step of a single pair, or of timelines their makespan; NULL if they have none. */
@@ -190,64 +214,55 @@ static const pp_difference *find_step(const pp_compare_print *print,
     return NULL;
 }
 
-static void add_passed(const pp_compare_print *print, const pp_difference *step, pp_text *text)
+/* Writes the first line of a comparison of several files, or of files without a step, in which
+ * nothing fails. */
+static void add_passed(const pp_compare_print *print, pp_text *text)
 {
-    static const char *const words[PP_VERDICT_COUNT] = { [PP_VERDICT_BETTER] = "better",
-                                                         [PP_VERDICT_CHANGED] = "not judged",
-                                                         [PP_VERDICT_ALLOWED] = "allowed",
-                                                         [PP_VERDICT_NOISE] = "no change" };
-    static const char *const why[PP_VERDICT_COUNT] = {
-        [PP_VERDICT_CHANGED] = ": too few repeats to know the spread",
-        [PP_VERDICT_ALLOWED] = ", which --tolerance allows",
-        [PP_VERDICT_NOISE] = ", within the spread of the repeats"
-    };
     const pp_differences *d = print->differences;
-    pp_compare_cells cells;
-    if (step && words[step->verdict]) {
-        pp_text_add(text, "%s", words[step->verdict]);
-        add_place(print, text);
-        pp_text_add(text, ": ");
-        add_change(print, step, text);
-        pp_text_add(text, "%s", why[step->verdict] ? why[step->verdict] : "");
-        return;
-    }
     const bool equal = d->verdicts[PP_VERDICT_SAME] == d->count;
     pp_text_add(text, "%s", equal ? "same" : "no regression");
     if (print->pairs->folders)
         pp_text_add(text, " in %zu file%s", print->pairs->count,
                     print->pairs->count == 1 ? "" : "s");
     add_place(print, text);
-    if (step && step->verdict == PP_VERDICT_SAME) {
-        pp_compare_cells_of(step, &cells);
-        pp_text_add(text, ": %s %s in both", cells.name, cells.before);
-    }
     if (equal)
-        pp_text_add(text, "%s all %zu values are equal", step ? ", and" : ":", d->count);
+        pp_text_add(text, ": all %zu values are equal", d->count);
 }
 
 void pp_compare_add_headline(const pp_compare_print *print, const pp_difference *const *rows,
                              pp_text *text)
 {
     const pp_differences *d = print->differences;
-    if (!d->fails) {
-        add_passed(print, find_step(print, rows), text);
+    const pp_difference *step = find_step(print, rows);
+    const pp_difference *worst = NULL;
+    for (size_t i = 0; i < d->count && !worst; i++)
+        worst = rows[i]->fails ? rows[i] : NULL;
+    const pp_difference *first = step ? step : worst;
+    if (!first) {
+        add_passed(print, text);
         return;
     }
-    size_t i = 0;
-    while (!rows[i]->fails)
-        i++;
-    const bool worse = rows[i]->verdict == PP_VERDICT_WORSE || rows[i]->verdict == PP_VERDICT_GONE;
-    pp_text_add(text, "%s", worse ? "worse" : "different");
+    if (print->pairs->folders && first->metric->kind != PP_COMPARE_OTHER)
+        pp_text_add(text, "%s: ", first->file);
+    pp_compare_add_change(first, text);
     add_place(print, text);
-    pp_text_add(text, ": ");
-    add_change(print, rows[i], text);
-    pp_text_add(text, "; %zu of %zu values %s", d->fails, d->count,
-                d->fails == 1 ? "fails" : "fail");
+    if (worst && first->verdict == PP_VERDICT_SAME)
+        pp_text_add(text, ", but ");
+    else
+        pp_text_add(text, ": %s%s", meaning(first), worst && worst != first ? ", but " : "");
+    if (worst && worst != first) {
+        pp_compare_add_change(worst, text);
+        pp_text_add(text, ": %s", meaning(worst));
+    }
+    if (d->verdicts[PP_VERDICT_SAME] == d->count)
+        pp_text_add(text, ", all %zu values are equal", d->count);
 }
 
 void pp_compare_add_counts(const pp_differences *d, pp_text *text)
 {
     const char *before = "";
+    if (d->fails)
+        pp_text_add(text, "%zu of %zu %s: ", d->fails, d->count, d->fails == 1 ? "fails" : "fail");
     for (int v = 0; v < PP_VERDICT_COUNT; v++) {
         if (!d->verdicts[v])
             continue;

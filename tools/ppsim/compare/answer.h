@@ -9,11 +9,12 @@
  * values that fail come first. Rows that are the same come last. The caller frees the array with
  * free(). Returns NULL when out of memory. */
 const pp_difference **pp_compare_reading_order(const pp_compare_print *print);
-/* Appends "worse: step 3.918 s -> 4.243 s (+8.31 %); 6 of 173 values fail". `rows` are in reading
- * order. */
+/* Appends "step +0.85 % (8.096 s to 8.165 s)". */
+void pp_compare_add_change(const pp_difference *row, pp_text *text);
+/* Appends "step +0.85 % (8.096 s to 8.165 s): worse". `rows` are in reading order. */
 void pp_compare_add_headline(const pp_compare_print *print, const pp_difference *const *rows,
                              pp_text *text);
-/* Appends "4 worse, 126 changed, 150 the same". */
+/* Appends "4 of 280 fail: 4 worse, 126 changed, 150 the same". */
 void pp_compare_add_counts(const pp_differences *differences, pp_text *text);
 /* Appends how the GPUs of two plans differ, and the throughput of a GPU; nothing when they are the
  * same or not known. */

@@ -33,6 +33,26 @@ size_t pp_compare_fit(const char *text, size_t columns, char *buffer, size_t siz
     return used + (cut ? 3 : 0);
 }
 
+void pp_compare_rate(double tokens_per_s, char *cell)
+{
+    char digits[PP_CELL];
+    const double size = fabs(tokens_per_s);
+    if (size < 1000 || size >= 1e15) {
+        snprintf(cell, PP_CELL, "%.4g", tokens_per_s);
+        return;
+    }
+    const int length = snprintf(digits, sizeof digits, "%.0f", size);
+    size_t used = 0;
+    if (tokens_per_s < 0)
+        cell[used++] = '-';
+    for (int i = 0; i < length; i++) {
+        if (i && (length - i) % 3 == 0)
+            cell[used++] = ',';
+        cell[used++] = digits[i];
+    }
+    cell[used] = '\0';
+}
+
 static void number(pp_metric_unit unit, double value, bool exact, char *cell)
 {
     char text[PP_CELL];
@@ -54,6 +74,12 @@ static void number(pp_metric_unit unit, double value, bool exact, char *cell)
     case PP_METRIC_PART:
         snprintf(cell, PP_CELL, exact ? "%.12g %%" : "%.4g %%", 100 * value);
         return;
+    case PP_METRIC_RATE:
+        if (!exact) {
+            pp_compare_rate(value, cell);
+            return;
+        }
+        /* fall through */
     default:
         if (fabs(value) < 1e15 && (value == nearbyint(value) || (!exact && fabs(value) >= 1e4)))
             snprintf(cell, PP_CELL, "%.0f", value);
@@ -136,9 +162,9 @@ static void side_cell(const pp_metric *metric, const pp_quantity *side, char *ce
 void pp_compare_cells_of(const pp_difference *row, pp_compare_cells *cells)
 {
     *cells = (pp_compare_cells){ 0 };
-    snprintf(cells->name, sizeof cells->name, "%.60s%s%.170s%s", row->metric->name,
-             *row->place ? " " : "", row->place,
-             row->metric->unit == PP_METRIC_RATE ? ", tokens/s" : "");
+    cells->unit = row->metric->unit == PP_METRIC_RATE ? " tokens/s" : "";
+    snprintf(cells->name, sizeof cells->name, "%.60s%s%.170s", row->metric->name,
+             *row->place ? " " : "", row->place);
     if (row->before && row->after && row->metric->unit < PP_METRIC_TEXT) {
         number_cells(row, cells);
         return;

@@ -2,7 +2,7 @@
 #include "tools/ppsim/compare/export.h"
 
 #include "sim/base/text.h"
-#include "tools/ppsim/compare/cells.h"
+#include "tools/ppsim/compare/answer.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -49,15 +49,35 @@ static bool one_case(const pp_difference *a, const pp_difference *b)
     return a->metric == b->metric && strcmp(a->file, b->file) == 0;
 }
 
+static void add_words(const pp_text *words, pp_text *text)
+{
+    text->failed |= words->failed;
+    if (words->data)
+        add_xml(words->data, text);
+}
+
 static void add_line(const pp_difference *row, pp_text *text)
 {
-    pp_compare_cells cells;
-    char line[800];
-    pp_compare_cells_of(row, &cells);
-    snprintf(line, sizeof line, "%s: %s: %s -> %s %s %s %.200s\n", pp_verdict_word(row->verdict),
-             cells.name, cells.before, cells.after, cells.delta, cells.percent,
-             row->detail ? row->detail : "");
-    add_xml(line, text);
+    pp_text line PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text_add(&line, "%s: ", pp_verdict_word(row->verdict));
+    pp_compare_add_change(row, &line);
+    pp_text_add(&line, "%s%.200s\n", row->detail ? "; " : "", row->detail ? row->detail : "");
+    add_words(&line, text);
+}
+
+/* Writes what a test case says first: its worst value. */
+static void add_message(const pp_difference *worst, size_t fails, size_t count, pp_text *text)
+{
+    pp_text message PP_CLEANUP(pp_text_free) = { 0 };
+    pp_compare_add_change(worst, &message);
+    if (worst->before && worst->after)
+        pp_text_add(&message, ": %s", pp_verdict_word(worst->verdict));
+    if (count > 1)
+        pp_text_add(&message, "; %zu of %zu values %s", fails, count,
+                    fails == 1 ? "fails" : "fail");
+    pp_text_add(text, " message=\"");
+    add_words(&message, text);
+    pp_text_add(text, "\"");
 }
 
 /* Writes a test case: one metric of one file, with its worst values. */
@@ -65,7 +85,6 @@ static void add_case(const pp_difference *const *rows, size_t count, pp_text *te
 {
     enum { VALUES = 10 };
     size_t fails = 0;
-    char message[64];
     for (size_t i = 0; i < count; i++)
         fails += rows[i]->fails;
     pp_text_add(text, "    <testcase");
@@ -75,9 +94,8 @@ static void add_case(const pp_difference *const *rows, size_t count, pp_text *te
         pp_text_add(text, "/>\n");
         return;
     }
-    snprintf(message, sizeof message, "%zu of %zu values fail", fails, count);
     pp_text_add(text, ">\n      <failure");
-    add_attribute("message", message, text);
+    add_message(rows[0], fails, count, text);
     add_attribute("type", pp_verdict_word(rows[0]->verdict), text);
     pp_text_add(text, ">");
     for (size_t i = 0; i < count && i < VALUES && rows[i]->fails; i++)
@@ -95,6 +113,22 @@ static size_t count_cases(const pp_difference *const *rows, size_t count, size_t
         *failed += first && rows[i]->fails; /* the first row is the worst */
     }
     return cases;
+}
+
+/* Writes the first line of the comparison as the output of the suite. */
+static void add_headline(const pp_compare_print *print, pp_text *text)
+{
+    pp_text line PP_CLEANUP(pp_text_free) = { 0 };
+    const pp_difference **order = pp_compare_reading_order(print);
+    if (!order) {
+        text->failed = 1;
+        return;
+    }
+    pp_compare_add_headline(print, order, &line);
+    free(order);
+    pp_text_add(text, "    <system-out>");
+    add_words(&line, text);
+    pp_text_add(text, "</system-out>\n");
 }
 
 void pp_compare_junit(const pp_compare_print *print, pp_text *text)
@@ -121,6 +155,7 @@ void pp_compare_junit(const pp_compare_print *print, pp_text *text)
         add_case(rows + first, i - first, text);
         first = i;
     }
+    add_headline(print, text);
     pp_text_add(text, "  </testsuite>\n</testsuites>\n");
     free(rows);
 }

@@ -262,7 +262,8 @@ static pp_status set_platform(const char *given, pp_compare_pairs *pairs, pp_err
     return PP_OK;
 }
 
-/* Finds the path of the last pair's baseline, and reads the file if it exists. */
+/* Finds the path of the last pair's baseline, and reads the file if it exists. A file that lies in
+ * the folder itself, put there by hand, counts if there is none where --refresh keeps it. */
 static pp_status find_baseline(const char *folder, const char *relative, pp_compare_pairs *pairs,
                                pp_err *err)
 {
@@ -280,22 +281,34 @@ static pp_status find_baseline(const char *folder, const char *relative, pp_comp
     if (!key || !(pair->base_path = join(key, relative)))
         return pp_err_nomem(err);
     pair->has_base = access(pair->base_path, F_OK) == 0;
+    char *by_hand = pair->has_base ? NULL : join(folder, relative);
+    if (!pair->has_base && !by_hand)
+        return pp_err_nomem(err);
+    if (by_hand && access(by_hand, F_OK) == 0) {
+        free(pair->base_path);
+        pair->base_path = by_hand;
+        pair->has_base = true;
+    } else {
+        free(by_hand);
+    }
     return pair->has_base ? read_one(pair->base_path, &pair->base, err) : PP_OK;
 }
 
-/* Adds a pair for every baseline file that is not among the new files. */
+/* Adds a pair for every baseline file that is not among the new files. key: a folder in `folder`,
+ * or "" for the files in `folder` itself. */
 static pp_status add_gone(const char *folder, const char *key, const names *now,
                           pp_compare_pairs *pairs, pp_err *err)
 {
     names old PP_CLEANUP(free_names) = { 0 };
-    char *below PP_CLEANUP(pp_free_text) = join(folder, key);
+    char *below PP_CLEANUP(pp_free_text) = *key ? join(folder, key) : pp_copy_text(folder);
     if (!below)
         return pp_err_nomem(err);
     if (!is_folder(below))
         return PP_OK;
     pp_status status = list(below, &old, err);
     for (size_t i = 0; i < old.count && !status; i++) {
-        char *path = has_name(now, old.name[i]) ? NULL : join(below, old.name[i]);
+        const bool of_others = !*key && strchr(old.name[i], '/');
+        char *path = of_others || has_name(now, old.name[i]) ? NULL : join(below, old.name[i]);
         if (path)
             status = add_pair(old.name[i], path, NULL, pairs, err);
     }
@@ -305,17 +318,19 @@ static pp_status add_gone(const char *folder, const char *key, const names *now,
 static pp_status check_any(const char *folder, const char *now, const pp_compare_pairs *pairs,
                            pp_err *err)
 {
-    const char *first = NULL;
+    const pp_compare_pair *first = NULL;
     for (size_t i = 0; i < pairs->count; i++) {
         if (pairs->pair[i].has_base)
             return PP_OK;
-        first = first ? first : pairs->pair[i].base_path;
+        first = !first && pairs->pair[i].base_path ? &pairs->pair[i] : first;
     }
     const bool given = pairs->platform_given;
     return pp_err_set(err, PP_UNAVAILABLE, folder,
-                      "nothing is recorded there for %.200s: there is no %.300s; record it with "
-                      "'ppsim compare --baseline %.200s %.200s%s%s --refresh'",
-                      now, first ? first : "result in it", folder, now, given ? " --platform " : "",
+                      "nothing is recorded there for %.200s: there is neither %.300s nor "
+                      "%.200s/%.200s; record it with 'ppsim compare --baseline %.200s %.200s%s%s "
+                      "--refresh', or copy the old result there under that name",
+                      now, first ? first->base_path : SIMULATED, folder,
+                      first ? first->name : "a result", folder, now, given ? " --platform " : "",
                       given ? pairs->platform : "");
 }
 
@@ -340,6 +355,8 @@ pp_status pp_compare_pair_baseline(const char *folder, const char *now, const ch
     }
     if (!status && pairs->folders && !(status = add_gone(folder, SIMULATED, &all, pairs, err)))
         status = add_gone(folder, pairs->platform, &all, pairs, err);
+    if (!status && pairs->folders)
+        status = add_gone(folder, "", &all, pairs, err);
     return status || refresh ? status : check_any(folder, now, pairs, err);
 }
 

@@ -171,7 +171,8 @@ static void judge_number(const pp_tolerances *tolerances, pp_difference *d)
     bool measured = d->before->measured || d->after->measured;
     bool known = true;
     bool worse = m->better == PP_BETTER_LESS ? delta > 0 : m->better == PP_BETTER_MORE && delta < 0;
-    bool judged = limit->given ? worse || limit->one_way || !m->better : worse && m->judged;
+    bool counts = pp_tolerance_judges(tolerances, m);
+    bool judged = limit->given ? worse || limit->one_way || !m->better : worse && counts;
     if (delta == 0)
         d->verdict = PP_VERDICT_SAME;
     else if (measured && noise(d, &known))
@@ -182,7 +183,7 @@ static void judge_number(const pp_tolerances *tolerances, pp_difference *d)
         d->verdict = PP_VERDICT_CHANGED;
     else if (judged)
         d->verdict = PP_VERDICT_WORSE;
-    else if (!m->better || worse || !(m->judged || limit->given))
+    else if (!m->better || worse || !counts)
         d->verdict = PP_VERDICT_CHANGED;
     else
         d->verdict = PP_VERDICT_BETTER;
@@ -323,7 +324,8 @@ static void judge_one(const pp_tolerances *tolerances, pp_difference *d, bool go
 {
     bool measured = (d->before && d->before->measured) || (d->after && d->after->measured);
     d->verdict = gone ? PP_VERDICT_GONE : PP_VERDICT_NEW;
-    bool judged = gone && d->metric->judged && !*d->place;
+    bool judged =
+        gone && d->metric->judged && pp_tolerance_judges(tolerances, d->metric) && !*d->place;
     bool any = isinf(tolerances->up[d->metric - pp_metric_at(0)].value);
     d->fails = !any && (judged || (tolerances->strict && !measured));
 }

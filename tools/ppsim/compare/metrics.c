@@ -318,6 +318,17 @@ pp_status pp_tolerance_add(const char *argument, bool all, pp_tolerances *tolera
             return pp_err_set(err, PP_USAGE, "--tolerance",
                               "'%.64s': a limit for all metrics must be in %%", argument);
         set_limit(i, sign, !every, limit, tolerances);
+        tolerances->all = tolerances->all || every;
+        tolerances->named = tolerances->named || (!every && isfinite(limit.value));
     }
     return known ? PP_OK : unknown_metric(argument, name, err);
+}
+
+bool pp_tolerance_judges(const pp_tolerances *tolerances, const pp_metric *metric)
+{
+    const size_t index = (size_t)(metric - metrics);
+    if (tolerances->up[index].given || tolerances->down[index].given)
+        return true;
+    return metric->judged &&
+           (tolerances->all || !tolerances->named || metric->unit >= PP_METRIC_TEXT);
 }

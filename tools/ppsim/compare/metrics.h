@@ -74,6 +74,7 @@ enum { PP_METRICS_MAX = 128 };
 typedef struct pp_tolerances {
     pp_limit up[PP_METRICS_MAX], down[PP_METRICS_MAX]; /* by index of the metric */
     bool strict;                                       /* any difference fails */
+    bool named, all; /* a limit that is not "any" names a metric; there is one for all metrics */
 } pp_tolerances;
 
 /* Parses one --tolerance, such as "METRIC=1%", "METRIC=+2us" or "all=0.1%", into `tolerances`. The
@@ -81,5 +82,9 @@ typedef struct pp_tolerances {
  * those that are. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_tolerance_add(const char *argument, bool all, pp_tolerances *tolerances,
                                          pp_err *err);
+
+/* Returns whether a worse value of the metric fails: it is named, or judged and no others are named
+ * in its place. */
+bool pp_tolerance_judges(const pp_tolerances *tolerances, const pp_metric *metric);
 
 #endif

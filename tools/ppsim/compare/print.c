@@ -6,6 +6,7 @@
 #include "tools/ppsim/compare/answer.h"
 #include "tools/ppsim/compare/cells.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,8 +67,10 @@ static void text_row(const pp_difference *row, pp_text *text)
     bool fits = strlen(cells.before) < VALUE && strlen(cells.after) < VALUE;
     pad(pp_verdict_word(row->verdict), VERDICT, false, text);
     if (number && fits) {
+        char name[sizeof cells.name + 16];
+        snprintf(name, sizeof name, "%s%s%s", cells.name, *cells.unit ? "," : "", cells.unit);
         pp_text_add(text, " ");
-        pad(cells.name, NAME, false, text);
+        pad(name, NAME, false, text);
         pad(cells.before, VALUE, true, text);
         pad(cells.after, VALUE, true, text);
         pad(cells.delta, VALUE, true, text);
@@ -101,14 +104,34 @@ static bool is_of_ranks(const pp_difference *row)
     return strncmp(row->place, "rank ", 5) == 0 || strncmp(row->place, "stage ", 6) == 0;
 }
 
-/* Returns whether an earlier row has the same metric of another rank or stage. */
-static bool is_repeated(const pp_difference *const *rows, size_t row)
+/* Returns whether one of the `count` rows has the same metric of another rank or stage. */
+static bool is_repeated(const pp_difference *const *rows, size_t count, const pp_difference *row)
 {
-    for (size_t i = 0; i < row && is_of_ranks(rows[row]) && !rows[row]->fails; i++) {
-        if (rows[i]->metric == rows[row]->metric && strcmp(rows[i]->file, rows[row]->file) == 0)
+    for (size_t i = 0; i < count && is_of_ranks(row) && !row->fails; i++) {
+        if (rows[i]->metric == row->metric && strcmp(rows[i]->file, row->file) == 0)
             return true;
     }
     return false;
+}
+
+/* Writes which metrics are judged, if --tolerance names some and says nothing of the others. */
+static void add_judged(const pp_compare_print *print, pp_text *text)
+{
+    const pp_tolerances *t = print->tolerances;
+    bool first = true;
+    if (!t->named || t->all || t->strict)
+        return;
+    for (size_t i = 0; i < pp_metric_count(); i++) {
+        const char *name = pp_metric_at(i)->name;
+        bool limited = (t->up[i].given && isfinite(t->up[i].value)) ||
+                       (t->down[i].given && isfinite(t->down[i].value));
+        for (size_t k = 0; k < i && limited; k++)
+            limited = strcmp(pp_metric_at(k)->name, name) != 0;
+        if (limited)
+            pp_text_add(text, "%s%s", first ? "" : ", ", name);
+        first = first && !limited;
+    }
+    pp_text_add(text, ", as --tolerance says; --tolerance all=0 judges the others, too");
 }
 
 static void text_head(const pp_compare_print *print, const pp_difference *const *rows,
@@ -117,9 +140,11 @@ static void text_head(const pp_compare_print *print, const pp_difference *const 
     pp_text headline PP_CLEANUP(pp_text_free) = { 0 };
     pp_text gpus PP_CLEANUP(pp_text_free) = { 0 };
     pp_text counts PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text judged PP_CLEANUP(pp_text_free) = { 0 };
     pp_compare_add_headline(print, rows, &headline);
     pp_compare_add_gpus(print, &gpus);
     pp_compare_add_counts(print->differences, &counts);
+    add_judged(print, &judged);
     if (headline.data)
         pp_print_words(text, headline.data, 0, LABEL);
     pp_text_add(text, "base         %s\nnew          %s\n", print->base, print->now);
@@ -128,26 +153,36 @@ static void text_head(const pp_compare_print *print, const pp_difference *const 
     pp_print_labelled(text, "GPUs", &gpus);
     if (shown(print->differences))
         pp_print_labelled(text, "values", &counts);
-    text->failed |= headline.failed | counts.failed;
+    pp_print_labelled(text, "judged", &judged);
+    text->failed |= headline.failed;
+}
+
+/* Moves the rows that a table shows to the front. Returns their number. */
+static size_t choose_rows(const pp_compare_print *print, const pp_difference **order)
+{
+    const size_t most = print->all ? print->rows : PP_COMPARE_ROWS;
+    size_t rows = 0;
+    for (size_t i = 0; i < print->differences->count && rows < most; i++) {
+        if (is_shown(order[i]) && (print->all || !is_repeated(order, rows, order[i])))
+            order[rows++] = order[i];
+    }
+    return rows;
 }
 
 void pp_compare_text(const pp_compare_print *print, pp_text *text)
 {
     const pp_differences *d = print->differences;
     const pp_difference **order PP_CLEANUP(free_rows) = pp_compare_reading_order(print);
-    const size_t most = print->all ? print->rows : PP_COMPARE_ROWS;
     const char *file = NULL;
-    size_t rows = 0;
     if (!order) {
         text->failed = 1;
         return;
     }
     text_head(print, order, text);
-    for (size_t i = 0; i < d->count && rows < most; i++) {
+    const size_t rows = choose_rows(print, order);
+    for (size_t i = 0; i < rows; i++) {
         const pp_difference *row = order[i];
-        if (!is_shown(row) || (!print->all && is_repeated(order, i)))
-            continue;
-        if (rows++ == 0)
+        if (i == 0)
             pp_text_add(text, "\n%-9s %-27s%11s%11s%11s\n", "verdict", "metric", "before", "after",
                         "delta");
         if (print->pairs->folders && (!file || strcmp(file, row->file) != 0))
@@ -177,17 +212,20 @@ static void add_cell(const char *cell, pp_text *text)
 static void markdown_row(const pp_compare_print *print, const pp_difference *row, pp_text *text)
 {
     pp_compare_cells cells;
-    char delta[2 * PP_CELL + 8];
+    char delta[2 * PP_CELL + 24];
     pp_compare_cells_of(row, &cells);
-    snprintf(delta, sizeof delta, "%s%s%s%s", cells.delta, *cells.percent ? " (" : "",
+    char sides[2][PP_CELL + 16];
+    snprintf(sides[0], sizeof sides[0], "%s%s", cells.before, cells.unit);
+    snprintf(sides[1], sizeof sides[1], "%s%s", cells.after, cells.unit);
+    snprintf(delta, sizeof delta, "%s%s%s%s%s", cells.delta, cells.unit, *cells.percent ? " (" : "",
              cells.percent, *cells.percent ? ")" : "");
     pp_text_add(text, "|");
     add_cell(pp_verdict_word(row->verdict), text);
     if (print->pairs->folders)
         add_cell(row->file, text);
     add_cell(cells.name, text);
-    add_cell(cells.before, text);
-    add_cell(cells.after, text);
+    add_cell(sides[0], text);
+    add_cell(sides[1], text);
     add_cell(row->detail && *cells.delta ? "" : row->detail ? row->detail : delta, text);
     if (row->detail && *cells.delta) {
         text->bytes -= 3; /* " |" and the blank of the empty cell */
@@ -202,22 +240,18 @@ void pp_compare_markdown(const pp_compare_print *print, pp_text *text)
 {
     const pp_differences *d = print->differences;
     const pp_difference **order PP_CLEANUP(free_rows) = pp_compare_reading_order(print);
-    enum { HEAD = 8, FOOT = 2 };
-    size_t rows = 0;
-    size_t most = PP_MARKDOWN_LINES - HEAD - FOOT;
     if (!order) {
         text->failed = 1;
         return;
     }
     pp_text_add(text, "### ppsim compare\n\n");
     pp_compare_add_headline(print, order, text);
-    pp_text_add(text, "\n\n");
+    pp_text_add(text, "\n\nValues: ");
     pp_compare_add_counts(d, text);
     pp_text_add(text, "\n");
-    for (size_t i = 0; i < d->count && rows < most; i++) {
-        if (!is_shown(order[i]))
-            continue;
-        if (rows++ == 0)
+    const size_t rows = choose_rows(print, order);
+    for (size_t i = 0; i < rows; i++) {
+        if (i == 0)
             pp_text_add(text, print->pairs->folders
                                   ? "\n| verdict | file | metric | before | after | delta |\n"
                                     "|---|---|---|---:|---:|---:|\n"
@@ -226,5 +260,5 @@ void pp_compare_markdown(const pp_compare_print *print, pp_text *text)
         markdown_row(print, order[i], text);
     }
     if (rows < shown(d))
-        pp_text_add(text, "\n%zu more differences are in the JSON (`--json`).\n", shown(d) - rows);
+        pp_text_add(text, "\n%zu more: `--rows N` or `--json` shows them.\n", shown(d) - rows);
 }

@@ -29,16 +29,20 @@ static const sides jobs[] = {
       "\"ts\":2.5,\"dur\":1.5,\"name\":\"0F0\",\"cat\":\"compute\"}]}" },
 };
 
-static pp_status print(const pp_differences *differences, pp_err *err)
+static pp_status print(const pp_differences *differences, const pp_tolerances *tolerances,
+                       pp_err *err)
 {
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     pp_compare_pairs pairs = { 0 };
     pp_json_build build = { 0 };
     char *json_text PP_CLEANUP(pp_free_text) = NULL;
     size_t bytes = 0;
-    const pp_compare_print how = {
-        .base = "a", .now = "b", .pairs = &pairs, .differences = differences, .rows = 9
-    };
+    const pp_compare_print how = { .base = "a",
+                                   .now = "b",
+                                   .pairs = &pairs,
+                                   .differences = differences,
+                                   .tolerances = tolerances,
+                                   .rows = 9 };
     pp_compare_text(&how, &text);
     pp_compare_markdown(&how, &text);
     pp_compare_junit(&how, &text);
@@ -62,7 +66,7 @@ static int compare(void *job)
         status = pp_compare_judge("x", &base, &now, &tolerances, &differences, &err);
     if (!status) {
         pp_differences_sort(&differences);
-        status = print(&differences, &err);
+        status = print(&differences, &tolerances, &err);
     }
     pp_compare_file_free(&base);
     pp_compare_file_free(&now);

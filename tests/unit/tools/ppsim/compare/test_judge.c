@@ -99,6 +99,13 @@ static const struct {
     { "all=1% step=0", 1, -1000, 0, 1, PP_VERDICT_WORSE },
     { "step=0 all=1%", 1, -1000, 0, 1, PP_VERDICT_WORSE },
     { "step=any", 50000, 0, 0, 0, PP_VERDICT_ALLOWED },
+    /* What a limit names is judged alone, unless there is one for all; "any" only exempts. */
+    { "step=1%", 0, -1, 0, 0, PP_VERDICT_CHANGED },
+    { "step=1%", 0, 1, 0, 0, PP_VERDICT_CHANGED },
+    { "step=1% all=0", 0, -1, 0, 1, PP_VERDICT_WORSE },
+    { "all=0 step=1%", 1000, 1, 0, 0, PP_VERDICT_BETTER },
+    { "step=any", 0, -1, 0, 1, PP_VERDICT_WORSE },
+    { "step=1% strict", 0, -1, 0, 1, PP_VERDICT_CHANGED },
     { "strict", 0, 0, 1, 1, PP_VERDICT_CHANGED },
     { "strict", -1, 1, 0, 2, PP_VERDICT_BETTER },
     { "strict", 0, 0, 0, 0, PP_VERDICT_SAME },
@@ -237,7 +244,7 @@ START_TEST(leading_steps_slower_than_the_second_half_are_warm_up)
 END_TEST
 
 /* 500 ops that differ, the worst of them last in the file. */
-START_TEST(markdown_has_sixty_lines_and_the_worst_first)
+START_TEST(markdown_has_ten_rows_and_the_worst_first)
 {
     pp_text sides[2] = { { 0 }, { 0 } };
     pp_text table = { 0 };
@@ -253,19 +260,30 @@ START_TEST(markdown_has_sixty_lines_and_the_worst_first)
                         j ? "," : "", 1000 * j, 1, side * (j + 1), j);
         pp_text_add(&sides[side], "]}");
     }
-    compare_texts(sides[0].data, sides[1].data, "op=0", &c);
+    compare_texts(sides[0].data, sides[1].data, "op=0 all=0", &c);
     ck_assert_uint_eq(c.differences.fails, 501); /* An unknown key is compared nevertheless. */
-    const pp_compare_print print = {
-        .base = "a", .now = "b", .pairs = &pairs, .differences = &c.differences, .rows = 40
-    };
+    const pp_tolerances tolerances = { 0 };
+    pp_compare_print print = { .base = "a",
+                               .now = "b",
+                               .pairs = &pairs,
+                               .differences = &c.differences,
+                               .tolerances = &tolerances,
+                               .rows = 40 };
     pp_compare_markdown(&print, &table);
-    for (const char *at = table.data; *at; at++)
-        lines += *at == '\n';
-    ck_assert_uint_le(lines, PP_MARKDOWN_LINES);
+    for (const char *at = table.data; (at = strstr(at, "\n| worse |")); at++)
+        lines++;
+    ck_assert_uint_eq(lines, 10);
     const char *worst = strstr(table.data, "op 0F499 of rank 0 ");
     ck_assert_ptr_nonnull(worst);
     ck_assert_ptr_nonnull(strstr(worst, "op 0F498 of rank 0 "));
-    ck_assert_ptr_nonnull(strstr(table.data, "more differences"));
+    ck_assert_ptr_nonnull(strstr(table.data, "492 more"));
+    pp_text_free(&table);
+    print.all = true;
+    lines = 0;
+    pp_compare_markdown(&print, &table);
+    for (const char *at = table.data; (at = strstr(at, "\n| worse |")); at++)
+        lines++;
+    ck_assert_uint_eq(lines, 40);
     pp_text_free(&table);
     pp_text_free(&sides[0]);
     pp_text_free(&sides[1]);
@@ -315,7 +333,7 @@ int main(void)
     tcase_add_loop_test(tc, reruns_are_no_regression, 0, 6);
     tcase_add_test(tc, what_is_slower_than_the_spread_is_a_regression);
     tcase_add_test(tc, leading_steps_slower_than_the_second_half_are_warm_up);
-    tcase_add_test(tc, markdown_has_sixty_lines_and_the_worst_first);
+    tcase_add_test(tc, markdown_has_ten_rows_and_the_worst_first);
     tcase_add_test(tc, a_key_without_a_row_is_compared_by_its_pointer);
     tcase_add_test(tc, peak_memory_names_the_rank_and_the_component);
     suite_add_tcase(suite, tc);
