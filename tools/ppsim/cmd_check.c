@@ -313,9 +313,12 @@ static pp_status judge(const pp_args *args, pp_check_verdict *v, pp_check_subjec
                           "executor %s has no sends and receives to check; choose torch, megatron "
                           "or deepspeed",
                           v->framework->name);
-    if (!pp_args_has(args, "--lanes") && !(s->plan && s->plan->comm.has_lanes) &&
-        s->program->comm->semantics.lanes != PP_LANES_SINGLE)
-        v->own_lanes = pp_lanes_name(s->program->comm->semantics.lanes);
+    const pp_lanes own = s->program->comm->semantics.lanes;
+    const bool lanes_given = pp_args_has(args, "--lanes") || (plan && s->plan->comm.has_lanes);
+    if (plan && !lanes_given)
+        v->comm.lanes = own;
+    else if (!lanes_given && own != PP_LANES_SINGLE)
+        v->own_lanes = pp_lanes_name(own);
     status = judge_program(args, partial, v, s, err);
     for (uint32_t i = 1;
          plan && !status && !v->hangs && !v->mismatch && i < pp_check_replicas(s->plan); i++) {

@@ -96,7 +96,7 @@
     PP_ROW("--executor", "NAME|auto", FRAMEWORK,                                           \
            "communicate as this framework does: a name from 'ppsim list executors'. auto " \
            "takes the fastest",                                                            \
-           "ideal")
+           "that of --target, or ppsim")
 #define PP_OPTION_TORCH_COMPILE                    \
     PP_ROW("--torch-compile", "on|off", FRAMEWORK, \
            "the framework compiles its stages, so that no backward is split into I and W", "off")

@@ -301,7 +301,7 @@ static pp_status read_buffers(const pp_args *args, pp_plan_request *request, pp_
     const char *send = pp_args_text(args, "--send-buffers");
     const char *outputs = pp_args_text(args, "--return-outputs");
     if ((recv || send || outputs) && !request->free.framework &&
-        (!request->framework || request->framework == &pp_framework_ideal))
+        request->framework == &pp_framework_ideal)
         return pp_err_set(err, PP_USAGE,
                           recv   ? "--recv-buffers"
                           : send ? "--send-buffers"
@@ -465,13 +465,26 @@ static pp_status limit_to_emitted(const pp_args *args, pp_plan_request *request,
     return PP_OK;
 }
 
+/* Without a target and an executor, plans are for the runtime of ppsim, which runs all that plan
+ * makes. */
+static pp_status assume_executor(pp_plan_input *r, pp_err *err)
+{
+    if (r->request.framework || r->request.free.framework)
+        return PP_OK;
+    r->request.framework = &pp_framework_ppsim;
+    return pp_notes_add(&r->assumptions, err, "executor",
+                        "ppsim, the runtime of this program (--target or --executor)");
+}
+
 static pp_status read_target(const pp_args *args, pp_plan_input *r, pp_err *err)
 {
     const char *name = pp_args_text(args, "--target");
     const pp_target *target;
     r->free_request = r->request;
-    if (!name)
-        return limit_to_emitted(args, &r->request, err);
+    if (!name) {
+        pp_status limited = limit_to_emitted(args, &r->request, err);
+        return limited ? limited : assume_executor(r, err);
+    }
     pp_status status = pp_target_get(name, &target, err);
     if (status)
         return status;
