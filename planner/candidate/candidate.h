@@ -32,11 +32,14 @@ struct pp_candidate {
     pp_ns mean_step_ns; /* mean over the replicas; step_ns is that of the slowest one */
     double bubble_fraction;
     double tokens_per_s, model_flops_utilization;
-    pp_ns p50_ns, p95_ns;            /* of the step under jitter; 0: not studied */
-    pp_ns ranked_ns;                 /* the percentile that is compared */
+    pp_ns p50_ns, p95_ns;            /* of the step under jitter, that of the request or, with tie
+                                        alone, the usual one of study/recommend.c; 0: not
+                                        studied */
+    pp_ns ranked_ns;                 /* the percentile that the request's jitter compares */
     bool tie;                        /* the best one's percentile is not measurably below its own */
     int64_t peak_bytes, short_bytes; /* short: bytes beyond the memory limit */
     uint32_t peak_rank;
+    bool roomy;     /* every rank leaves the request's headroom free */
     uint32_t setup; /* internal */
 };
 

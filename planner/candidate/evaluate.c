@@ -104,6 +104,8 @@ static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, co
     if (status)
         return status;
     uint32_t r = 0;
+    if (pp_report_excess(report, search->problem->comfortable_bytes, &r) > 0)
+        candidate->roomy = false;
     int64_t beyond = pp_report_excess(report, search->problem->memory_limit_bytes, &r);
     if (report->peak_memory_bytes > candidate->peak_bytes) {
         candidate->peak_bytes = report->peak_memory_bytes;
@@ -154,6 +156,7 @@ pp_status pp_candidate_simulate_orders(pp_search *search, pp_candidate *candidat
     candidate->reason.kind = PP_REASON_NONE;
     candidate->peak_bytes = candidate->short_bytes = 0;
     candidate->step_ns = candidate->mean_step_ns = 0;
+    candidate->roomy = true;
     for (uint32_t i = 0; i < set->count && !status; i++)
         status =
             simulate_replica(search, candidate, order[orders > 1 ? i : 0], set->costs[i], &why);

@@ -47,6 +47,9 @@ static pp_status check_request(const pp_plan_request *request, pp_err *err)
     if (request->memory_limit_bytes < 0)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_MEMORY_LIMIT),
                           "must be positive, not %" PRId64 " bytes", request->memory_limit_bytes);
+    if (!(request->tie >= 0 && request->tie <= 1) || request->headroom_bytes < 0)
+        return pp_err_set(err, PP_USAGE, NULL,
+                          "tie must be from 0 to 1, and headroom not negative");
     int64_t parts = request->model->layers + request->model->mtp_layers +
                     (request->allow_empty_end_stages ? 2 : 0);
     int64_t pp = request->parallel.pp;
@@ -159,6 +162,7 @@ static pp_status fill(pp_plan_problem *problem, const pp_plan_request *request, 
         : request->hardware->memory_bytes
             ? request->hardware->memory_bytes - pp_memory_reserve_bytes(request->hardware)
             : PP_BYTES_MAX;
+    problem->comfortable_bytes = problem->memory_limit_bytes - request->headroom_bytes;
     if ((status = read_overrides(problem, err)))
         return status;
     problem->framework = request->framework ? request->framework : &pp_framework_ideal;

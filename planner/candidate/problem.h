@@ -9,6 +9,7 @@ typedef struct pp_plan_problem {
     const pp_plan_request *request; /* borrowed */
     pp_parallel parallel;           /* as requested; 0: free */
     int64_t seq_length, global_batch_size, memory_limit_bytes;
+    int64_t comfortable_bytes; /* the limit less the request's headroom */
     double *rank_speed; /* [pp] speeds, then [pp] speeds x the rank's share of the limit; NULL: all
                            1 */
     bool fitted;        /* some rank has less memory than the others */

@@ -244,7 +244,9 @@ pp_status pp_search_plan_orders(pp_search *search, size_t *best,
     if (request->orders == PP_ORDERS_NAMED || request->schedule || request->only)
         return PP_OK;
     const pp_candidate *c = named == SIZE_MAX ? NULL : &search->pool.candidate[named];
-    double score = c ? pp_candidate_score(c, c->step_ns) : HUGE_VAL;
+    double score = request->score_limit > 0 ? request->score_limit : HUGE_VAL;
+    if (c)
+        score = fmin(score, pp_candidate_score(c, c->step_ns));
     size_t found = SIZE_MAX;
     bool ended;
     pp_status status = open_and_search(search, score, &ended, &found, &outcome, err);

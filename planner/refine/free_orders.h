@@ -11,6 +11,8 @@ typedef enum pp_free_orders_verdict {
     PP_FREE_ORDERS_UNUSABLE,   /* the orders that were found hang or lack memory in the framework */
     PP_FREE_ORDERS_ONLY,       /* one was found although no named schedule fits */
     PP_FREE_ORDERS_TAKEN,      /* the best one found is measurably faster and is taken */
+    PP_FREE_ORDERS_TIED,       /* the best one found is faster, but within the tie, and the named
+                                  schedule is taken (planner/search/choice.h) */
     PP_FREE_ORDERS_NO_GAIN,    /* the best one found is not measurably faster; it is taken only if
                                   the request requires one */
 } pp_free_orders_verdict;

@@ -127,7 +127,9 @@ static pp_status try_others(pp_search *search, const entry *queue, size_t count,
     return PP_OK;
 }
 
-pp_status pp_branch_and_bound(pp_search *search, size_t *best_out, pp_err *err)
+/* Lists what may still be simulated, the best bound first. The caller frees queue_out. */
+static pp_status list_queue(const pp_search *search, entry **queue_out, size_t *count_out,
+                            pp_err *err)
 {
     entry *queue = pp_alloc_array(search->pool.count, sizeof *queue);
     if (!queue)
@@ -135,15 +137,44 @@ pp_status pp_branch_and_bound(pp_search *search, size_t *best_out, pp_err *err)
     size_t count = 0;
     for (size_t i = 0; i < search->pool.count; i++) {
         const pp_candidate *c = &search->pool.candidate[i];
-        if (c->status == PP_CANDIDATE_NOT_SIMULATED && !search->pool.setup[c->setup].unseen)
-            queue[count++] = (entry){ pp_candidate_score(c, c->least_step_ns), c, i };
+        const pp_setup *setup = &search->pool.setup[c->setup];
+        if (c->status == PP_CANDIDATE_NOT_SIMULATED && setup->bound.fits && !setup->unseen)
+            queue[count++] = (entry){ pp_candidate_score(c, setup->least_step_ns), c, i };
     }
     qsort(queue, count, sizeof *queue, compare_queued);
+    *queue_out = queue;
+    *count_out = count;
+    return PP_OK;
+}
+
+pp_status pp_branch_and_bound(pp_search *search, size_t *best_out, pp_err *err)
+{
+    entry *queue;
+    size_t count;
     size_t best = SIZE_MAX;
-    pp_status status = simulate_best_first(search, queue, count, &best, err);
+    pp_status status = list_queue(search, &queue, &count, err);
+    if (status)
+        return status;
+    status = simulate_best_first(search, queue, count, &best, err);
     if (!status && best != SIZE_MAX && !(search->problem->request->score_limit > 0))
         status = try_others(search, queue, count, err);
     free(queue);
     *best_out = best;
+    return status;
+}
+
+pp_status pp_simulate_within(pp_search *search, double score, size_t most, pp_err *err)
+{
+    entry *queue;
+    size_t count;
+    pp_status status = list_queue(search, &queue, &count, err);
+    if (status)
+        return status;
+    for (size_t k = 0; k < count && k < most && queue[k].score <= score && !status; k++) {
+        if (pp_search_is_over(search, true))
+            break;
+        status = pp_candidate_simulate(search, &search->pool.candidate[queue[k].index], err);
+    }
+    free(queue);
     return status;
 }

@@ -9,5 +9,9 @@
  * best_out: index of the fastest candidate that fits, or SIZE_MAX when none does.
  * Fails: NOMEM, and like pp_search_costs. */
 PP_MUST_CHECK pp_status pp_branch_and_bound(pp_search *search, size_t *best_out, pp_err *err);
+/* Simulates further candidates whose bounds are at most `score`, the best bound first; at most
+ * `count`. Fails: NOMEM, and like pp_search_costs. */
+PP_MUST_CHECK pp_status pp_simulate_within(pp_search *search, double score, size_t count,
+                                           pp_err *err);
 
 #endif

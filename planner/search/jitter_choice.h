@@ -24,9 +24,10 @@ typedef struct pp_jitter_ranking {
 } pp_jitter_ranking;
 
 /* If the request has jitter, studies the fastest candidates and changes best to the one with the
- * least percentile, or to 1f1b if that is as good. Fails: USAGE (no such rank or link), INPUT,
+ * least percentile, or to 1f1b if that is as good. roomy: only those that leave the headroom are
+ * studied. Fails: USAGE (no such rank or link), INPUT,
  * NOMEM. */
-PP_MUST_CHECK pp_status pp_search_choose_under_jitter(pp_search *search, size_t *best,
+PP_MUST_CHECK pp_status pp_search_choose_under_jitter(pp_search *search, bool roomy, size_t *best,
                                                       pp_jitter_ranking *ranking_out, pp_err *err);
 
 #endif

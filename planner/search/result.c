@@ -276,6 +276,7 @@ pp_status pp_search_result_new(pp_search *search, const pp_search_outcome *outco
     result->assumed = pp_search_assumed(search, &search->pool.candidate[outcome->best]);
     list_candidates(search, outcome->best, result);
     result->orders = outcome->orders;
+    result->recommendation = outcome->recommendation;
     result->ranking = outcome->ranking;
     *result_out = result;
     result = NULL;

@@ -104,6 +104,7 @@ typedef struct pp_search_result {
     bool per_gpu; /* numbers of GPUs differ between candidates, so tokens/s per GPU are compared */
     bool stopped; /* the budget ended before the search did */
     pp_free_orders_outcome orders;
+    pp_recommendation recommendation;
     pp_jitter_ranking ranking;
     pp_packing_outcome packing;
     pp_setting_choice setting[PP_SETTING_COUNT];

@@ -1,8 +1,8 @@
 /* One search, from request to result. The request becomes a problem, and the problem a space of
  * candidates with their bounds. Those that can still win are simulated. The best are refined by
- * recomputation per stage and microbatch, by partitions that the simulated step decides, by free
- * orders, and by the ranking under jitter. It uses neither clock nor random numbers of its own, so
- * equal requests give equal answers unless `stop` ends it. Method: docs/explanation/planning.md. */
+ * recomputation per stage and microbatch, and by partitions that the simulated step decides. It
+ * uses neither clock nor random numbers of its own, so equal requests give equal answers unless
+ * `stop` ends it. Method: docs/explanation/planning.md. */
 #include "planner/search/search.h"
 
 #include "planner/refine/layer_shift.h"
@@ -61,18 +61,4 @@ pp_status pp_search_solve(pp_search *search, const pp_plan_request *request, siz
             return status;
         pp_search_close(search);
     }
-}
-
-pp_status pp_search_find(pp_search *search, const pp_plan_request *request,
-                         pp_search_outcome *outcome_out, pp_err *err)
-{
-    pp_search_outcome outcome = { .best = SIZE_MAX };
-    pp_status status = pp_search_solve(search, request, &outcome.best, err);
-    if (!status)
-        status = pp_search_plan_orders(search, &outcome.best, &outcome.orders, err);
-    if (!status)
-        status = pp_search_choose_under_jitter(search, &outcome.best, &outcome.ranking, err);
-    if (!status)
-        *outcome_out = outcome;
-    return status;
 }

@@ -5,12 +5,14 @@
 
 #include "planner/candidate/search_state.h"
 #include "planner/refine/free_orders.h"
+#include "planner/search/choice.h"
 #include "planner/search/jitter_choice.h"
 
-/* The outcome of a whole search. */
+/* The outcome of a whole search (planner/study/recommend.h). */
 typedef struct pp_search_outcome {
     size_t best; /* index into the candidates; SIZE_MAX: nothing fits */
     pp_free_orders_outcome orders;
+    pp_recommendation recommendation;
     pp_jitter_ranking ranking;
 } pp_search_outcome;
 
@@ -21,10 +23,5 @@ typedef struct pp_search_outcome {
  * NOMEM. */
 PP_MUST_CHECK pp_status pp_search_solve(pp_search *search, const pp_plan_request *request,
                                         size_t *best_out, pp_err *err);
-/* Like pp_search_solve, followed by free orders if the request allows them, and by the ranking
- * under its jitter. Fails: like pp_search_solve, and INFEASIBLE if an order must be found and none
- * is. */
-PP_MUST_CHECK pp_status pp_search_find(pp_search *search, const pp_plan_request *request,
-                                       pp_search_outcome *outcome_out, pp_err *err);
 
 #endif

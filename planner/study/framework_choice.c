@@ -67,6 +67,7 @@ static pp_plan_request bare(const pp_plan_request *request)
     one.packings = NULL;
     one.jitter = NULL;
     one.why = false;
+    one.tie = 0; /* the fastest pipelines rate the alternatives */
     if (request->free.framework) {
         one.framework = NULL;
         one.exchange = (pp_exchange_options){ .tensors = 0 };

@@ -6,6 +6,7 @@
 #include "planner/candidate/evaluate.h"
 #include "planner/refine/free_orders.h"
 #include "planner/refine/recompute.h"
+#include "planner/search/limit.h"
 #include "planner/search/space.h"
 #include "planner/study/budget_slice.h"
 #include "planner/study/repair.h"
@@ -104,14 +105,6 @@ static void keep_front(int64_t limit_bytes, pp_pareto *out)
     out->count = kept;
 }
 
-static pp_status bound_again(const pp_plan_problem *problem, const pp_pool *pool, pp_setup *setup,
-                             pp_err *err)
-{
-    setup->bound = (pp_bound){ 0 };
-    setup->least_step_ns = 0;
-    return pp_setup_find_bound(setup, problem, &pool->data[setup->data], err);
-}
-
 /* The least bound of all setups, made for the point's limit. */
 static pp_status bound_point(const pp_search *search, pp_pareto_point *point, pp_err *err)
 {
@@ -123,7 +116,7 @@ static pp_status bound_point(const pp_search *search, pp_pareto_point *point, pp
         const pp_candidate on = { .parallel = setup.context.parallel };
         if (!setup.legal || pp_candidate_score(&on, setup.least_step_ns) >= least)
             continue; /* a smaller limit only raises it */
-        pp_status status = bound_again(&limited, &search->pool, &setup, err);
+        pp_status status = pp_search_bound_again(&limited, &search->pool, &setup, err);
         if (status)
             return status;
         if (setup.bound.fits)
@@ -162,39 +155,6 @@ static bool request_at(const pp_plan_request *asked, int64_t limit_bytes, int64_
     return true;
 }
 
-/* Goes from a larger limit to this one: finds what fits, and its bounds if they matter. best_out:
- * the best candidate that fits, or SIZE_MAX. */
-static pp_status lower_limit(pp_search *search, size_t *best_out, pp_err *err)
-{
-    const int64_t limit_bytes = search->problem->memory_limit_bytes;
-    double least = HUGE_VAL;
-    *best_out = SIZE_MAX;
-    search->progress.stopped = false;
-    for (size_t i = 0; i < search->pool.count; i++) {
-        pp_candidate *c = &search->pool.candidate[i];
-        double score = pp_candidate_score(c, c->step_ns);
-        if (c->status != PP_CANDIDATE_OK)
-            continue;
-        if (c->peak_bytes > limit_bytes) {
-            c->status = PP_CANDIDATE_INFEASIBLE;
-            c->short_bytes = c->peak_bytes - limit_bytes;
-        } else if (score < least) {
-            *best_out = i;
-        }
-        least = c->status == PP_CANDIDATE_OK ? fmin(least, score) : least;
-    }
-    for (size_t i = 0; i < search->pool.setup_count; i++) {
-        pp_setup *setup = &search->pool.setup[i];
-        const pp_candidate on = { .parallel = setup->context.parallel };
-        if (!setup->legal || pp_candidate_score(&on, setup->least_step_ns) >= least)
-            continue; /* a smaller limit only raises it */
-        pp_status status = bound_again(search->problem, &search->pool, setup, err);
-        if (status)
-            return status;
-    }
-    return PP_OK;
-}
-
 /* Searches the pool within the limit of one request: recomputation per stage, then free orders;
  * what fits becomes points. best_out: the best candidate; SIZE_MAX if none fits. */
 static pp_status search_limit(pp_search *search, const pp_plan_request *at, size_t *best_out,
@@ -203,7 +163,7 @@ static pp_status search_limit(pp_search *search, const pp_plan_request *at, size
     pp_free_orders_outcome orders;
     const size_t before = search->pool.count;
     pp_status status = pp_search_continue(search, at, err);
-    if (status || (status = lower_limit(search, best_out, err)) ||
+    if (status || (status = pp_search_lower_limit(search, best_out, err)) ||
         (status = pp_search_recompute(search, best_out, err)) ||
         (status = pp_search_plan_orders(search, best_out, &orders, err)))
         return status;

@@ -212,6 +212,27 @@ static pp_status note_hardware(const pp_search_result *result, pp_notes *notes, 
     return status;
 }
 
+/* Notes how one of several plans was chosen. */
+static pp_status note_choice(const pp_search_result *result, pp_notes *notes, pp_err *err)
+{
+    const pp_recommendation *r = &result->recommendation;
+    char bytes[32];
+    if (!(r->tie > 0))
+        return pp_notes_add(notes, err, "tie", "none: the fastest plan is taken");
+    pp_status status = pp_notes_add(
+        notes, err, "tie", "steps that differ by at most %g %%; of such plans, %s%s, then the %s",
+        100 * r->tie, r->headroom_bytes ? "those that leave the headroom, then " : "",
+        result->ranking.verdict ? "the given jitter"
+                                : "p95 if ops vary by 3 % and one rank is 5 % slow",
+        "simplicity");
+    if (!status && r->headroom_bytes)
+        status =
+            pp_notes_add(notes, err, "headroom", "%s per GPU below the limit, which this plan %s",
+                         pp_format_bytes(bytes, sizeof bytes, r->headroom_bytes),
+                         result->candidate[0].roomy ? "leaves free" : "needs");
+    return status;
+}
+
 /* Notes how sizes travel, but only if that costs something. */
 static pp_status note_shapes(const pp_search_result *result, pp_notes *notes, pp_err *err)
 {
@@ -252,6 +273,8 @@ static pp_status note_assumed(const pp_search_result *result, pp_notes *notes, p
         status = note_transfers(result, notes, err);
     if (!status)
         status = note_hardware(result, notes, err);
+    if (!status)
+        status = note_choice(result, notes, err);
     if (!status)
         status = note_ranks(&result->context, notes, err);
     if (!status)

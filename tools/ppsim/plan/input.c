@@ -26,6 +26,11 @@
 #define DEFAULT_STACK "current"
 #define COUNT_MAX (1 << 20)
 
+/* Steps that differ by less than this part tie, and plans that tie should leave this part of a
+ * GPU's memory free: docs/explanation/planning.md. */
+#define DEFAULT_TIE 0.01
+#define DEFAULT_HEADROOM 0.1
+
 static pp_status load_model(pp_plan_input *r, const char *name, pp_err *err)
 {
     const pp_input *known = pp_inputs_find(r->inputs, PP_INPUT_MODEL, name);
@@ -359,6 +364,48 @@ static pp_status read_program(const pp_args *args, pp_plan_input *r, pp_err *err
     return status;
 }
 
+/* "1%" is 0.01. Fails: USAGE unless it is a percentage from 0 to 100. */
+static pp_status parse_percent(const char *text, const char *option, double *part_out, pp_err *err)
+{
+    char *end = NULL;
+    const double percent = text[0] >= '0' && text[0] <= '9' ? strtod(text, &end) : -1;
+    if (!end || strcmp(end, "%") != 0 || !(percent <= 100))
+        return pp_err_set(err, PP_USAGE, option,
+                          "'%.40s' is not a percentage from 0%% to 100%%; write, for example, 1%%",
+                          text);
+    *part_out = percent / 100;
+    return PP_OK;
+}
+
+/* Reads --tie, --headroom and --fastest. */
+static pp_status read_preference(const pp_args *args, pp_plan_request *request, pp_err *err)
+{
+    const char *tie = pp_args_text(args, "--tie");
+    const char *headroom = pp_args_text(args, "--headroom");
+    double part = request->memory_limit_bytes ? 0 : DEFAULT_HEADROOM;
+    pp_status status = PP_OK;
+    if (pp_args_has(args, "--fastest") && (tie || headroom))
+        return pp_err_set(err, PP_USAGE, "--fastest",
+                          "takes the fastest plan whatever %s says; leave one of the two out",
+                          tie ? "--tie" : "--headroom");
+    request->tie = pp_args_has(args, "--fastest") ? 0 : DEFAULT_TIE;
+    if (tie && (status = parse_percent(tie, "--tie", &request->tie, err)))
+        return status;
+    if (headroom && !strchr(headroom, '%')) {
+        part = 0;
+        status = pp_args_bytes(args, "--headroom", &request->headroom_bytes, err);
+    } else if (headroom) {
+        status = parse_percent(headroom, "--headroom", &part, err);
+    }
+    if (status)
+        return status;
+    if (part > 0)
+        request->headroom_bytes = (int64_t)(part * (double)request->hardware->memory_bytes);
+    if (!(request->tie > 0))
+        request->headroom_bytes = 0;
+    return PP_OK;
+}
+
 static bool time_is_up(void *context)
 {
     const pp_plan_input *r = context;
@@ -510,7 +557,9 @@ pp_status pp_plan_input_read_with(const pp_args *args, const char *lengths, pp_p
     pp_status status = read_machines(args, input, err);
     if (status || (status = read_sizes(args, input, err)) ||
         (status = read_switches(args, input, err)) || (status = keep_stages(args, input, err)) ||
-        (status = read_program(args, input, err)) || (status = read_jitter(args, input, err)) ||
+        (status = read_program(args, input, err)) ||
+        (status = read_preference(args, &input->request, err)) ||
+        (status = read_jitter(args, input, err)) ||
         (status = pp_args_rank_overrides(args, &input->overrides, err)) ||
         (status = read_cluster(input, err)) ||
         (status = read_threads(args, &input->request, err)) ||

@@ -81,6 +81,15 @@ const pp_option pp_plan_options[] = {
     { PP_OPTION_RECV_BUFFERS },
     { PP_OPTION_SEND_BUFFERS },
     { PP_OPTION_RETURN_OUTPUTS },
+    { PP_ROW("--tie", "PERCENT", SEARCH,
+             "steps that differ by at most this count as equal; then headroom, steadiness and "
+             "simplicity decide",
+             "1%") },
+    { PP_ROW("--headroom", "SIZE|PERCENT", SEARCH,
+             "of plans that tie, first those that leave this much memory free on every GPU, beside "
+             "the 5 % that are always kept free",
+             "10% of the GPU's memory, or 0 with --memory-limit") },
+    { PP_ROW("--fastest", NULL, SEARCH, "the fastest plan that fits, same as --tie 0%", NULL) },
     { PP_ROW("--budget", "TIME|COUNTit", SEARCH, "limit of the search: 5s, or 20000it (iterations)",
              NULL) },
     { PP_ROW("--seed", "N", SEARCH, "random seed of the search and of --jitter", "0") },

@@ -254,6 +254,18 @@ static void name_speed(const pp_search_result *choice, const pp_candidate *c, ch
                  c->step_ns ? "  " : ">=", pp_format_duration(step, sizeof step, ns));
 }
 
+/* Appends the memory of an alternative that leaves no headroom although the plan does, and its p95
+ * where it is known. */
+static void say_needs(const pp_search_result *choice, const pp_candidate *c, pp_text *text)
+{
+    char value[32];
+    if (choice->recommendation.headroom_bytes && choice->candidate[0].roomy && !c->roomy)
+        pp_text_add(text, "; %s leave no headroom",
+                    pp_format_bytes(value, sizeof value, c->peak_bytes));
+    if (choice->recommendation.tie > 0 && c->p95_ns && !choice->ranking.verdict)
+        pp_text_add(text, "; p95 %s", pp_format_duration(value, sizeof value, c->p95_ns));
+}
+
 static void print_row(const pp_search_result *choice, const pp_candidate *c, pp_text *text)
 {
     char speed[48];
@@ -262,6 +274,7 @@ static void print_row(const pp_search_result *choice, const pp_candidate *c, pp_
     double slower = 100 * (score(c) / score(&choice->candidate[0]) - 1);
     if (c->status == PP_CANDIDATE_OK) {
         pp_slower_say(slower / 100, &why);
+        say_needs(choice, c, &why);
         pp_text_add(&why, "%s", c->reason.kind ? "; " : "");
     }
     if (c->status == PP_CANDIDATE_NOT_SIMULATED && c->least_step_ns && slower >= 0)
@@ -357,6 +370,7 @@ static void print_splits(const pp_search_result *choice, pp_text *text)
 static void print_runners_up(const pp_search_result *choice, pp_text *text)
 {
     rows r = pick_rows(choice);
+    char late[32];
     if (!r.count)
         return;
     pp_text_add(text, "\nrunners-up     vpp  tp mbs recompute        %-10swhy not\n",
@@ -364,6 +378,10 @@ static void print_runners_up(const pp_search_result *choice, pp_text *text)
     for (size_t i = 0; i < r.count; i++)
         print_row(choice, r.row[i], text);
     pp_text_add(text, "up to: not searched as far as the plan; --schedule NAME does that\n");
+    if (choice->candidate[0].p95_ns && !choice->ranking.verdict)
+        pp_text_add(text,
+                    "p95: if ops vary by 3 %% and one rank is 5 %% slow; that of the plan: %s\n",
+                    pp_format_duration(late, sizeof late, choice->candidate[0].p95_ns));
 }
 
 static void name_stage(const pp_stage *stage, char *buffer, size_t size)

@@ -96,6 +96,11 @@ void pp_free_orders_say(const pp_search_result *result, pp_text *text)
         pp_text_add(text, "taken, as no named schedule fits; ");
         say_distance(&o->reason, text);
         break;
+    case PP_FREE_ORDERS_TIED:
+        pp_text_add(text, "not taken: the best one found is %.2f %% faster than %s, a tie; ",
+                    100 * o->gain, o->named->name);
+        say_distance(&o->reason, text);
+        break;
     case PP_FREE_ORDERS_TAKEN:
     case PP_FREE_ORDERS_NO_GAIN:
         pp_text_add(text, "%s%.2f %% %s than %s, the best named schedule; ",
@@ -210,6 +215,107 @@ void pp_ranking_say(const pp_jitter_ranking *r, pp_text *text)
         pp_text_add(text, "; %s takes %.2f %% longer", r->simplest->name, more);
 }
 
+static double score(const pp_candidate *c)
+{
+    return pp_candidate_score(c, c->step_ns);
+}
+
+static void say_headroom(const pp_search_result *result, pp_text *text)
+{
+    const pp_recommendation *r = &result->recommendation;
+    const pp_candidate *c = &result->candidate[0];
+    char bytes[32];
+    if (!r->headroom_bytes || c->roomy)
+        return;
+    pp_format_bytes(bytes, sizeof bytes, r->headroom_bytes);
+    if (r->roomy.status == PP_CANDIDATE_OK)
+        pp_text_add(text, "; none that leaves %s free ties: the best one found is %.2f %% slower",
+                    bytes, 100 * (score(&r->roomy) / score(c) - 1));
+    else
+        pp_text_add(text, "; none found leaves %s free", bytes);
+}
+
+void pp_choice_say(const pp_search_result *result, pp_text *text)
+{
+    const pp_recommendation *r = &result->recommendation;
+    const pp_candidate *c = &result->candidate[0];
+    char value[2][32];
+    if (r->reason != PP_CHOICE_FASTEST)
+        pp_text_add(text, "within %g %% of ", 100 * r->tie);
+    if (result->count == 1)
+        pp_text_add(text, "the only candidate");
+    else if (result->stopped)
+        pp_text_add(text, "the fastest found before the budget ended (%zu simulations)",
+                    result->simulated);
+    else
+        pp_text_add(text, "the fastest of %zu candidates%s", result->count,
+                    result->per_gpu ? " per GPU (without --tp they use different numbers)" : "");
+    switch (r->reason) {
+    case PP_CHOICE_FASTEST:
+        break;
+    case PP_CHOICE_HEADROOM:
+        pp_text_add(text, ", and leaves more memory free, %s or more",
+                    pp_format_bytes(value[0], sizeof value[0], r->headroom_bytes));
+        break;
+    case PP_CHOICE_STEADIER:
+        pp_text_add(text, ", and steadier: p95 %s, not %s, if ops vary by 3 %% and a rank is slow",
+                    pp_format_duration(value[0], sizeof value[0], c->p95_ns),
+                    pp_format_duration(value[1], sizeof value[1], r->fastest.p95_ns));
+        break;
+    case PP_CHOICE_SIMPLER:
+        pp_text_add(text, ", and simpler");
+        break;
+    }
+    say_headroom(result, text);
+}
+
+/* Appends the degrees and settings of a candidate that differ from those of another one. */
+static void say_difference(const pp_candidate *c, const pp_candidate *other, pp_text *text)
+{
+    const pp_parallel *p = &c->parallel;
+    const pp_parallel *o = &other->parallel;
+    const struct {
+        const char *name;
+        int64_t value, other;
+    } rows[] = {
+        { "pp", p->pp, o->pp },
+        { "tp", p->tp, o->tp },
+        { "cp", p->cp, o->cp },
+        { "dp", p->dp, o->dp },
+        { "ep", p->ep, o->ep },
+        { "vpp", p->vpp, o->vpp },
+        { "micro-batch size", c->micro_batch_size, other->micro_batch_size },
+    };
+    pp_text_add(text, "%s", pp_candidate_is_named(c) ? c->schedule->name : "a custom order");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].value != rows[i].other)
+            pp_text_add(text, ", %s %" PRId64, rows[i].name, rows[i].value);
+    }
+    if (c->recompute != other->recompute)
+        pp_text_add(text, ", recompute %s", pp_recompute_name(c->recompute));
+}
+
+void pp_fastest_say(const pp_search_result *result, pp_text *text)
+{
+    const pp_candidate *c = &result->candidate[0];
+    const pp_candidate *f = &result->recommendation.fastest;
+    const double faster = 1 - (result->recommendation.tie > 0 ? score(f) / score(c) : 1);
+    char step[32];
+    char peak[32];
+    if (faster * PP_MEASURABLE_PART < 1)
+        return;
+    pp_text_add(text, "--fastest takes ");
+    say_difference(f, c, text);
+    pp_text_add(text, ": %s, %.2f %% faster", pp_format_duration(step, sizeof step, f->step_ns),
+                100 * faster);
+    if (f->peak_bytes > c->peak_bytes)
+        pp_text_add(text, ", %s", pp_format_bytes(peak, sizeof peak, f->peak_bytes));
+    if (f->p95_ns && c->p95_ns)
+        pp_text_add(text, ", p95 %+.2f %%",
+                    100 *
+                        (pp_candidate_score(f, f->p95_ns) / pp_candidate_score(c, c->p95_ns) - 1));
+}
+
 void pp_slower_say(double more, pp_text *text)
 {
     const double percent = 100 * more;
@@ -314,9 +420,10 @@ static void csv_row(const pp_candidate *c, pp_text *text)
     else
         pp_text_add(text, ",,");
     if (c->p50_ns)
-        pp_text_add(text, "%" PRId64 ",%" PRId64, c->p50_ns, c->p95_ns);
-    else
-        pp_text_add(text, ",");
+        pp_text_add(text, "%" PRId64, c->p50_ns);
+    pp_text_add(text, ",");
+    if (c->p95_ns)
+        pp_text_add(text, "%" PRId64, c->p95_ns);
     pp_text_add(text, ",\"");
     pp_reason_say(c, &reason);
     for (const char *letter = reason.data; letter && *letter; letter++)

@@ -15,6 +15,11 @@ void pp_setting_say(const pp_search_result *result, pp_setting_kind kind, pp_tex
 /* What the search for a packing found. bounded: also how far it is from the best possible
  * packing. */
 void pp_packing_say(const pp_packing_outcome *outcome, bool bounded, pp_text *text);
+/* Why the plan was taken: "the fastest of 717 candidates", or why it is better than a faster one
+ * that ties with it. */
+void pp_choice_say(const pp_search_result *result, pp_text *text);
+/* The fastest plan, if it was not taken and is measurably faster: what it is, gains and needs. */
+void pp_fastest_say(const pp_search_result *result, pp_text *text);
 /* Which schedule is best under jitter, and by how much. */
 void pp_ranking_say(const pp_jitter_ranking *ranking, pp_text *text);
 /* Appends "up to 0.44 % slower". more: how much longer than the chosen plan another plan takes, as

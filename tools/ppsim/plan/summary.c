@@ -110,6 +110,10 @@ static void add_orders(const pp_search_result *result, pp_text *words)
         pp_text_add(words, "; %.2f %% faster than %s, the best named schedule", 100 * o->gain,
                     o->named->name);
         break;
+    case PP_FREE_ORDERS_TIED:
+        pp_text_add(words, "; no custom order found is faster by more than %g %%",
+                    100 * result->recommendation.tie);
+        break;
     case PP_FREE_ORDERS_NO_GAIN:
         pp_text_add(words, "; no custom order found is measurably faster");
         break;
@@ -119,17 +123,15 @@ static void add_orders(const pp_search_result *result, pp_text *words)
 static void print_reason(const pp_search_result *result, pp_text *text)
 {
     pp_text words PP_CLEANUP(pp_text_free) = { 0 };
-    if (result->stopped)
-        pp_text_add(&words, "the fastest found before the budget ended (%zu simulations)",
-                    result->simulated);
-    else if (result->count == 1)
-        pp_text_add(&words, "the only candidate");
-    else
-        pp_text_add(&words, "the fastest of %zu candidates%s", result->count,
-                    result->per_gpu ? " per GPU (without --tp they use different numbers)" : "");
-    add_orders(result, &words);
-    add_next_split(result, &words);
+    pp_text fastest PP_CLEANUP(pp_text_free) = { 0 };
+    pp_choice_say(result, &words);
+    if (result->recommendation.reason == PP_CHOICE_FASTEST) {
+        add_orders(result, &words);
+        add_next_split(result, &words);
+    }
+    pp_fastest_say(result, &fastest);
     pp_print_labelled(text, "why", &words);
+    pp_print_labelled(text, "faster", &fastest);
 }
 
 /* Returns whether the job is like those of published steps, which are of dense models with

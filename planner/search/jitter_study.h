@@ -1,0 +1,20 @@
+/* The step of one candidate when durations vary. */
+#ifndef PPSIM_PLANNER_SEARCH_JITTER_STUDY_H
+#define PPSIM_PLANNER_SEARCH_JITTER_STUDY_H
+
+#include "planner/candidate/search_state.h"
+#include "planner/robustness/jitter.h"
+
+/* Studies a candidate that fits, as its executor runs it. Fails: USAGE (no such rank or link),
+ * INPUT, NOMEM. */
+PP_MUST_CHECK pp_status pp_search_study(pp_search *search, size_t candidate,
+                                        const pp_jitter_spec *spec, pp_jitter_result *out,
+                                        pp_err *err);
+/* Estimates how much longer than its step the p95 of the step is, as a factor: that of the same
+ * orders when nothing but data is waited for, which takes a hundredth of the time. Fails: INPUT,
+ * USAGE, NOMEM. */
+PP_MUST_CHECK pp_status pp_search_study_growth(pp_search *search, size_t candidate,
+                                               const pp_jitter_spec *spec, double *growth_out,
+                                               pp_err *err);
+
+#endif
