@@ -29,6 +29,8 @@
     X(MICRO_BATCH_SIZE, "micro_batch_size")            \
     X(GLOBAL_BATCH_SIZE, "global_batch_size")          \
     X(LENGTHS, "lengths")                              \
+    X(TRUNCATE, "truncation")                          \
+    X(SPLIT_LONG, "splitting")                         \
     X(PACKING, "packing")                              \
     X(MICROBATCHES, "microbatches")                    \
     /* Its software. */                                \

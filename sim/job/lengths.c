@@ -1,9 +1,12 @@
-/* Reads sequence lengths from text, one number per line, or from JSON. */
+/* Reads sequence lengths from text, one number per line, or from JSON, and cuts those that are too
+ * long. */
 #include "sim/job/lengths.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 #include "sim/base/json.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -186,5 +189,52 @@ pp_status pp_lengths_parse(const char *text, size_t bytes, const char *name,
                                  .group_end = list.ends,
                                  .group_count = list.groups };
     list = (lengths_list){ 0 }; /* now owned by the caller */
+    return PP_OK;
+}
+
+/* The number of sequences that one of `length` tokens becomes. */
+static size_t pieces_of(int64_t length, int64_t most, pp_lengths_cut how)
+{
+    return how == PP_LENGTHS_SPLIT && length > most ? (size_t)((length + most - 1) / most) : 1;
+}
+
+pp_status pp_lengths_fit(const pp_lengths *from, int64_t most, pp_lengths_cut how,
+                         pp_lengths *lengths_out, pp_lengths_cut_sum *sum_out, pp_err *err)
+{
+    pp_lengths_cut_sum sum = { 0 };
+    size_t count = 0;
+    assert(most > 0);
+    for (size_t i = 0; i < from->count; i++) {
+        count += pieces_of(from->length[i], most, how);
+        if (count > PP_LENGTHS_MAX)
+            return pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_LENGTHS),
+                              "pieces of at most %" PRId64 " tokens would be more than %zu "
+                              "sequences",
+                              most, PP_LENGTHS_MAX);
+    }
+    pp_lengths made PP_CLEANUP(pp_lengths_free) = { .group_count = from->group_count };
+    made.length = pp_alloc_array(count, sizeof *made.length);
+    if (from->group_end)
+        made.group_end = pp_alloc_array(from->group_count, sizeof *made.group_end);
+    if (!made.length || (from->group_end && !made.group_end))
+        return pp_err_nomem(err);
+    for (size_t i = 0, group = 0; i < from->count; i++) {
+        const int64_t length = from->length[i];
+        const bool cut = length > most;
+        const size_t pieces = pieces_of(length, most, how);
+        for (size_t k = 0; k < pieces; k++) {
+            const int64_t rest = length - (int64_t)k * most;
+            made.length[made.count++] = rest < most ? rest : most;
+        }
+        sum.tokens += length;
+        sum.cut += cut;
+        sum.pieces += cut ? pieces : 0;
+        sum.lost += cut && pieces == 1 ? length - most : 0;
+        while (group < from->group_count && from->group_end[group] == i + 1)
+            made.group_end[group++] = made.count;
+    }
+    *lengths_out = made;
+    *sum_out = sum;
+    made = (pp_lengths){ 0 }; /* now owned by the caller */
     return PP_OK;
 }

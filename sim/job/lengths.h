@@ -23,6 +23,26 @@ typedef struct pp_lengths {
 PP_MUST_CHECK pp_status pp_lengths_parse(const char *text, size_t bytes, const char *name,
                                          pp_lengths *lengths_out, pp_err *err);
 
+/* What is done with sequences that are too long. */
+typedef enum pp_lengths_cut {
+    PP_LENGTHS_TRUNCATE, /* they end at the limit */
+    PP_LENGTHS_SPLIT,    /* they become several sequences, all but the last as long as the limit */
+} pp_lengths_cut;
+
+/* What cutting did. */
+typedef struct pp_lengths_cut_sum {
+    size_t cut;           /* sequences that were too long */
+    size_t pieces;        /* that they became */
+    int64_t tokens, lost; /* of all sequences before; of these, left out */
+} pp_lengths_cut_sum;
+
+/* Makes sequences that fit: a copy of `from` in which none is longer than `most`. The pieces of a
+ * sequence stay in its place and in its microbatch. Fails: INPUT when there would be more than
+ * PP_LENGTHS_MAX sequences, NOMEM. */
+PP_MUST_CHECK pp_status pp_lengths_fit(const pp_lengths *from, int64_t most, pp_lengths_cut how,
+                                       pp_lengths *lengths_out, pp_lengths_cut_sum *sum_out,
+                                       pp_err *err);
+
 void pp_lengths_free(pp_lengths *lengths); /* for PP_CLEANUP; all zero is fine */
 
 #endif

@@ -281,6 +281,24 @@ static void write_out(const packing *p, size_t total, pp_workload *out)
     }
 }
 
+static pp_status refuse_long(const int64_t *lengths, size_t count, size_t first, int64_t seq_length,
+                             pp_err *err)
+{
+    size_t longer = 0;
+    char others[64] = "";
+    for (size_t i = first; i < count; i++)
+        longer += lengths[i] > seq_length;
+    if (longer > 1)
+        snprintf(others, sizeof others, ", and %zu other%s longer, too", longer - 1,
+                 longer == 2 ? " is" : "s are");
+    return pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_LENGTHS),
+                      "sequence %zu has %" PRId64 " tokens, more than %s %" PRId64
+                      "%s; cut (%s) or split (%s) such sequences, or raise %s",
+                      first + 1, lengths[first], pp_err_name(err, PP_FIELD_SEQ_LENGTH), seq_length,
+                      others, pp_err_name(err, PP_FIELD_TRUNCATE),
+                      pp_err_name(err, PP_FIELD_SPLIT_LONG), pp_err_name(err, PP_FIELD_SEQ_LENGTH));
+}
+
 static pp_status check_lengths(const int64_t *lengths, size_t count, int64_t seq_length,
                                pp_err *err)
 {
@@ -293,10 +311,7 @@ static pp_status check_lengths(const int64_t *lengths, size_t count, int64_t seq
                               "sequence %zu has %" PRId64 " tokens; it must have at least 1", i + 1,
                               lengths[i]);
         if (lengths[i] > seq_length)
-            return pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_LENGTHS),
-                              "sequence %zu has %" PRId64 " tokens, more than %s %" PRId64
-                              "; raise that or cut the sequence",
-                              i + 1, lengths[i], pp_err_name(err, PP_FIELD_SEQ_LENGTH), seq_length);
+            return refuse_long(lengths, count, i, seq_length, err);
     }
     return PP_OK;
 }

@@ -21,6 +21,8 @@
 static const pp_option options[] = {
     { PP_OPTION_MODEL },
     { PP_ROW("--seq-length", "N", MODEL, "longest sequence, in tokens", "the model's maximum") },
+    { PP_OPTION_TRUNCATE },
+    { PP_OPTION_SPLIT_LONG },
     { PP_ROW("--micro-batch-size", "N", MODEL, "a microbatch has at most N x seq-length tokens",
              "1") },
     { PP_ROW("--global-batch-size", "N", MODEL,
@@ -218,6 +220,7 @@ static pp_status pack(const pp_args *args, pp_err *err)
         return status;
     run.result.request = &run.input.request;
     run.result.packer = run.packer;
+    run.result.assumed = &run.input.assumptions;
     for (size_t k = 0; k < run.result.count; k++) {
         if ((status = pack_batch(&run, k, err)))
             return status;

@@ -49,6 +49,8 @@ static const pp_option options[] = {
              "chosen") },
     { PP_ROW("--global-batch-size", "N", MODEL, "without --lengths: sequences per step", NULL) },
     { PP_OPTION_LENGTHS },
+    { PP_OPTION_TRUNCATE },
+    { PP_OPTION_SPLIT_LONG },
     { PP_OPTION_HW },
     { PP_OPTION_MEMORY_LIMIT },
     { PP_OPTION_PP },

@@ -3,6 +3,8 @@
 #include "tools/ppsim/pack/print.h"
 
 #include "tools/ppsim/base/words.h"
+#include "tools/ppsim/plan/input.h"
+#include "tools/ppsim/report/answer.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,17 +48,31 @@ static double percent(pp_ns part, pp_ns whole)
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
+/* "of at most 16384 tokens (micro-batch size 2: 2 rows of up to 8192)" */
+static const char *name_room(const pp_pack_result *result, char *buffer, size_t size)
+{
+    const int64_t capacity = pp_packer_capacity(result->packer);
+    const int64_t rows = result->request->micro_batch_size;
+    const size_t used = (size_t)snprintf(buffer, size, "of at most %" PRId64 " tokens", capacity);
+    if (rows > 1)
+        snprintf(buffer + used, size - used,
+                 " (micro-batch size %" PRId64 ": %" PRId64 " rows of up to %" PRId64 ")", rows,
+                 rows, capacity / rows);
+    return buffer;
+}
+
 static void print_answer(const pp_pack_result *result, const pp_pack_batch *batch, pp_text *text)
 {
     char step[3][32];
     char how[120];
+    char room[160];
     const pp_pack_row *best = best_of(batch);
     const pp_pack_row *today = today_of(batch);
     const pp_pack_bound *bound = &batch->packed->bound;
     const bool several = batch->packed->grouping.replicas > 1;
-    pp_print_line(text, "step", "%s with %" PRIu32 " microbatches%s of at most %" PRId64 " tokens",
+    pp_print_line(text, "step", "%s with %" PRIu32 " microbatches%s %s",
                   pp_format_duration(step[0], sizeof step[0], best->step_ns), best->microbatches,
-                  several ? " per replica" : "", pp_packer_capacity(result->packer));
+                  several ? " per replica" : "", name_room(result, room, sizeof room));
     pp_print_line(text, "packing", "%s", pp_packing_method_print(&best->method, how, sizeof how));
     if (several)
         pp_print_line(text, "replicas", "the slowest takes %.2f %% longer than their mean",
@@ -184,6 +200,7 @@ static void print_spread(const pp_pack_result *result, pp_text *text)
 
 static void print_batches(const pp_pack_result *result, pp_text *text)
 {
+    char room[160];
     char step[3][32];
     pp_ns sum[3] = { 0 };
     bool fits = true;
@@ -194,10 +211,9 @@ static void print_batches(const pp_pack_result *result, pp_text *text)
         sum[2] += result->batch[k].packed->bound.step_ns;
         fits = fits && today;
     }
-    pp_print_line(text, "steps",
-                  "%s for %zu batches, in microbatches of at most %" PRId64 " tokens",
+    pp_print_line(text, "steps", "%s for %zu batches, in microbatches %s",
                   pp_format_duration(step[0], sizeof step[0], sum[0]), result->count,
-                  pp_packer_capacity(result->packer));
+                  name_room(result, room, sizeof room));
     print_spread(result, text);
     if (fits)
         pp_print_line(text, "first fit", "takes %s, %.2f %% longer",
@@ -232,6 +248,7 @@ void pp_pack_print(const pp_pack_result *result, const char *file, bool verbose,
         print_answer(result, &result->batch[0], text);
     else
         print_batches(result, text);
+    pp_print_note(text, result->assumed, PP_NOTE_LONG, "long");
     print_subject(result, text);
     if (!file)
         pp_print_line(text, "next", "add -o packed.json, then give plan --lengths packed.json");

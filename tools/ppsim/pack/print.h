@@ -18,7 +18,8 @@ typedef struct pp_pack_result {
     const pp_packer *packer;
     pp_pack_batch *batch; /* [count] */
     size_t count;
-    size_t left_over; /* sequences after the last whole batch */
+    size_t left_over;        /* sequences after the last whole batch */
+    const pp_notes *assumed; /* of the request */
 } pp_pack_result;
 
 /* Writes the result as text of 80 columns; `verbose`: also what was tried. `file`: where the

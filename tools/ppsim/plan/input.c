@@ -73,11 +73,52 @@ static pp_status read_cluster(pp_plan_input *r, pp_err *err)
     return status;
 }
 
-static pp_status load_lengths(pp_plan_input *r, const char *name, pp_err *err)
+/* Cuts what is longer than a row, as --truncate or --split-long says, and notes how much that was.
+ */
+static pp_status cut_lengths(const pp_lengths *from, pp_lengths_cut how, pp_plan_input *r,
+                             pp_err *err)
+{
+    const int64_t most = r->request.seq_length ? r->request.seq_length : r->model.max_seq_length;
+    pp_lengths before PP_CLEANUP(pp_lengths_free) = { 0 };
+    pp_lengths_cut_sum sum;
+    pp_lengths fitted;
+    pp_status status = pp_lengths_fit(from, most, how, &fitted, &sum, err);
+    if (status)
+        return status;
+    before = r->lengths;
+    const size_t count = from->count;
+    r->lengths = fitted;
+    if (!sum.cut)
+        return PP_OK;
+    if (how == PP_LENGTHS_TRUNCATE)
+        return pp_notes_add(&r->assumptions, err, PP_NOTE_LONG,
+                            "%zu of %zu cut at %" PRId64 " tokens, which leaves out %" PRId64
+                            " of %" PRId64 " tokens (%.2f %%)",
+                            sum.cut, count, most, sum.lost, sum.tokens,
+                            100 * (double)sum.lost / (double)sum.tokens);
+    return pp_notes_add(&r->assumptions, err, PP_NOTE_LONG,
+                        "%zu of %zu split into %zu pieces of at most %" PRId64
+                        " tokens, which makes %zu sequences; no token is left out",
+                        sum.cut, count, sum.pieces, most, fitted.count);
+}
+
+static pp_status load_lengths(const pp_args *args, const char *name, pp_plan_input *r, pp_err *err)
 {
     const pp_input *known = name ? pp_inputs_find(r->inputs, PP_INPUT_LENGTHS, name) : NULL;
     const pp_lengths *lengths = known ? &known->lengths : &r->lengths;
+    const bool cut = pp_args_has(args, "--truncate");
+    const bool split = pp_args_has(args, "--split-long");
+    if (cut && split)
+        return pp_err_set(err, PP_USAGE, "--split-long",
+                          "cannot be combined with --truncate; give one of them");
+    if ((cut || split) && !name)
+        return pp_err_set(err, PP_USAGE, cut ? "--truncate" : "--split-long",
+                          "needs the sequences of --lengths; add --lengths, or remove this option");
     pp_status status = name && !known ? pp_load_lengths(name, &r->lengths, err) : PP_OK;
+    if (!status && (cut || split)) {
+        status = cut_lengths(lengths, split ? PP_LENGTHS_SPLIT : PP_LENGTHS_TRUNCATE, r, err);
+        lengths = &r->lengths;
+    }
     r->request.lengths = lengths->length;
     r->request.length_count = lengths->count;
     r->request.group_end = lengths->group_end;
@@ -566,7 +607,7 @@ pp_status pp_plan_input_read_with(const pp_args *args, const char *lengths, pp_p
         (status = read_budget(args, input, err)))
         return status;
     input->request.overrides = input->overrides.count ? &input->overrides : NULL;
-    status = load_lengths(input, lengths, err);
+    status = load_lengths(args, lengths, input, err);
     return status ? status : read_target(args, input, err);
 }
 

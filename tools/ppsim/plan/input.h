@@ -8,6 +8,9 @@
 #include "tools/ppsim/input/inputs.h"
 #include "tools/ppsim/input/profile_args.h"
 
+/* The assumption that says how many sequences were cut by --truncate or --split-long. */
+#define PP_NOTE_LONG "long sequences"
+
 /* The request of the planner, with everything that it points to. */
 typedef struct pp_plan_input {
     const pp_inputs *inputs; /* files that were read before, or NULL; set it before reading */

@@ -13,6 +13,8 @@ const pp_option pp_plan_options[] = {
     { PP_ROW("--global-batch-size", "N", MODEL, "sequences per step",
              "8 x pp x dp, or with --gpus one per GPU, times --micro-batch-size if given") },
     { PP_OPTION_LENGTHS },
+    { PP_OPTION_TRUNCATE },
+    { PP_OPTION_SPLIT_LONG },
     { PP_ROW("--packing", "first-fit|given|equal|ramped|auto", MODEL,
              "how the sequences of --lengths are packed into rows of --seq-length tokens. auto "
              "takes the fastest",

@@ -5,6 +5,7 @@
 #include "sim/cost/published_steps.h"
 #include "tools/ppsim/base/colour.h"
 #include "tools/ppsim/base/words.h"
+#include "tools/ppsim/plan/input.h"
 #include "tools/ppsim/plan/sentences.h"
 #include "tools/ppsim/report/answer.h"
 
@@ -275,6 +276,7 @@ void pp_plan_summary_print(const pp_plan_view *view, pp_text *text)
     pp_text requested PP_CLEANUP(pp_text_free) = { 0 };
     print_head(view, gpus, text);
     print_run(plan, text);
+    pp_print_note(text, &plan->assumptions, PP_NOTE_LONG, "long");
     pp_answer_step(plan->prediction, gpus, false, text);
     pp_answer_time(&result->why, &plan->parallel, exchange_is_hidden(result), text);
     print_memory(result, text);

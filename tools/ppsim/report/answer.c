@@ -40,6 +40,10 @@ static void add_data(const pp_plan *plan, pp_text *words)
     }
     pp_range_print(tokens, sizeof tokens, least, most);
     pp_text_add(words, "micro-batch size %" PRId64, plan->micro_batch_size);
+    if (least != most && plan->micro_batch_size > 1 && plan->seq_length && most > plan->seq_length)
+        pp_text_add(words,
+                    ", which packs %" PRId64 " rows of up to %" PRId64 " tokens in a microbatch",
+                    plan->micro_batch_size, plan->seq_length);
     if (least == most && most && plan->micro_batch_size && most % plan->micro_batch_size == 0)
         pp_text_add(words, " x %" PRId64 " tokens", most / plan->micro_batch_size);
     pp_text_add(words, " (%" PRIu32 " microbatch%s", w->microbatches,
@@ -165,4 +169,12 @@ size_t pp_answer_count(const pp_text *text)
     for (size_t i = 0; i < text->bytes; i++)
         lines += text->data[i] == '\n';
     return lines;
+}
+
+void pp_print_note(pp_text *text, const pp_notes *assumptions, const char *key, const char *label)
+{
+    for (size_t i = 0; i < assumptions->count; i++) {
+        if (strcmp(assumptions->note[i].key, key) == 0)
+            pp_print_line(text, label, "%s", assumptions->note[i].value);
+    }
 }

@@ -39,4 +39,7 @@ void pp_answer_memory(const pp_tightest *tightest, pp_text *words);
 /* Returns the number of lines of a text. */
 size_t pp_answer_count(const pp_text *text);
 
+/* Prints the assumption with this key, if there is one, under a label. */
+void pp_print_note(pp_text *text, const pp_notes *assumptions, const char *key, const char *label);
+
 #endif

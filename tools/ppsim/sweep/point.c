@@ -113,6 +113,11 @@ static void put_plan(const pp_plan *plan, pp_json_build *build, pp_json *line)
     put_report(plan->prediction, build, line);
     pp_json_put_int(build, line, "vpp", p->vpp);
     pp_profile_warnings(&plan->assumptions, &warnings);
+    for (size_t i = 0; i < plan->assumptions.count; i++) {
+        const pp_note *note = &plan->assumptions.note[i];
+        if (strcmp(note->key, PP_NOTE_LONG) == 0)
+            pp_text_add(&warnings, "%s%s: %s", warnings.bytes ? "; " : "", note->key, note->value);
+    }
     build->failed = build->failed || warnings.failed;
     if (warnings.bytes)
         pp_json_put_text(build, line, "warnings", warnings.data);
@@ -143,6 +148,7 @@ static pp_status run_plan(const pp_sweep *sweep, const pp_args *args, pp_json_bu
     input.request.no_advice =
         true; /* it takes ten times as long as a plan, and other points answer it */
     if (!status && !(status = pp_plan_search(&input.request, &choice, err)) &&
+        !(status = pp_notes_copy(&input.assumptions, &choice->plan->assumptions, err)) &&
         !(status = pp_profile_finish(&input.profile, &choice->context, choice->plan, err)))
         put_plan(choice->plan, build, line);
     return status;

@@ -479,6 +479,51 @@ START_TEST(every_named_stack_exists_and_others_are_refused)
 }
 END_TEST
 
+/* A limit of 10, and lengths below, at and above it: what truncation and splitting make of them, in
+ * groups of 1, 3 and 1. */
+START_TEST(long_sequences_are_cut_or_split_in_their_place)
+{
+    int64_t lengths[] = { 3, 10, 11, 35, 20 };
+    size_t ends[] = { 1, 4, 5 };
+    static const int64_t cut[] = { 3, 10, 10, 10, 10 };
+    static const int64_t split[] = { 3, 10, 10, 1, 10, 10, 10, 5, 10, 10 };
+    static const size_t split_ends[] = { 1, 8, 10 };
+    const pp_lengths from = { lengths, 5, ends, 3 };
+    pp_lengths to;
+    pp_lengths_cut_sum sum;
+    pp_err err = { 0 };
+    ck_assert_int_eq(pp_lengths_fit(&from, 10, PP_LENGTHS_TRUNCATE, &to, &sum, &err), PP_OK);
+    ck_assert_uint_eq(to.count, 5);
+    ck_assert_mem_eq(to.length, cut, sizeof cut);
+    ck_assert_mem_eq(to.group_end, ends, sizeof ends);
+    ck_assert_uint_eq(sum.cut, 3);
+    ck_assert_int_eq(sum.tokens, 79);
+    ck_assert_int_eq(sum.lost, 1 + 25 + 10);
+    pp_lengths_free(&to);
+    ck_assert_int_eq(pp_lengths_fit(&from, 10, PP_LENGTHS_SPLIT, &to, &sum, &err), PP_OK);
+    ck_assert_uint_eq(to.count, 10);
+    ck_assert_mem_eq(to.length, split, sizeof split);
+    ck_assert_uint_eq(to.group_count, 3);
+    ck_assert_mem_eq(to.group_end, split_ends, sizeof split_ends);
+    ck_assert_uint_eq(sum.cut, 3);
+    ck_assert_uint_eq(sum.pieces, 2 + 4 + 2);
+    ck_assert_int_eq(sum.lost, 0);
+    pp_lengths_free(&to);
+}
+END_TEST
+
+START_TEST(too_many_pieces_are_refused)
+{
+    int64_t lengths[] = { PP_LENGTH_MAX, 2 };
+    const pp_lengths from = { lengths, 2, NULL, 0 };
+    pp_lengths to = { 0 };
+    pp_lengths_cut_sum sum;
+    pp_err err = { 0 };
+    ck_assert_int_eq(pp_lengths_fit(&from, 1, PP_LENGTHS_SPLIT, &to, &sum, &err), PP_INPUT);
+    ck_assert_ptr_null(to.length);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("workload");
@@ -506,6 +551,8 @@ int main(void)
     tcase_add_test(tc, stages_lie_on_ranks_as_the_placement_says);
     tcase_add_test(tc, gpus_are_pp_tp_cp_dp_and_ep_lies_inside);
     tcase_add_test(tc, stacks_switch_what_their_papers_say);
+    tcase_add_test(tc, long_sequences_are_cut_or_split_in_their_place);
+    tcase_add_test(tc, too_many_pieces_are_refused);
     tcase_add_test(tc, every_named_stack_exists_and_others_are_refused);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
