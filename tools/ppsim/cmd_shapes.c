@@ -26,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_FRAMEWORKS "megatron,deepspeed,colossalai"
+#define DEFAULT_FRAMEWORKS 3 /* number of executors that are compared unless some are named */
 #define DEFAULT_PROTOCOLS "plan,local,message,cached,padded,bucket:512"
 #define DEFAULT_OF_PLANS "plan,local,message,cached,padded" /* buckets need a model */
 #define DEFAULT_HOST "launch=5us,sync=10us,read=8us"
@@ -35,7 +35,8 @@
 #define NAME_COLUMNS 15 /* of the table: names of protocols */
 
 static const pp_option options[] = {
-    { PP_ROW("--executors", "A,B,...", FRAMEWORK, "executors to compare", DEFAULT_FRAMEWORKS) },
+    { PP_ROW("--executors", "A,B,...", FRAMEWORK, "executors to compare",
+             "that of the plan, then others that run its schedule; three in all") },
     { PP_ROW("--protocols", "A,B,...", COMMUNICATION, "tensor-size protocols to compare",
              DEFAULT_PROTOCOLS) },
     { PP_ROW("--host", "launch=T,sync=T,read=T", COMMUNICATION,
@@ -86,9 +87,10 @@ typedef struct names {
 } names;
 
 typedef struct table {
-    names frameworks, protocols;
-    const pp_framework *framework[NAMES_MAX]; /* [frameworks.count] */
-    pp_size_protocol sizes[NAMES_MAX];        /* [protocols.count] */
+    const pp_framework *framework[NAMES_MAX]; /* [frameworks] */
+    size_t frameworks;
+    pp_size_protocol sizes[NAMES_MAX]; /* [protocols] */
+    size_t protocols;
     row row[NAMES_MAX * NAMES_MAX];
     size_t count;
     pp_host_costs host;
@@ -112,16 +114,84 @@ static pp_status read_names(const pp_args *args, const char *option, const char 
     return PP_OK;
 }
 
-/* Parses the names. An unknown name is wrong usage, whereas a protocol that a framework cannot use
- * gives a row. */
-static pp_status parse_names(table *t, pp_err *err)
+/* Reads the executors and protocols. An unknown name is wrong usage, whereas a protocol that a
+ * framework cannot use gives a row. Without --executors none are read. */
+static pp_status read_table(const pp_args *args, table *t, pp_err *err)
 {
-    pp_status status = PP_OK;
-    for (size_t i = 0; i < t->frameworks.count && !status; i++)
-        status = pp_framework_get(t->frameworks.text[i], &t->framework[i], err);
-    for (size_t i = 0; i < t->protocols.count && !status; i++)
-        status = pp_size_protocol_parse(t->protocols.text[i], &t->sizes[i], err);
+    names frameworks = { .count = 0 };
+    names protocols = { .count = 0 };
+    pp_status status = pp_args_has(args, "--executors")
+                           ? read_names(args, "--executors", "", &frameworks, err)
+                           : PP_OK;
+    if (!status)
+        status = read_names(args, "--protocols",
+                            pp_args_word(args, 0) ? DEFAULT_OF_PLANS : DEFAULT_PROTOCOLS,
+                            &protocols, err);
+    for (; t->frameworks < frameworks.count && !status; t->frameworks++)
+        status =
+            pp_framework_get(frameworks.text[t->frameworks], &t->framework[t->frameworks], err);
+    for (; t->protocols < protocols.count && !status; t->protocols++)
+        status = pp_size_protocol_parse(protocols.text[t->protocols], &t->sizes[t->protocols], err);
     return status;
+}
+
+/* Simulates the plan under another framework that has messages, if `tight` within its memory limit.
+ * Fails: as pp_plan_simulate, USAGE when the framework has none, INFEASIBLE beyond the limit. */
+static pp_status try_framework(const pp_framework *framework, bool tight, pp_plan *plan,
+                               pp_err *err)
+{
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+    pp_report *report PP_CLEANUP(pp_report_free) = NULL;
+    const pp_costs *costs;
+    const pp_framework *own = plan->framework;
+    uint32_t rank;
+    if (!framework->size_protocols)
+        return pp_err_set(err, PP_USAGE, "--executors", "%s has no messages", framework->name);
+    plan->framework = framework;
+    pp_status status = pp_plan_simulate(plan, &program, &timeline, &costs, &report, err);
+    plan->framework = own;
+    if (!status && tight && pp_report_excess(report, report->memory_limit_bytes, &rank) > 0)
+        status = pp_err_set(err, PP_INFEASIBLE, "--executors", "%s does not fit", framework->name);
+    return status;
+}
+
+static bool has_framework(const table *t, const pp_framework *framework)
+{
+    for (size_t i = 0; i < t->frameworks; i++) {
+        if (t->framework[i] == framework)
+            return true;
+    }
+    return false;
+}
+
+/* Chooses the executors to compare, unless they are named: that of the plan, then those that run
+ * its schedule, first three that receive other shapes in different ways. They must fit into the
+ * memory, unless none does. */
+static pp_status choose_frameworks(bool own_first, pp_plan *plan, table *t, pp_err *err)
+{
+    const pp_framework *first[] = { own_first ? plan->framework : NULL,
+                                    pp_framework_find("megatron"), pp_framework_find("deepspeed"),
+                                    pp_framework_find("colossalai"), plan->framework };
+    const size_t ahead = sizeof first / sizeof *first;
+    const size_t count = ahead + pp_framework_count();
+    const bool named = t->frameworks > 0;
+    pp_err why = pp_err_like(err);
+    for (int tight = 1; tight >= 0 && !named && !t->frameworks; tight--) {
+        for (size_t i = 0; i < count && t->frameworks < DEFAULT_FRAMEWORKS; i++) {
+            const pp_framework *next = i < ahead ? first[i] : pp_framework_at(i - ahead);
+            if (!next || has_framework(t, next))
+                continue;
+            const pp_status status = try_framework(next, tight, plan, &why);
+            if (status == PP_NOMEM)
+                return pp_err_nomem(err);
+            if (!status)
+                t->framework[t->frameworks++] = next;
+        }
+    }
+    return t->frameworks ? PP_OK
+                         : pp_err_set(err, why.status, "--executors",
+                                      "no executor with messages runs this plan; %.400s", why.text);
 }
 
 static int64_t moved_bytes(const pp_program *program, const pp_costs *costs)
@@ -259,10 +329,12 @@ static pp_status from_model(const pp_args *args, table *t, pp_notes *notes, pp_e
                     (uint32_t)(base->plan->parallel.pp * base->plan->parallel.vpp), &layout);
     if ((status = pp_text_check(&layout, err)))
         return status;
+    if ((status = choose_frameworks(false, base->plan, t, err)))
+        return status;
     pin(base, layout.data, &request);
     t->host = request.exchange.host;
-    for (size_t e = 0; e < t->frameworks.count; e++) {
-        for (size_t k = 0; k < t->protocols.count; k++) {
+    for (size_t e = 0; e < t->frameworks; e++) {
+        for (size_t k = 0; k < t->protocols; k++) {
             pp_search_result *choice PP_CLEANUP(pp_search_result_free) = NULL;
             pp_err why = pp_err_like(err);
             row *r = open_row(t, e, k);
@@ -328,8 +400,10 @@ static pp_status from_plan(const pp_args *args, const char *path, table *t, pp_e
                               "%.64s is a plan and already has this setting; remove the option",
                               path);
     }
-    for (size_t e = 0; e < t->frameworks.count; e++) {
-        for (size_t k = 0; k < t->protocols.count; k++) {
+    if ((status = choose_frameworks(true, plan, t, err)))
+        return status;
+    for (size_t e = 0; e < t->frameworks; e++) {
+        for (size_t k = 0; k < t->protocols; k++) {
             pp_err why = pp_err_like(err);
             row *r = open_row(t, e, k);
             status = plan_row(args, json, path, r, t, &why);
@@ -498,7 +572,7 @@ static pp_status print_text(const pp_args *args, const table *t, const pp_notes 
 {
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     print_subject(args, &text);
-    for (size_t i = 0; i < t->count; i += t->protocols.count)
+    for (size_t i = 0; i < t->count; i += t->protocols)
         print_answer(t, i, &text);
     print_rows(t, &text);
     print_legend(t, &text);
@@ -570,12 +644,8 @@ static pp_status make(const pp_args *args, table *t, pp_notes *notes, pp_err *er
     if (path && pp_args_word(args, 1))
         return pp_err_set(err, PP_USAGE, NULL,
                           "give one plan, or --model and --pp; see 'ppsim shapes --help'");
-    pp_status status = read_names(args, "--executors", DEFAULT_FRAMEWORKS, &t->frameworks, err);
-    if (status ||
-        (status = read_names(args, "--protocols", path ? DEFAULT_OF_PLANS : DEFAULT_PROTOCOLS,
-                             &t->protocols, err)) ||
-        (status = parse_names(t, err)) ||
-        (status = path ? from_plan(args, path, t, err) : from_model(args, t, notes, err)))
+    pp_status status = read_table(args, t, err);
+    if (status || (status = path ? from_plan(args, path, t, err) : from_model(args, t, notes, err)))
         return status;
     for (size_t i = 0; i < t->count; i++) {
         if (t->row[i].known)
