@@ -429,19 +429,20 @@ pp_status pp_search_enumerate(pp_search *search, size_t min_bounded, pp_err *err
     values recompute = recomputes(search->problem);
     for (size_t i = 0; i < tp.count; i++) {
         pp_switches stack;
-        pp_status status = pp_stack_find(request->switches.stack, tp.value[i], &stack, err);
+        pp_parallel parallel = search->problem->parallel;
+        parallel.tp = tp.value[i];
+        parallel.vpp = 1;
+        pp_status status = pp_stack_find(request->switches.stack, &parallel, &stack, err);
         stack.p2p = search->problem->framework->p2p;
         for (size_t j = 0; j < size.count && !status; j++) {
             for (size_t k = 0; k < recompute.count && !status; k++) {
                 point at = { .micro_batch_size = size.value[j], .min_bounded = min_bounded };
                 at.context = (pp_cost_context){ .model = request->model,
                                                 .hardware = request->hardware,
-                                                .parallel = search->problem->parallel,
+                                                .parallel = parallel,
                                                 .overrides = request->overrides,
                                                 .switches = pp_switches_requested(
                                                     &request->switches, stack) };
-                at.context.parallel.tp = tp.value[i];
-                at.context.parallel.vpp = 1;
                 at.context.switches.recompute = (pp_recompute)recompute.value[k];
                 status = add_point(search, at, err);
             }

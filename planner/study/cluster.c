@@ -145,7 +145,7 @@ static pp_status layers_s(const pp_hardware *hardware, const pp_plan_request *re
         *degrees[k] = *degrees[k] ? *degrees[k] : 1;
     double sum = 0;
     pp_status status =
-        pp_stack_find(request->switches.stack, context.parallel.tp, &context.switches, err);
+        pp_stack_find(request->switches.stack, &context.parallel, &context.switches, err);
     context.switches = pp_switches_requested(&request->switches, context.switches);
     context.switches.recompute = PP_RECOMPUTE_NONE;
     for (int64_t k = 0; k < request->model->layers && !status; k++) {

@@ -42,9 +42,19 @@ static bool free_schedule(pp_plan_request *request)
     return fixed;
 }
 
+/* True if the optimizer state of each of several replicas is whole. */
+static bool replicates_optimizer(const pp_plan_request *request)
+{
+    const pp_parallel replicas = { .tp = 1, .cp = 1, .dp = 2 };
+    pp_switches stack;
+    pp_err ignored = { 0 };
+    return !pp_stack_find(request->switches.stack, &replicas, &stack, &ignored) &&
+           pp_switches_requested(&request->switches, stack).zero == 0;
+}
+
 static bool divide_optimizer(pp_plan_request *request)
 {
-    if (request->parallel.dp < 2 || (request->switches.given.zero && request->switches.value.zero))
+    if (request->parallel.dp < 2 || !replicates_optimizer(request))
         return false;
     request->switches.given.zero = true;
     request->switches.value.zero = 1;
@@ -110,8 +120,10 @@ static bool grow_experts(pp_plan_request *request, int64_t factor)
 static bool grow_replicas(pp_plan_request *request, int64_t factor)
 {
     request->parallel.dp = (request->parallel.dp ? request->parallel.dp : 1) * factor;
-    request->switches.given.zero = true;
-    request->switches.value.zero = 1;
+    if (replicates_optimizer(request)) {
+        request->switches.given.zero = true;
+        request->switches.value.zero = 1;
+    }
     return true;
 }
 

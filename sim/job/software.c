@@ -25,10 +25,15 @@ int64_t pp_dtype_bytes(pp_dtype dtype)
 
 /* The settings in Narayanan et al. 2021 (arXiv 2104.04473), in Korthikanti et al. 2022 (arXiv
  * 2205.05198), and in current Megatron-Core. docs/explanation/cost-model.md explains the cost of
- * each. */
+ * each.
+ *
+ * ZeRO-1: in both papers every replica holds the whole optimizer state: 2021 measures ZeRO as
+ * another system (section 5.2), and figure 1 of 2022 counts it undivided. Current runs divide it:
+ * Megatron-Core's --use-distributed-optimizer, DeepSeek-V3's "ZeRO-1 data parallelism" (arXiv
+ * 2412.19437, section 3.2), torchtitan's FSDP (arXiv 2410.06511). */
 static const struct {
     const char *name;
-    bool knows_sequence_parallel;
+    pp_stack_features has;
     pp_switches switches;
 } stacks[] = {
     {
@@ -37,7 +42,7 @@ static const struct {
     },
     {
         .name = "megatron-2022",
-        .knows_sequence_parallel = true,
+        .has = { .sequence_parallel = true },
         .switches = { .tp_overlap = true,
                       .fused_wgrad = true,
                       .grad_dtype = PP_DTYPE_FP32,
@@ -46,7 +51,7 @@ static const struct {
     },
     {
         .name = "current",
-        .knows_sequence_parallel = true,
+        .has = { .sequence_parallel = true, .distributed_optimizer = true },
         .switches = { .flash_attention = true,
                       .grad_sync_overlap = true,
                       .p2p_overlap = true,
@@ -64,14 +69,16 @@ const char *const *pp_stack_names(void)
     return stack_names;
 }
 
-pp_status pp_stack_find(const char *name, int64_t tp, pp_switches *switches_out, pp_err *err)
+pp_status pp_stack_find(const char *name, const pp_parallel *parallel, pp_switches *switches_out,
+                        pp_err *err)
 {
     for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
         if (strcmp(stacks[i].name, name) != 0)
             continue;
         *switches_out = stacks[i].switches;
         switches_out->recompute = PP_RECOMPUTE_AUTO;
-        switches_out->sequence_parallel = stacks[i].knows_sequence_parallel && tp > 1;
+        switches_out->sequence_parallel = stacks[i].has.sequence_parallel && parallel->tp > 1;
+        switches_out->zero = stacks[i].has.distributed_optimizer && parallel->dp * parallel->cp > 1;
         return PP_OK;
     }
     const char *near = pp_text_nearest(name, stack_names);

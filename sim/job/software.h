@@ -3,6 +3,7 @@
 #define PPSIM_SIM_JOB_SOFTWARE_H
 
 #include "sim/base/status.h"
+#include "sim/job/parallel.h"
 #include "sim/job/recompute.h"
 
 #include <stdbool.h>
@@ -50,18 +51,24 @@ typedef struct pp_switches {
     bool fused_wgrad;       /* weight gradients accumulate inside the GEMM */
     pp_dtype grad_dtype;    /* of the main gradients */
     pp_dtype dtype;         /* of activations and weights in compute */
-    int zero;               /* ZeRO stage, 0 or 1; 1: the optimizer state is divided by dp */
+    int zero;               /* ZeRO stage, 0 or 1; 1: the optimizer state is divided by dp x cp */
     bool scatter_gather;    /* without sequence parallelism, each tp rank sends 1/tp of a tensor,
                                and the receivers gather it */
     pp_communicators communicators;
     pp_p2p p2p;
 } pp_switches;
 
+/* What a stack has; docs/explanation/planning.md names the sources. */
+typedef struct pp_stack_features {
+    bool sequence_parallel, distributed_optimizer;
+} pp_stack_features;
+
 /* The names of the stacks, ends with NULL: megatron-2021, megatron-2022, current. */
 const char *const *pp_stack_names(void);
-/* The switches of a stack. recompute is AUTO; sequence_parallel is tp > 1 if the stack supports it.
- * Fails: USAGE when there is no stack of this name, with all names. */
-PP_MUST_CHECK pp_status pp_stack_find(const char *name, int64_t tp, pp_switches *switches_out,
-                                      pp_err *err);
+/* The switches of a stack. recompute is AUTO; if the stack supports them, sequence_parallel is
+ * tp > 1, and zero is 1 where dp x cp > 1. Fails: USAGE when there is no stack of this name, with
+ * all names. */
+PP_MUST_CHECK pp_status pp_stack_find(const char *name, const pp_parallel *parallel,
+                                      pp_switches *switches_out, pp_err *err);
 
 #endif

@@ -87,7 +87,7 @@ static pp_status set_switches(const pp_plan *plan, const pp_profile_in_use *use,
                               pp_switches *switches, pp_err *err)
 {
     char ignored[128];
-    pp_status status = pp_stack_find("current", plan->parallel.tp, switches, err);
+    pp_status status = pp_stack_find("current", &plan->parallel, switches, err);
     switches->recompute =
         plan->recompute == PP_RECOMPUTE_UNKNOWN ? PP_RECOMPUTE_NONE : plan->recompute;
     if (plan->sequence_parallel >= 0)

@@ -306,7 +306,7 @@ static pp_status read_switches(const pp_args *args, pp_plan_input *r, pp_err *er
     int zero = 0;
     const char *stack = pp_args_text(args, "--stack");
     s->stack = stack ? stack : DEFAULT_STACK;
-    pp_status status = pp_stack_find(s->stack, 1, &checked, err);
+    pp_status status = pp_stack_find(s->stack, &(pp_parallel){ .tp = 1 }, &checked, err);
     if (status || (status = read_recompute(args, s, err)) ||
         (status = pp_args_switch(args, "--sequence-parallel", &s->value.sequence_parallel, err)) ||
         (status = pp_args_switch(args, "--tp-overlap", &s->value.tp_overlap, err)) ||

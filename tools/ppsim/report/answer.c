@@ -83,6 +83,8 @@ static const char *recompute_words(pp_recompute recompute)
 void pp_answer_setup(const pp_plan *plan, pp_text *words)
 {
     pp_answer_degrees(&plan->parallel, words);
+    if (plan->zero >= 0 && plan->parallel.dp * plan->parallel.cp > 1)
+        pp_text_add(words, ", ZeRO %d", plan->zero);
     pp_text_add(words, "; ");
     add_data(plan, words);
     pp_text_add(words, "; %s; ", recompute_words(plan->recompute));

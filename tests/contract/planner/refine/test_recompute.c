@@ -35,7 +35,7 @@ START_TEST(stages_that_are_alike_cost_what_the_switch_does)
     pp_costs *switched PP_CLEANUP(pp_costs_free) = NULL;
     pp_costs *said PP_CLEANUP(pp_costs_free) = NULL;
     pp_err err = { 0 };
-    STEP_OK(pp_stack_find("current", 2, &context.switches, &err), err);
+    STEP_OK(pp_stack_find("current", &context.parallel, &context.switches, &err), err);
     STEP_OK(pp_workload_fixed(2, 1, 2048, &workload, &err), err);
     for (int s = 0; s < 4; s++) {
         stages[s].layers = p.model.layers / 4;
@@ -231,6 +231,7 @@ static pp_plan_request unequal(const planning *p, documents *d)
     request.global_batch_size = 0;
     request.micro_batch_size = 1;
     request.memory_limit_bytes = (int64_t)28 << 30;
+    request.switches.given.zero = true; /* as much memory per GPU with two replicas as with one */
     return request;
 }
 

@@ -114,7 +114,7 @@ START_TEST(published_layer_times_are_predicted)
     for (size_t i = 0; i < count; i++) {
         STEP_OK(pp_json_item(&list, i, &row, &err), err);
         pp_switches sw;
-        STEP_OK(pp_stack_find("megatron-2022", 8, &sw, &err), err);
+        STEP_OK(pp_stack_find("megatron-2022", &(pp_parallel){ .tp = 8 }, &sw, &err), err);
         sw.recompute = run_recompute(run_text(&row, "recompute"));
         STEP_OK(pp_json_get_bool(&row, "sequence_parallel", &sw.sequence_parallel, &err), err);
         const pp_unit_cost cost = layer_of(&model, &hw, sw, 8, 4);
@@ -192,7 +192,7 @@ START_TEST(published_activation_memory_is_exact)
                   .seq_length = 2048,
                   .parallel = { run_int(&row, "pp"), 8, 1, 1, 1, run_int(&row, "vpp") } };
         r.microbatches = (uint32_t)r.parallel.pp * 2;
-        STEP_OK(pp_stack_find("megatron-2022", 8, &r.switches, &err), err);
+        STEP_OK(pp_stack_find("megatron-2022", &r.parallel, &r.switches, &err), err);
         r.switches.recompute = selective ? PP_RECOMPUTE_SELECTIVE : PP_RECOMPUTE_NONE;
         r.switches.sequence_parallel = selective;
         const uint32_t p = (uint32_t)r.parallel.pp, v = (uint32_t)r.parallel.vpp;
@@ -236,9 +236,8 @@ START_TEST(utilisation_on_h100_is_plausible)
                   .microbatches = rows[i].microbatches,
                   .parallel = { rows[i].pp, rows[i].tp, 1, rows[i].dp, 1, rows[i].vpp } };
         pp_err err = { 0 };
-        STEP_OK(pp_stack_find("current", 8, &r.switches, &err), err);
+        STEP_OK(pp_stack_find("current", &r.parallel, &r.switches, &err), err);
         r.switches.recompute = PP_RECOMPUTE_NONE;
-        r.switches.zero = 1;
         pp_costs *costs = run_costs(&r, &hw);
         const double mfu = costs->model_flops / run_predict(&r, &hw) / costs->peak_flops_per_s;
         printf("| %s pp %d tp %d dp %d vpp %d | MFU %.1f %% |\n", r.model.name, (int)rows[i].pp,

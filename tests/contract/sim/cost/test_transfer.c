@@ -100,7 +100,7 @@ static pp_cost_context context_of(const planning *p, pp_parallel parallel)
 {
     pp_cost_context c = { .model = &p->model, .hardware = &p->hardware, .parallel = parallel };
     pp_err err = { 0 };
-    STEP_OK(pp_stack_find("current", parallel.tp, &c.switches, &err), err);
+    STEP_OK(pp_stack_find("current", &parallel, &c.switches, &err), err);
     return c;
 }
 
@@ -413,7 +413,7 @@ START_TEST(stacks_know_scatter_gather)
     for (size_t i = 0; i < 3; i++) {
         pp_switches s;
         pp_err err = { 0 };
-        STEP_OK(pp_stack_find(rows[i].stack, 8, &s, &err), err);
+        STEP_OK(pp_stack_find(rows[i].stack, &(pp_parallel){ .tp = 8 }, &s, &err), err);
         ck_assert_int_eq(s.scatter_gather, rows[i].scatter_gather);
         ck_assert_int_eq(s.p2p, PP_P2P_SEND_RECV);
         ck_assert_int_eq(s.communicators, PP_COMMUNICATORS_DEFAULT);

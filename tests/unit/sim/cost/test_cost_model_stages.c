@@ -14,7 +14,7 @@ static run stages_run(const char *model, int64_t pp, int64_t tp)
               .microbatches = 8,
               .parallel = { .pp = pp, .tp = tp, .cp = 1, .dp = 1, .ep = 1, .vpp = 1 } };
     pp_err err = { 0 };
-    STEP_OK(pp_stack_find("current", tp, &r.switches, &err), err);
+    STEP_OK(pp_stack_find("current", &r.parallel, &r.switches, &err), err);
     r.switches.recompute = PP_RECOMPUTE_FULL;
     return r;
 }

@@ -13,7 +13,7 @@ static run job(void)
               .microbatches = 8,
               .parallel = { .pp = 4, .tp = 8, .cp = 1, .dp = 4, .ep = 1, .vpp = 1 } };
     pp_err err = { 0 };
-    STEP_OK(pp_stack_find("current", 8, &r.switches, &err), err);
+    STEP_OK(pp_stack_find("current", &r.parallel, &r.switches, &err), err);
     r.switches.recompute = PP_RECOMPUTE_NONE;
     r.switches.grad_sync_overlap = false;
     r.switches.grad_dtype = PP_DTYPE_FP32;

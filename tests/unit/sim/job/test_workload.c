@@ -449,9 +449,11 @@ START_TEST(stacks_switch_what_their_papers_say)
     pp_switches mid;
     pp_switches now;
     pp_err err = { 0 };
-    ck_assert_int_eq(pp_stack_find("megatron-2021", 8, &old, &err), PP_OK);
-    ck_assert_int_eq(pp_stack_find("megatron-2022", 8, &mid, &err), PP_OK);
-    ck_assert_int_eq(pp_stack_find("current", 8, &now, &err), PP_OK);
+    pp_parallel parallel = { .pp = 4, .tp = 8, .cp = 1, .dp = 2, .ep = 1, .vpp = 1 };
+    ck_assert_int_eq(pp_stack_find("megatron-2021", &parallel, &old, &err), PP_OK);
+    ck_assert_int_eq(pp_stack_find("megatron-2022", &parallel, &mid, &err), PP_OK);
+    ck_assert_int_eq(pp_stack_find("current", &parallel, &now, &err), PP_OK);
+    ck_assert(old.zero == 0 && mid.zero == 0 && now.zero == 1);
     ck_assert(!old.tp_overlap && !old.fused_wgrad && !old.flash_attention && !old.p2p_overlap);
     ck_assert(!old.sequence_parallel && !old.grad_sync_overlap);
     ck_assert_int_eq(pp_dtype_bytes(old.grad_dtype), 2);
@@ -462,18 +464,23 @@ START_TEST(stacks_switch_what_their_papers_say)
     ck_assert(now.grad_sync_overlap && now.p2p_overlap);
     ck_assert_int_eq(now.dtype, PP_DTYPE_BF16);
     ck_assert_int_eq(now.recompute, PP_RECOMPUTE_AUTO);
-    ck_assert_int_eq(pp_stack_find("current", 1, &now, &err), PP_OK);
-    ck_assert(!now.sequence_parallel);
+    parallel.tp = parallel.dp = 1;
+    ck_assert_int_eq(pp_stack_find("current", &parallel, &now, &err), PP_OK);
+    ck_assert(!now.sequence_parallel && now.zero == 0);
+    parallel.cp = 2; /* Megatron-Core divides the state over the ranks of dp x cp */
+    ck_assert_int_eq(pp_stack_find("current", &parallel, &now, &err), PP_OK);
+    ck_assert_int_eq(now.zero, 1);
 }
 END_TEST
 
 START_TEST(every_named_stack_exists_and_others_are_refused)
 {
+    const pp_parallel parallel = { 1, 1, 1, 1, 1, 1 };
     pp_switches switches;
     pp_err err = { 0 };
     for (const char *const *name = pp_stack_names(); *name; name++)
-        ck_assert_int_eq(pp_stack_find(*name, 1, &switches, &err), PP_OK);
-    ck_assert_int_eq(pp_stack_find("megatron-2020", 1, &switches, &err), PP_USAGE);
+        ck_assert_int_eq(pp_stack_find(*name, &parallel, &switches, &err), PP_OK);
+    ck_assert_int_eq(pp_stack_find("megatron-2020", &parallel, &switches, &err), PP_USAGE);
     ck_assert_str_eq(err.where, "stack");
     ck_assert_ptr_nonnull(strstr(err.text, "megatron-2021, megatron-2022, current"));
 }
