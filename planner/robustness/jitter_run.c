@@ -97,6 +97,29 @@ static pp_status worker_new(worker *w, pp_err *err)
     return status ? status : pp_timeline_new_comm(program, &w->timeline, err);
 }
 
+static uint32_t common_divisor(uint32_t a, uint32_t b)
+{
+    while (b) {
+        const uint32_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* The slow one of `count` in a scenario, if it is drawn: in `count` successive scenarios each is
+ * slow once, in an order of its own (an affine permutation), so that few scenarios show how often a
+ * slow one matters. */
+static uint32_t any_of(uint64_t scenario, uint32_t count, uint64_t key)
+{
+    const uint64_t bits = pp_jitter_bits(key, scenario / count);
+    const uint32_t first = pp_random_below(bits, count);
+    uint32_t step = 1 + pp_random_below(bits << 32, count);
+    while (common_divisor(step, count) != 1)
+        step++;
+    return (uint32_t)((first + (uint64_t)step * (scenario % count)) % count);
+}
+
 /* Sets the factors of ranks or links in the scenarios of a block. fixed: the slow one, unless it is
  * drawn for each scenario. */
 static void set_slow(const pp_jitter_slow *slow, uint32_t fixed, uint32_t count, uint64_t key,
@@ -107,7 +130,7 @@ static void set_slow(const pp_jitter_slow *slow, uint32_t fixed, uint32_t count,
     for (uint32_t k = 0; slow->factor > 0 && count && k < PP_JITTER_LANES; k++) {
         uint32_t at = fixed;
         if (slow->at == PP_JITTER_ANY)
-            at = pp_random_below(pp_jitter_bits(key, block * PP_JITTER_LANES + k), count);
+            at = any_of(block * PP_JITTER_LANES + k, count, key);
         factor[(size_t)at * PP_JITTER_LANES + k] = slow->factor;
     }
 }

@@ -220,11 +220,13 @@ static pp_status note_choice(const pp_search_result *result, pp_notes *notes, pp
     if (!(r->tie > 0))
         return pp_notes_add(notes, err, "tie", "none: the fastest plan is taken");
     pp_status status = pp_notes_add(
-        notes, err, "tie", "steps that differ by at most %g %%; of such plans, %s%s, then the %s",
-        100 * r->tie, r->headroom_bytes ? "those that leave the headroom, then " : "",
+        notes, err, "tie", "steps within %g %% count as equal; then %s%s decide%s", 100 * r->tie,
+        !r->headroom_bytes        ? ""
+        : result->ranking.verdict ? "headroom and "
+                                  : "headroom, ",
         result->ranking.verdict ? "the given jitter"
-                                : "p95 if ops vary by 3 % and one rank is 5 % slow",
-        "simplicity");
+                                : "the p95 (ops vary by 3 %, one rank is 5 % slow) and simplicity",
+        result->ranking.verdict && !r->headroom_bytes ? "s" : "");
     if (!status && r->headroom_bytes)
         status =
             pp_notes_add(notes, err, "headroom", "%s per GPU below the limit, which this plan %s",
