@@ -65,27 +65,13 @@ typedef struct pp_packing_outcome {
 
 /* ---- limits of a target (planner/study/target.h) --------------------------------------------- */
 
-typedef enum pp_target_cost_kind {
-    PP_TARGET_COST_KNOWN,
-    PP_TARGET_COST_BUDGET,  /* not known: the budget ended first */
-    PP_TARGET_COST_NO_PLAN, /* not known: no plan can be compared */
-} pp_target_cost_kind;
-
-/* The chosen plan compared with the best one without some of the limits. */
+/* The chosen plan compared with the best named schedule without the target's limits. */
 typedef struct pp_target_cost {
-    pp_target_cost_kind kind;
-    double more;                         /* relative excess of step x GPUs over the other plan */
-    const pp_schedule *schedule;         /* of the other plan */
-    int64_t tp;                          /* its degree */
-    pp_ns step_ns;                       /* its step */
-    char why[sizeof((pp_err *)0)->text]; /* NO_PLAN: the message of the failure */
+    const pp_target_limits *target; /* NULL: not compared */
+    const pp_schedule *schedule;    /* of the other plan; NULL: there is none */
+    pp_ns step_ns;                  /* its step */
+    double more;                    /* relative excess of step x GPUs over the other plan */
 } pp_target_cost;
-
-typedef struct pp_target_costs {
-    const pp_target_limits *target;     /* NULL: none */
-    const pp_framework *free_framework; /* framework of the free choice */
-    pp_target_cost limits, all; /* against the target's framework; against the free choice */
-} pp_target_costs;
 
 /* ---- the result ------------------------------------------------------------------------------ */
 
@@ -108,7 +94,7 @@ typedef struct pp_search_result {
     pp_jitter_ranking ranking;
     pp_packing_outcome packing;
     pp_setting_choice setting[PP_SETTING_COUNT];
-    pp_target_costs target;
+    pp_target_cost target;
 } pp_search_result;
 
 void pp_search_result_free(pp_search_result **choice); /* for PP_CLEANUP; *choice NULL is fine */

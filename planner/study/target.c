@@ -1,9 +1,8 @@
-/* Applies the rules of a training runtime to a request, and finds what they cost by searching the
- * same request without them: two whole searches. */
+/* Applies the rules of a training runtime to a request, and finds what they cost by one search of
+ * named schedules without them. */
 #include "planner/study/target.h"
 
 #include "planner/study/plan_search.h"
-#include "sim/base/alloc.h"
 #include "sim/base/field.h"
 #include "sim/framework/registry.h"
 
@@ -42,7 +41,8 @@ static void train_as(const pp_target_limits *target, pp_plan_request *request)
     }
 }
 
-void pp_target_limit(const pp_target_limits *target, bool shapes_given, pp_plan_request *request)
+/* Leaves out what the runtime does not run, if the request is free. */
+static void limit(const pp_target_limits *target, bool shapes_given, pp_plan_request *request)
 {
     train_as(target, request);
     request->one_order |= target->one_order;
@@ -71,7 +71,7 @@ static pp_plan_request limited(const pp_target_limits *target, bool shapes_given
     }
     if (request->lengths && !shapes_given)
         own.exchange.shapes.kind = target->unequal;
-    pp_target_limit(target, shapes_given, &own);
+    limit(target, shapes_given, &own);
     return own;
 }
 
@@ -99,7 +99,7 @@ static pp_status try_request(const pp_plan_request *request, pp_search_result **
 
 /* Appends "; the nearest that it runs is interleaved, with a step of 2.021 s (+4.90 %)". That
  * schedule is searched and compared with the request under the same framework, or under the
- * request's own framework if this one does not run the schedule. */
+ * request's own framework (ppsim if it has none) if this one does not run the schedule. */
 static pp_status find_nearest(const pp_target_limits *target, bool shapes_given,
                               const pp_plan_request *request, char *text, size_t size, pp_err *err)
 {
@@ -125,25 +125,26 @@ static pp_status find_nearest(const pp_target_limits *target, bool shapes_given,
     if ((status = try_request(&wanted, &asked, err)))
         return status;
     if (!asked) {
-        wanted.framework = request->framework;
+        wanted.framework = request->framework ? request->framework : &pp_framework_ppsim;
         wanted.buffers = request->buffers;
         if ((status = try_request(&wanted, &asked, err)))
             return status;
     }
     const pp_candidate *n = &nearest->candidate[0];
     if (asked)
-        snprintf(more, sizeof more, " (%+.2f %%%s)",
+        snprintf(more, sizeof more, " (%+.2f %%%s%s)",
                  100 * (pp_candidate_score(n, n->step_ns) /
                             pp_candidate_score(&asked->candidate[0], asked->candidate[0].step_ns) -
                         1),
-                 wanted.framework == other.framework ? "" : " against executor ideal");
+                 wanted.framework == other.framework ? "" : " against executor ",
+                 wanted.framework == other.framework ? "" : wanted.framework->name);
     snprintf(text, size, "; the nearest that it runs is %.40s, with a step of %s%s",
              n->schedule->name, pp_format_duration(step, sizeof step, n->step_ns), more);
     return PP_OK;
 }
 
-pp_status pp_target_check_recompute(const pp_target_limits *target, const pp_plan_request *request,
-                                    pp_err *err)
+static pp_status check_recompute(const pp_target_limits *target, const pp_plan_request *request,
+                                 pp_err *err)
 {
     const pp_switch_request *s = &request->switches;
     if (!s->given.recompute || s->value.recompute <= PP_RECOMPUTE_AUTO)
@@ -188,102 +189,62 @@ pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given,
             "%s cannot place multi-token prediction modules, because their names in its models are "
             "unknown; plan a model without them, or for another target",
             target->name);
-    pp_status status = pp_target_check_recompute(target, request, err);
+    pp_status status = check_recompute(target, request, err);
     if (status)
         return status;
     if (schedule && !runs(target, request, schedule, err, why, sizeof why)) {
         char nearest[200];
         status = find_nearest(target, shapes_given, request, nearest, sizeof nearest, err);
-        return status ? status
-                      : pp_err_set(err, PP_INFEASIBLE, pp_err_name(err, PP_FIELD_SCHEDULE),
-                                   "target %s %s %s%s; leave out the option, or the target",
-                                   target->name, why, schedule->name, nearest);
+        return status
+                   ? status
+                   : pp_err_set(
+                         err, PP_INFEASIBLE, pp_err_name(err, PP_FIELD_SCHEDULE),
+                         "target %s %s %s%s; leave out the option, or the target", target->name,
+                         why, schedule == &pp_planned_schedule ? "planned orders" : schedule->name,
+                         nearest);
     }
     *request = limited(target, shapes_given, request);
     return PP_OK;
 }
 
-/* Finds the cost compared with one other search. */
-static pp_status compare(const pp_plan_request *request, const pp_candidate *c,
-                         pp_target_cost *cost, pp_err *err)
+/* Like pp_search_solve; *best_out is SIZE_MAX also when the request is refused. Fails: NOMEM. */
+static pp_status solve(pp_search *search, const pp_plan_request *request, size_t *best_out,
+                       pp_err *err)
 {
-    pp_search_result *other PP_CLEANUP(pp_search_result_free) = NULL;
     pp_err why = pp_err_like(err);
-    pp_status status = pp_plan_search(request, &other, &why);
-    if (status == PP_NOMEM) {
-        *err = why;
-        return status;
-    }
-    if (!other) {
-        cost->kind = PP_TARGET_COST_NO_PLAN;
-        snprintf(cost->why, sizeof cost->why, "%s", why.text);
-        return PP_OK;
-    }
-    const pp_candidate *f = &other->candidate[0];
-    cost->kind = other->stopped ? PP_TARGET_COST_BUDGET : PP_TARGET_COST_KNOWN;
-    cost->more = pp_candidate_score(c, c->step_ns) / pp_candidate_score(f, f->step_ns) - 1;
-    cost->schedule = f->schedule;
-    cost->tp = f->parallel.tp;
-    cost->step_ns = f->step_ns;
-    return PP_OK;
-}
-
-/* The request with the plan's microbatches, so that packings do not affect the comparison. They are
- * dealt to replicas in turn. lengths, end: freed by the caller. */
-static pp_status packed_alike(const pp_plan *plan, const pp_plan_request *request,
-                              int64_t **lengths, size_t **end, pp_plan_request *alike_out,
-                              pp_err *err)
-{
-    const pp_workload *w = &plan->workload;
-    const size_t count = (size_t)w->replicas * w->microbatches;
-    *alike_out = *request;
-    if (!request->packings || w->first_fit_bins)
-        return PP_OK;
-    *lengths = pp_alloc_array(w->length_count, sizeof **lengths);
-    *end = pp_alloc_array(count, sizeof **end);
-    if (!*lengths || !*end)
-        return pp_err_nomem(err);
-    size_t next = 0;
-    for (size_t k = 0; k < count; k++) {
-        const pp_microbatch *from =
-            &w->microbatch[k % w->replicas * w->microbatches + k / w->replicas];
-        memcpy(*lengths + next, w->lengths + from->first, from->count * sizeof **lengths);
-        next += from->count;
-        (*end)[k] = next;
-    }
-    alike_out->lengths = *lengths;
-    alike_out->group_end = *end;
-    alike_out->group_count = count;
-    return PP_OK;
+    *best_out = SIZE_MAX;
+    return pp_search_solve(search, request, best_out, &why) == PP_NOMEM ? pp_err_nomem(err) : PP_OK;
 }
 
 pp_status pp_target_compare(const pp_target_limits *target, const pp_plan_request *free_request,
                             pp_search_result *choice, pp_err *err)
 {
     const pp_candidate *c = &choice->candidate[0];
-    int64_t *lengths PP_CLEANUP(pp_free_array) = NULL;
-    size_t *end PP_CLEANUP(pp_free_array) = NULL;
-    pp_plan_request free_alike;
-    pp_status status = packed_alike(choice->plan, free_request, &lengths, &end, &free_alike, err);
+    pp_search search PP_CLEANUP(pp_search_close) = { 0 };
+    pp_plan_request one = *free_request;
+    size_t best;
+    train_as(target, &one);
+    one.framework = choice->plan->framework;
+    one.buffers = choice->plan->buffers;
+    one.free = (pp_free_settings){ .framework = false };
+    one.parallel = choice->plan->parallel;
+    one.parallel.vpp = free_request->parallel.vpp;
+    if (!one.lengths)
+        one.global_batch_size = choice->plan->global_batch_size;
+    one.gpus = 0;
+    one.orders = PP_ORDERS_NAMED;
+    one.found = NULL;
+    one.missed = NULL;
+    pp_status status = solve(&search, &one, &best, err);
     if (status)
         return status;
-    free_alike.packings = NULL;
-    pp_plan_request alike = free_alike;
-    pp_target_costs costs = {
-        .target = target,
-        .free_framework = free_request->framework ? free_request->framework : &pp_framework_ideal,
-    };
-    train_as(target, &alike);
-    alike.framework = choice->plan->framework;
-    alike.switches.value.communicators = choice->context.switches.communicators;
-    if (!alike.buffers.has_return_outputs) {
-        alike.buffers.has_return_outputs = choice->plan->buffers.has_return_outputs;
-        alike.buffers.return_outputs = choice->plan->buffers.return_outputs;
-    }
-    status = compare(&alike, c, &costs.limits, err);
-    if (!status)
-        status = compare(&free_alike, c, &costs.all, err);
-    if (!status)
-        choice->target = costs;
-    return status;
+    choice->target = (pp_target_cost){ .target = target };
+    if (best == SIZE_MAX)
+        return PP_OK;
+    const pp_candidate *other = &search.pool.candidate[best];
+    choice->target.schedule = other->schedule;
+    choice->target.step_ns = other->step_ns;
+    choice->target.more =
+        pp_candidate_score(c, c->step_ns) / pp_candidate_score(other, other->step_ns) - 1;
+    return PP_OK;
 }

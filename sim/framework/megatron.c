@@ -1,39 +1,28 @@
 /* Megatron-LM's batched p2p: every exchange is one batch_isend_irecv that is waited for at once
- * (megatron/core/pipeline_parallel/schedules.py, overlap_p2p_comm off). Inside a batch:
- * send_prev, recv_prev, send_next, recv_next. */
+ * (megatron/core/pipeline_parallel/schedules.py, overlap_p2p_comm off). */
 #include "sim/framework/framework.h"
 #include "sim/framework/lowering/megatron_sends.h"
 #include "sim/framework/registry.h"
 #include "sim/framework/sizes/size_protocol.h"
 
-static void batch(const pp_lowering *l, pp_megatron_call call)
-{
-    uint32_t group = pp_comm_open(l->builder, l->rank);
-    pp_lower_send(l, group, call.send_prev);
-    pp_lower_receive(l, group, call.recv_prev);
-    pp_lower_send(l, group, call.send_next);
-    pp_lower_receive(l, group, call.recv_next);
-    pp_comm_exchange(l->builder, group);
-}
-
 static pp_status lower_single(const pp_lowering *l, pp_err *err)
 {
     (void)err;
-    pp_megatron_single(l, batch);
+    pp_megatron_single(l, pp_megatron_batched);
     return PP_OK;
 }
 
 static pp_status lower_interleaved(const pp_lowering *l, pp_err *err)
 {
     (void)err;
-    pp_megatron_interleaved(l, batch);
+    pp_megatron_interleaved(l, pp_megatron_batched);
     return PP_OK;
 }
 
 static pp_status megatron_lower(const pp_order *order, pp_program **program_out, pp_err *err)
 {
     uint32_t group = 0;
-    pp_status status = pp_megatron_check(order, "megatron", true, &group, err);
+    pp_status status = pp_megatron_check(order, "megatron", &group, err);
     if (status)
         return status;
     return pp_lower_ranks(order, group, group ? lower_interleaved : lower_single, program_out, err);

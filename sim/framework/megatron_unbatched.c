@@ -50,7 +50,7 @@ static pp_status megatron_unbatched_lower(const pp_order *order, pp_program **pr
 {
     uint32_t group = 0;
     pp_program *program = NULL;
-    pp_status status = pp_megatron_check(order, "megatron-unbatched", true, &group, err);
+    pp_status status = pp_megatron_check(order, "megatron-unbatched", &group, err);
     if (status || (status = pp_lower_ranks(order, group, lower_rank, &program, err)))
         return status;
     /* in PyTorch, isend and irecv outside a batch use a communicator per pair of ranks */

@@ -179,9 +179,8 @@ static pp_status plan(const pp_args *args, pp_err *err)
     if ((status = pp_plan_note_assumptions(choice, &input.assumptions, err)) ||
         (status = pp_plan_note_choices(choice, err)) ||
         (status = pp_profile_finish(&input.profile, &choice->context, choice->plan, err)) ||
-        (input.target &&
-         ((status = pp_target_compare(input.target, &input.free_request, choice, err)) ||
-          (status = pp_plan_note_target(choice, err)))))
+        (input.target && pp_args_has(args, "--verbose") && !input.request.lengths &&
+         (status = pp_target_compare(input.target, &input.free_request, choice, err))))
         return status;
     snprintf(choice->plan->version, sizeof choice->plan->version, "%s", PPSIM_VERSION);
     choice->plan->command = pp_args_command(args);

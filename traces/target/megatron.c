@@ -8,8 +8,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const pp_framework *const frameworks[] = { &pp_framework_megatron,
-                                                  &pp_framework_megatron_overlap,
+/* Its own default is overlap_p2p_comm, which changes interleaved schedules only. */
+static const pp_framework *const frameworks[] = { &pp_framework_megatron_overlap,
+                                                  &pp_framework_megatron,
                                                   &pp_framework_megatron_overlap_flush, NULL };
 static const pp_schedule *const schedules[] = { &pp_schedule_one_f_one_b, &pp_schedule_interleaved,
                                                 NULL };

@@ -6,6 +6,16 @@
 #include "sim/schedule/registry.h"
 #include "sim/schedule/schedule.h"
 
+void pp_megatron_batched(const pp_lowering *l, pp_megatron_call call)
+{
+    uint32_t group = pp_comm_open(l->builder, l->rank);
+    pp_lower_send(l, group, call.send_prev);
+    pp_lower_receive(l, group, call.recv_prev);
+    pp_lower_send(l, group, call.send_next);
+    pp_lower_receive(l, group, call.recv_next);
+    pp_comm_exchange(l->builder, group);
+}
+
 void pp_megatron_single(const pp_lowering *l, pp_megatron_batch *batch)
 {
     const pp_op *op = l->program->op;
@@ -136,22 +146,21 @@ static uint32_t group_of(const pp_order *order)
     return group;
 }
 
-pp_status pp_megatron_check(const pp_order *order, const char *framework, bool single,
-                            uint32_t *group_out, pp_err *err)
+pp_status pp_megatron_check(const pp_order *order, const char *framework, uint32_t *group_out,
+                            pp_err *err)
 {
     bool plain = order->stages == order->ranks;
     uint32_t group = plain ? 0 : group_of(order);
     bool same = false;
-    pp_status status = PP_OK;
-    if (!plain || single)
-        status = pp_schedule_makes(plain ? "1f1b" : "interleaved", order, group, &same, err);
+    pp_status status = pp_schedule_makes(plain ? "1f1b" : "interleaved", order, group, &same, err);
     if (status)
         return status;
     if (!same)
-        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FRAMEWORK),
-                          "%s runs only %sinterleaved with microbatch groups of at least p; choose "
-                          "such a schedule or another executor",
-                          framework, single ? "1f1b, and " : "");
+        return pp_err_set(
+            err, PP_USAGE, pp_err_name(err, PP_FIELD_FRAMEWORK),
+            "%s runs only 1f1b, and interleaved with microbatch groups of at least p; "
+            "choose such a schedule or another executor",
+            framework);
     *group_out = group;
     return PP_OK;
 }

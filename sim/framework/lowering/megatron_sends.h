@@ -14,6 +14,10 @@ typedef struct pp_megatron_call {
 /* Writes the transfers of one call. */
 typedef void pp_megatron_batch(const pp_lowering *l, pp_megatron_call call);
 
+/* The batch of batch_p2p_comm: all transfers of a call in one group, which is waited for at once.
+ * Its order is send_prev, recv_prev, send_next, recv_next. */
+void pp_megatron_batched(const pp_lowering *l, pp_megatron_call call);
+
 /* Writes the steps of forward_backward_pipelining_without_interleaving, each call by `batch`. */
 void pp_megatron_single(const pp_lowering *l, pp_megatron_batch *batch);
 
@@ -40,10 +44,10 @@ uint32_t pp_interleaved_backward(const pp_interleaved *loop, size_t k);
 const pp_op *pp_interleaved_next_f(const pp_interleaved *loop, size_t k, pp_op *op_out);
 const pp_op *pp_interleaved_next_b(const pp_interleaved *loop, size_t k, pp_op *op_out);
 
-/* Checks that Megatron can run the order. single: 1f1b is accepted, too. group_out: the number of
+/* Checks that Megatron can run the order. group_out: the number of
  * microbatches that a chunk runs before the next chunk; 0 without interleaving.
  * Fails: USAGE when it cannot, or the groups are smaller than p; NOMEM. */
-PP_MUST_CHECK pp_status pp_megatron_check(const pp_order *order, const char *framework, bool single,
+PP_MUST_CHECK pp_status pp_megatron_check(const pp_order *order, const char *framework,
                                           uint32_t *group_out, pp_err *err);
 
 #endif

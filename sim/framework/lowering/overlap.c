@@ -1,6 +1,7 @@
-/* Megatron's interleaved loop with overlap_p2p_comm
- * (forward_backward_pipelining_with_interleaving): transfers are issued one by one, odd and even
- * ranks in opposite order, and waited for right before they are needed. */
+/* Megatron's pipeline loops with overlap_p2p_comm. It changes the interleaved loop only
+ * (forward_backward_pipelining_with_interleaving; the other loop never reads it): transfers are
+ * issued one by one, odd and even ranks in opposite order, and waited for right before they are
+ * needed. */
 #include "sim/framework/lowering/overlap.h"
 
 #include "sim/base/alloc.h"
@@ -202,14 +203,23 @@ static pp_status lower_flush(const pp_lowering *l, pp_err *err)
     return lower_rank(l, true, err);
 }
 
+static pp_status lower_single(const pp_lowering *l, pp_err *err)
+{
+    (void)err;
+    pp_megatron_single(l, pp_megatron_batched);
+    return PP_OK;
+}
+
 pp_status pp_megatron_overlap(const pp_order *order, const char *framework, bool flush,
                               pp_program **program_out, pp_err *err)
 {
     uint32_t group = 0;
     pp_program *program = NULL;
-    pp_status status = pp_lower_check_trains(order, framework, "megatron, torch or ideal", err);
+    pp_status status = pp_megatron_check(order, framework, &group, err);
+    if (!status && !group)
+        return pp_lower_ranks(order, 0, lower_single, program_out, err);
     if (!status)
-        status = pp_megatron_check(order, framework, false, &group, err);
+        status = pp_lower_check_trains(order, framework, "megatron, torch or ideal", err);
     if (status ||
         (status = pp_lower_ranks(order, group, flush ? lower_flush : lower_plain, &program, err)))
         return status;

@@ -274,6 +274,8 @@ static pp_status rewrite(const pp_size_protocol_support *support,
 {
     pp_comm *old PP_CLEANUP(pp_comm_free) = program->comm;
     program->comm = NULL;
+    if (support->single && program->stages == program->ranks)
+        support = support->single;
     pass p PP_CLEANUP(pass_free) = { .program = program,
                                      .from = old,
                                      .exchange = exchange,

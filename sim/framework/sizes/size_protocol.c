@@ -35,6 +35,7 @@ const pp_size_protocol_support pp_size_protocols_megatron_overlap = {
     .bytes = { 24 },
     .gradients = true,
     .sync = true,
+    .single = &pp_size_protocols_megatron,
     .order = in_one_order,
 };
 

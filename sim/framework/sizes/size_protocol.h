@@ -44,7 +44,9 @@ typedef struct pp_size_protocol_support {
                           read; sim/framework/sizes/late_receives.c, which uses only `bytes` and
                           `resends` */
     bool resends;      /* cached: a size that changes is sent again; otherwise it is an error */
-    bool one_chunk;    /* its messages with several stages per rank are not known */
+    const struct pp_size_protocol_support *single; /* of programs with one stage per rank; NULL: the
+                                                      same */
+    bool one_chunk; /* its messages with several stages per rank are not known */
     /* [2], for even and odd ranks: the order of the messages of one call; NULL: as their tensors.
      */
     const pp_transfer_kind (*order)[PP_TENSOR_KINDS];
@@ -54,7 +56,7 @@ typedef struct pp_size_protocol_support {
  * on all ranks or in the order of a rank's parity (p2p_communication.py, _communicate_shapes;
  * Megatron-LM#5100). */
 extern const pp_size_protocol_support pp_size_protocols_megatron;
-/* The same for overlap_p2p_comm, which has no batch_p2p_sync. */
+/* The same for overlap_p2p_comm, which has no batch_p2p_sync and applies to interleaved orders. */
 extern const pp_size_protocol_support pp_size_protocols_megatron_overlap;
 extern const pp_size_protocol_support pp_size_protocols_megatron_parity;
 /* PyTorch's pipelining infers sizes once per schedule object: each stage sends pickled objects to

@@ -8,6 +8,7 @@
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/export/nearest.h"
+#include "tools/ppsim/export/target_fit.h"
 #include "traces/format/registry.h"
 #include "traces/read/gzip.h"
 
@@ -107,7 +108,7 @@ static bool own_format(const char *name, const pp_export *data, pp_text *text, p
 static pp_status make_export(const char *request, const char *option, const pp_export *data,
                              export_files *files, pp_err *err)
 {
-    bool emit = strcmp(option, "--emit") == 0;
+    const bool emit = strcmp(option, "--emit") == 0;
     char name[64];
     const char *equals = strchr(request, '=');
     if (!equals || equals == request || !equals[1] || (size_t)(equals - request) >= sizeof name)
@@ -131,7 +132,10 @@ static pp_status make_export(const char *request, const char *option, const pp_e
     pp_companion companion = { 0 };
     pp_export own = *data;
     own.path = equals + 1;
+    const pp_target *target = pp_target_of_format(format);
     status = emit ? format->emit(&own, &text, &companion, err) : format->trace(&own, &text, err);
+    if (!status && target)
+        status = pp_target_check_fit(target, &own, err);
     if (status == PP_INFEASIBLE && emit)
         pp_add_nearest(format, &own, err);
     if (!status)
@@ -141,6 +145,22 @@ static pp_status make_export(const char *request, const char *option, const pp_e
         status = add_file(files, equals + 1, companion.suffix, &companion.text, err);
     pp_text_free(&companion.text);
     return status;
+}
+
+/* Refuses to write one order where each replica has its own. A picture or timeline of one replica
+ * is of use nevertheless. */
+static pp_status check_replicas(const char *request, const pp_export *data, pp_err *err)
+{
+    char name[64];
+    const pp_format *format;
+    pp_err ignored = { 0 };
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(request, "="), request);
+    if (data->plan->order_count < 2 || pp_format_get(name, &format, &ignored) || format->trace)
+        return PP_OK;
+    return pp_err_set(err, PP_INFEASIBLE, "--emit",
+                      "the %" PRIu32 " replicas of this plan have different orders, and %s holds "
+                      "one; --emit plan=FILE holds all, and --schedule NAME plans one for all",
+                      data->plan->order_count, name);
 }
 
 static const char *content(const export_file *file)
@@ -221,8 +241,8 @@ pp_status pp_write_exports(const pp_args *args, const pp_export *all, pp_err *er
     for (size_t o = 0; o < sizeof options / sizeof options[0]; o++) {
         const char *request;
         for (size_t i = 0; (request = pp_args_each(args, options[o], i)); i++) {
-            pp_status status = make_export(request, options[o], data, &files, err);
-            if (status)
+            pp_status status = o == 0 ? check_replicas(request, data, err) : PP_OK;
+            if (status || (status = make_export(request, options[o], data, &files, err)))
                 return status;
         }
     }

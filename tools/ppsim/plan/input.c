@@ -329,17 +329,6 @@ static pp_status read_switches(const pp_args *args, pp_plan_input *r, pp_err *er
     return PP_OK;
 }
 
-/* start: "FORMAT=". */
-static bool writes(const pp_args *args, const char *start)
-{
-    const char *emit;
-    for (size_t i = 0; (emit = pp_args_each(args, "--emit", i)); i++) {
-        if (strncmp(emit, start, strlen(start)) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* After the framework. */
 static pp_status read_buffers(const pp_args *args, pp_plan_request *request, pp_err *err)
 {
@@ -375,7 +364,6 @@ static pp_status read_program(const pp_args *args, pp_plan_input *r, pp_err *err
                        request->schedule->name);
     if (!request->schedule)
         request->orders = planned ? PP_ORDERS_PLANNED : PP_ORDERS_BETTER;
-    request->one_order = writes(args, "pytorch-csv=");
     if (!status)
         status = pp_args_switch(args, "--torch-compile", &request->no_split, err);
     request->free.framework = pp_args_is_auto(args, "--executor");
@@ -523,34 +511,38 @@ static pp_status read_threads(const pp_args *args, pp_plan_request *request, pp_
     return status;
 }
 
-static bool shapes_given(const pp_args *args, const pp_plan_request *request)
+/* The target whose configuration `emit` ("NAME=FILE") writes; NULL: it is of a format. */
+static const pp_target *written_by(const char *emit)
 {
-    return pp_args_has(args, "--shapes") && !request->free.shapes;
-}
-
-/* Limits the request to what the targets of --emit can run; its communication may be that of
- * another framework. */
-static pp_status limit_to_emitted(const pp_args *args, pp_plan_request *request, pp_err *err)
-{
-    char start[72];
-    bool planned = request->orders == PP_ORDERS_PLANNED;
+    const size_t bytes = strcspn(emit, "=");
     for (size_t i = 0; i < pp_target_count(); i++) {
         const pp_target *target = pp_target_at(i);
-        snprintf(start, sizeof start, "%.64s=", target->limits.name);
-        if (!target->format.name || !writes(args, start))
-            continue;
-        if (planned && !target->limits.orders)
-            return pp_err_set(
-                err, PP_INFEASIBLE, "--schedule",
-                "target %s does not accept a planned order; remove the option, or --emit %s",
-                target->limits.name, target->limits.name);
-        pp_status status = pp_target_check_recompute(&target->limits, request, err);
-        if (status)
-            return status;
-        pp_target_limit(&target->limits, shapes_given(args, request), request);
-        request->target = request->target ? request->target : target->limits.rules;
+        if (target->format.name && strlen(target->format.name) == bytes &&
+            strncmp(emit, target->format.name, bytes) == 0)
+            return target;
     }
-    return PP_OK;
+    return NULL;
+}
+
+/* The target of --target or, since a configuration starts a run of its framework, of --emit. */
+static pp_status find_target(const pp_args *args, const pp_target **target_out, pp_err *err)
+{
+    const char *name = pp_args_text(args, "--target");
+    const char *emit;
+    *target_out = NULL;
+    pp_status status = name ? pp_target_get(name, target_out, err) : PP_OK;
+    for (size_t i = 0; !status && (emit = pp_args_each(args, "--emit", i)); i++) {
+        const pp_target *written = written_by(emit);
+        if (written && *target_out && written != *target_out)
+            status =
+                pp_err_set(err, PP_USAGE, "--emit",
+                           "%s is another framework than %s, and a plan is made for one; plan for "
+                           "each, or convert this plan: ppsim convert PLAN --to %s",
+                           written->limits.name, (*target_out)->limits.name, written->limits.name);
+        else if (written)
+            *target_out = written;
+    }
+    return status;
 }
 
 /* Without a target and an executor, plans are for the runtime of ppsim, which runs all that plan
@@ -566,21 +558,19 @@ static pp_status assume_executor(pp_plan_input *r, pp_err *err)
 
 static pp_status read_target(const pp_args *args, pp_plan_input *r, pp_err *err)
 {
-    const char *name = pp_args_text(args, "--target");
+    const bool shapes_given = pp_args_has(args, "--shapes") && !r->request.free.shapes;
     const pp_target *target;
+    pp_status status = find_target(args, &target, err);
+    if (status || !target)
+        return status ? status : assume_executor(r, err);
     r->free_request = r->request;
-    if (!name) {
-        pp_status limited = limit_to_emitted(args, &r->request, err);
-        return limited ? limited : assume_executor(r, err);
-    }
-    pp_status status = pp_target_get(name, &target, err);
-    if (status)
-        return status;
     r->target = &target->limits;
-    r->free_request.one_order = false;
-    r->free_request.free = (pp_free_settings){ .framework = false };
-    status = pp_target_apply(r->target, shapes_given(args, &r->request), &r->request, err);
-    return status ? status : limit_to_emitted(args, &r->request, err);
+    if ((status = pp_target_apply(r->target, shapes_given, &r->request, err)))
+        return status;
+    if (!pp_args_has(args, "--target"))
+        pp_remark("--emit %s= writes the configuration of a run, so this plans for --target %s",
+                  target->limits.name, target->limits.name);
+    return PP_OK;
 }
 
 pp_status pp_plan_input_read(const pp_args *args, pp_plan_input *input, pp_err *err)
@@ -629,7 +619,6 @@ pp_status pp_plan_input_read_packing(const pp_args *args, pp_plan_input *r, pp_e
 {
     const bool given = pp_args_has(args, "--packing");
     int choice = r->request.group_count ? PP_PACKING_GIVEN : PP_PACKING_COUNT;
-    pp_plan_request *requests[] = { &r->request, &r->free_request };
     const char *packing = pp_args_text(args, "--packing");
     if (packing && strcmp(packing, "none") == 0)
         return pp_err_set(
@@ -646,12 +635,12 @@ pp_status pp_plan_input_read_packing(const pp_args *args, pp_plan_input *r, pp_e
                           "needs the sequences of --lengths; add --lengths, or remove this option");
     const bool as_is =
         choice == PP_PACKING_FIRST_FIT || (choice == PP_PACKING_GIVEN && r->request.group_count);
-    for (size_t i = 0; i < 2 && r->request.lengths; i++) {
-        requests[i]->packings = as_is ? NULL : r->packings;
-        if (choice == PP_PACKING_FIRST_FIT) {
-            requests[i]->group_end = NULL;
-            requests[i]->group_count = 0;
-        }
+    if (!r->request.lengths)
+        return PP_OK;
+    r->request.packings = as_is ? NULL : r->packings;
+    if (choice == PP_PACKING_FIRST_FIT) {
+        r->request.group_end = NULL;
+        r->request.group_count = 0;
     }
     return PP_OK;
 }

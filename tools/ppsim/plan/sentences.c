@@ -327,35 +327,19 @@ void pp_slower_say(double more, pp_text *text)
         pp_text_add(text, "up to %.2f %% slower", percent);
 }
 
-/* Appends "make the step 1.20 % longer than without (9.479 s)", in detail with the schedule and tp
- * of that plan. */
-static void say_target_cost(const pp_target_cost *cost, const char *without, bool in_detail,
-                            pp_text *text)
+void pp_target_say(const pp_target_cost *cost, pp_text *text)
 {
     char step[32];
-    if (cost->kind == PP_TARGET_COST_BUDGET)
-        pp_text_add(text, "cost an unknown time, as the budget ended first");
-    else if (cost->kind == PP_TARGET_COST_NO_PLAN)
-        pp_text_add(text, "cost an unknown time: without them, %s", cost->why);
-    else if (fabs(100 * cost->more) * PP_MEASURABLE_PART < 100)
+    pp_text_add(text, "%s", cost->target->name);
+    if (!cost->schedule)
+        return;
+    pp_text_add(text, "; its limits ");
+    if (fabs(100 * cost->more) * PP_MEASURABLE_PART < 100)
         pp_text_add(text, "make no measurable difference");
-    else {
-        pp_text_add(text, "make the step %.2f %% %s than %s (", 100 * fabs(cost->more),
-                    cost->more < 0 ? "shorter" : "longer", without);
-        if (in_detail)
-            pp_text_add(text, "%s, tp %" PRId64 ", ", cost->schedule->name, cost->tp);
-        pp_text_add(text, "%s)", pp_format_duration(step, sizeof step, cost->step_ns));
-    }
-}
-
-void pp_target_say(const pp_target_costs *costs, bool in_detail, pp_text *text)
-{
-    char without[64];
-    snprintf(without, sizeof without, "executor %s", costs->free_framework->name);
-    pp_text_add(text, "the limits of %s ", costs->target->name);
-    say_target_cost(&costs->limits, "without them", in_detail, text);
-    pp_text_add(text, "; limits and executor ");
-    say_target_cost(&costs->all, without, in_detail, text);
+    else
+        pp_text_add(text, "make the step %.2f %% %s than without them (%s, %s)",
+                    100 * fabs(cost->more), cost->more < 0 ? "shorter" : "longer",
+                    cost->schedule->name, pp_format_duration(step, sizeof step, cost->step_ns));
 }
 
 static pp_status add_note(const pp_search_result *result, const char *key, const pp_text *text,
@@ -390,13 +374,6 @@ pp_status pp_plan_note_choices(const pp_search_result *result, pp_err *err)
         status = add_note(result, keys[k], &text, err);
     }
     return status;
-}
-
-pp_status pp_plan_note_target(const pp_search_result *result, pp_err *err)
-{
-    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
-    pp_target_say(&result->target, true, &text);
-    return add_note(result, "target cost", &text, err);
 }
 
 static void csv_row(const pp_candidate *c, pp_text *text)

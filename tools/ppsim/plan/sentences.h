@@ -25,12 +25,12 @@ void pp_ranking_say(const pp_jitter_ranking *ranking, pp_text *text);
 /* Appends "up to 0.44 % slower". more: how much longer than the chosen plan another plan takes, as
  * a fraction. The other plan was searched less thoroughly, so it may be faster than that. */
 void pp_slower_say(double more, pp_text *text);
-void pp_target_say(const pp_target_costs *costs, bool in_detail, pp_text *text);
+/* The name of the target, and what its limits cost. */
+void pp_target_say(const pp_target_cost *cost, pp_text *text);
 
-/* Add to the assumptions of the plan and of its prediction the settings and packing that were
- * chosen, and the limits of the target. Fails: NOMEM. */
+/* Adds to the assumptions of the plan and of its prediction the settings and packing that were
+ * chosen. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_plan_note_choices(const pp_search_result *result, pp_err *err);
-PP_MUST_CHECK pp_status pp_plan_note_target(const pp_search_result *result, pp_err *err);
 
 /* One line of comma-separated values per candidate, with a header; for spreadsheets. NULL: the
  * header. */

@@ -224,7 +224,7 @@ static void print_requested(const pp_plan_view *view, pp_text *text)
         result->packing.verdict == PP_PACKING_ONLY)
         pp_packing_say(&result->packing, view->packing || view->verbose, &packing);
     if (result->target.target)
-        pp_target_say(&result->target, view->verbose, &target);
+        pp_target_say(&result->target, &target);
     if (result->ranking.verdict)
         pp_ranking_say(&result->ranking, &jitter);
     pp_print_labelled(text, "packing", &packing);

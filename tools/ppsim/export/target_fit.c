@@ -1,0 +1,62 @@
+/* Simulates a plan as a target runs it, and compares the memory of each rank with the limit. The
+ * cost is one simulation; none if the plan was predicted with the target's framework. */
+#include "tools/ppsim/export/target_fit.h"
+
+#include "traces/target/registry.h"
+
+#include <inttypes.h>
+
+const pp_target *pp_target_of_format(const pp_format *format)
+{
+    for (size_t i = 0; i < pp_target_count(); i++) {
+        if (&pp_target_at(i)->format == format)
+            return pp_target_at(i);
+    }
+    return NULL;
+}
+
+static bool is_own(const pp_target *target, const pp_framework *framework)
+{
+    const pp_framework *const *own = target->limits.frameworks;
+    while (*own && *own != framework)
+        own++;
+    return *own != NULL;
+}
+
+pp_plan pp_target_plan(const pp_target *target, const pp_plan *plan)
+{
+    pp_plan own = *plan;
+    if (is_own(target, plan->framework))
+        return own;
+    own.framework = target->limits.frameworks[0];
+    if (target->limits.drops_outputs && !own.buffers.has_return_outputs) {
+        own.buffers.has_return_outputs = true;
+        own.buffers.return_outputs = false;
+    }
+    return own;
+}
+
+pp_status pp_target_check_fit(const pp_target *target, const pp_export *data, pp_err *err)
+{
+    const pp_plan own = pp_target_plan(target, data->plan);
+    pp_report *report PP_CLEANUP(pp_report_free) = NULL;
+    pp_err why = pp_err_like(err);
+    char size[32];
+    uint32_t rank = 0;
+    if (!own.costs || own.memory_limit_bytes <= 0 || data->measured)
+        return PP_OK;
+    const bool predicted = own.framework == data->plan->framework && data->report;
+    pp_status status = predicted ? PP_OK : pp_plan_simulate(&own, NULL, NULL, NULL, &report, &why);
+    if (status == PP_NOMEM)
+        return pp_err_nomem(err);
+    if (status)
+        return pp_err_set(err, PP_INFEASIBLE, target->limits.name, "%.600s", why.text);
+    const pp_report *r = predicted ? data->report : report;
+    const int64_t beyond = r->has_memory ? pp_report_excess(r, own.memory_limit_bytes, &rank) : 0;
+    if (beyond <= 0)
+        return PP_OK;
+    return pp_err_set(err, PP_INFEASIBLE, target->limits.name,
+                      "this plan does not fit there: under executor %s, rank %" PRIu32
+                      " is short by %s of its limit",
+                      own.framework->name, rank, pp_format_bytes(size, sizeof size, beyond));
+}
