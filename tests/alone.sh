@@ -13,6 +13,8 @@ export TMPDIR="$folder" TEMP="$folder"
 export OMPI_MCA_orte_tmpdir_base="$folder" PRTE_MCA_prte_tmpdir_base="$folder" PMIX_MCA_pmix_tmpdir_base="$folder"
 "$@"
 status=$?
+times >"$folder/times"
+awk 'NR == 2 { gsub(/[ms]/, " "); printf "alone: processor time %.2f s\n", 60 * $1 + $2 + 60 * $3 + $4 }' "$folder/times"
 # Check writes a message for each assertion and does not notice that the disk is full;
 # its reader then ends with "Error in call to get_result", or another such error.
 if [ $status -ne 0 ] && [ $status -ne 77 ]; then

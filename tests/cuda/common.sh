@@ -57,3 +57,10 @@ needs_standin() {
     echo "skipped: no headers of CUDA (nvcc), or of cuBLAS or NCCL (tools/dev/cuda-headers)"
     exit 77
 }
+
+# skips N: is this round of a loop left out? One in N is tried, by PPSIM_TEST_SEED; tools/test --long tries all.
+rounds=${PPSIM_TEST_SEED:-0}
+skips() {
+    rounds=$((rounds + 1))
+    [ -z "${PPSIM_TEST_LONG:-}" ] && [ $((rounds % $1)) -ne 0 ]
+}

@@ -19,7 +19,7 @@
 ncclResult_t ncclGroupStart(void);
 ncclResult_t ncclGroupEnd(void);
 
-enum { CHUNK = 65536, OPS = 4096, POLLS = 3, RANKS_MAX = 16 };
+enum { CHUNK = 262144, OPS = 4096, POLLS = 3, RANKS_MAX = 16 };
 
 #define FAILS(...)                                \
     do {                                          \
