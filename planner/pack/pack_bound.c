@@ -20,6 +20,7 @@ typedef struct floors {
     pp_costs *grid;  /* microbatches of `tokens`, all their sequences one token long */
     pp_costs *ends;  /* the shortest sequence, the longest one, the fullest microbatch of
                         sequences of one token, and of the longest ones */
+    pp_costs *full;  /* the last of these alone: its ops overlap with the most of the end of step */
     int64_t *tokens; /* [count], ascending */
     uint32_t count;
     double square_step; /* difference in squares between the last two of `ends` */
@@ -29,6 +30,7 @@ static void floors_free(floors *f)
 {
     pp_costs_free(&f->grid);
     pp_costs_free(&f->ends);
+    pp_costs_free(&f->full);
     free(f->tokens);
 }
 
@@ -83,6 +85,8 @@ static pp_status find_floors(const pp_pack_pipeline *pipeline, const int64_t *le
     f->square_step = (double)(ends[3].square_sum - ends[2].square_sum);
     if (!status)
         status = pp_pack_costs(pipeline, ends, 4, &f->ends, err);
+    if (!status)
+        status = pp_pack_costs(pipeline, &ends[3], 1, &f->full, err);
     free(probe);
     return status;
 }
@@ -165,7 +169,7 @@ pp_status pp_pack_find_bound(const pp_pack_pipeline *pipeline, const int64_t *le
             best.rank = r;
         }
     }
-    best.step_ns += pp_bound_boundary(f.ends, pipeline->step_sync);
+    best.step_ns += pp_bound_boundary(f.full, pipeline->step_sync);
     *bound_out = best;
     return PP_OK;
 }

@@ -183,10 +183,32 @@ static pp_status open_all(pp_search *search, const pp_setup_candidates *setup_ca
         double least = pp_candidate_score(&on, setup->least_step_ns);
         if (!pp_is_worth(least, least, at->score, best_score))
             continue;
-        pp_status status = pp_ordering_open(&list[(*count)++], search, at, err);
+        pp_status status = pp_ordering_open(&list[(*count)++], search, at, false, err);
         if (status)
             return status;
         best_score = with_estimate(&list[*count - 1], best_score);
+    }
+    return PP_OK;
+}
+
+/* When an order is wanted and none was found, that of the best named schedule must do: it is free
+ * to be another, and fits. */
+static pp_status take_seed(pp_search *search, const pp_setup_candidates *setup_candidates,
+                           size_t *found, pp_free_orders_outcome *outcome, pp_err *err)
+{
+    const size_t before = search->pool.count;
+    for (size_t i = 0; i < setup_candidates->count && *found == SIZE_MAX; i++) {
+        pp_ordering o = { 0 };
+        pp_status status = PP_OK;
+        if (!setup_candidates->row[i].seeded)
+            continue;
+        status = pp_ordering_open(&o, search, &setup_candidates->row[i], true, err);
+        if (!status && o.named)
+            status = try_orders(&o, outcome, err);
+        pp_ordering_free(&o);
+        if (status)
+            return status;
+        *found = search->pool.count > before ? before : SIZE_MAX;
     }
     return PP_OK;
 }
@@ -195,11 +217,12 @@ static pp_status open_and_search(pp_search *search, double best_score, bool *end
                                  size_t *found, pp_free_orders_outcome *outcome, pp_err *err)
 {
     const pp_setup_candidates setup_candidates = pp_search_setup_candidates(search, best_score);
+    const bool must = search->problem->request->orders == PP_ORDERS_PLANNED;
     pp_ordering list[PP_SETUP_CANDIDATES_ALL] = { 0 };
     size_t count = 0;
     pp_status status = PP_OK;
     pp_budget_share has_budget;
-    if (search->problem->request->orders == PP_ORDERS_PLANNED)
+    if (must)
         best_score = HUGE_VAL;
     *ended_out = setup_candidates.count && !fill_share(search, 1, 0, &has_budget);
     if (!*ended_out)
@@ -208,6 +231,8 @@ static pp_status open_and_search(pp_search *search, double best_score, bool *end
         status = search_all(search, list, count, best_score, ended_out, found, outcome, err);
     for (size_t i = 0; i < count; i++)
         pp_ordering_free(&list[i]);
+    if (!status && must && *found == SIZE_MAX)
+        status = take_seed(search, &setup_candidates, found, outcome, err);
     return status;
 }
 

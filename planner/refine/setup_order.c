@@ -165,19 +165,28 @@ static double probed(void *context)
     return g->left-- > 0 ? request->spent ? request->spent(request->context) : 0 : 1;
 }
 
+/* Bounds the orders of a replica. x_out: its problem. */
+static pp_status bound_replica(pp_ordering *o, uint32_t replica, pp_order_problem **x_out,
+                               pp_err *err)
+{
+    pp_status status = make_instance(o, replica, x_out, err);
+    if (!status)
+        status = pp_order_bounds_find(*x_out, &o->limits, err);
+    o->makespan = o->share[replica].makespan;
+    return status;
+}
+
 /* Finds the best of a few policies to begin a search with. It uses one thread, so that the result
- * is reproducible. */
-static pp_status probe_replica(pp_ordering *o, uint32_t replica, pp_err *err)
+ * is reproducible. seed_only: the order of the
+ * named schedule must do. */
+static pp_status probe_replica(pp_ordering *o, bool seed_only, uint32_t replica, pp_err *err)
 {
     pp_replica_order *part = &o->share[replica];
     pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
-    pp_status status = make_instance(o, replica, &x, err);
-    if (status || (status = pp_order_bounds_find(x, &o->limits, err)))
+    pp_status status = bound_replica(o, replica, &x, err);
+    if (status || seed_only || part->makespan <= o->limits.ticks)
         return status;
-    o->makespan = part->makespan;
-    if (part->makespan <= o->limits.ticks)
-        return PP_OK;
     probe few = { clamp(PROBE_WORK / ((int64_t)x->ops + 1), PROBE_LEAST, PROBE_MOST),
                   o->search->problem->request };
     const pp_order_search_options budget = { .iterations = INT32_MAX,
@@ -191,7 +200,7 @@ static pp_status probe_replica(pp_ordering *o, uint32_t replica, pp_err *err)
 }
 
 pp_status pp_ordering_open(pp_ordering *o, pp_search *search, const pp_setup_candidate *at,
-                           pp_err *err)
+                           bool seed_only, pp_err *err)
 {
     pp_err why = pp_err_like(err);
     *o = (pp_ordering){ .search = search, .at = *at };
@@ -217,7 +226,7 @@ pp_status pp_ordering_open(pp_ordering *o, pp_search *search, const pp_setup_can
         uint32_t slowest = slowest_replica(o);
         if (i && o->share[slowest].makespan < INT64_MAX)
             break;
-        status = probe_replica(o, slowest, &why);
+        status = probe_replica(o, seed_only, slowest, &why);
     }
     rate(o);
     o->done = status != PP_OK;

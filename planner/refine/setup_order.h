@@ -48,10 +48,11 @@ static inline const pp_setup *pp_ordering_setup(const pp_ordering *o)
     return &o->search->pool.setup[o->at.setup];
 }
 
-/* Makes its costs and the orders to begin with. Sets done if the step is too large for an ordering
- * problem, or nothing fits. Fails: NOMEM. */
+/* Makes its costs and the orders to begin with: that of the named schedule or, unless seed_only, a
+ * shorter one by a policy. Sets done if the step is too large for an ordering problem, or nothing
+ * fits. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_ordering_open(pp_ordering *o, pp_search *search,
-                                         const pp_setup_candidate *at, pp_err *err);
+                                         const pp_setup_candidate *at, bool seed_only, pp_err *err);
 /* Searches the slowest replica, since it determines the step, until the slowest one has been
  * searched; the others keep their orders. Fails: like pp_order_search. */
 PP_MUST_CHECK pp_status pp_ordering_search(pp_ordering *o, const pp_budget_share *budget_share,

@@ -321,6 +321,8 @@ pp_status pp_plan_packings(const pp_plan_request *request, pp_search_result **ch
     pp_plan_request given = part_of(request, 0, GIVEN_END, &slice);
     pp_err why = pp_err_like(err);
     given.no_advice = true;
+    if (is_forced(request) && (request->stop || request->max_simulations))
+        given.orders = PP_ORDERS_NAMED; /* only its pipelines count, and time is short */
     pp_status status = pp_plan_one(&given, &choice, &why);
     if (status && status != PP_INFEASIBLE) {
         *err = why;

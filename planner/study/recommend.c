@@ -30,8 +30,11 @@ enum { TIES_MOST = 24 };
 enum { FINALISTS = 8 };
 #define STUDIED_OPS_MOST 2000000.0
 
-/* With a budget, the part of it that the search within the whole limit may use. */
+/* With a budget, the part of it that the search within the whole limit may use, and the part of
+ * that for named schedules if the answer must be a free order: they are what its search begins
+ * with, and no more. */
 #define WHOLE_PART 0.7
+#define NAMED_PART 0.5
 
 static double score(const pp_candidate *c)
 {
@@ -354,25 +357,42 @@ static pp_status recommend(pp_search *search, pp_search_outcome *outcome, pp_err
     return PP_OK;
 }
 
+/* Gives `part` the first part of the budget. The slice must outlive it. */
+static void cut_budget(const pp_plan_request *request, double end, pp_budget_slice *slice,
+                       pp_plan_request *part)
+{
+    pp_budget_slice_cut(slice, request, 0, end, part);
+    if (request->max_simulations)
+        part->max_simulations = 1 + (uint64_t)(end * (double)request->max_simulations);
+}
+
 /* Finds the fastest within the memory limit, with a part of the budget if another search may
  * follow. */
 static pp_status search_whole(pp_search *search, const pp_plan_request *request,
                               pp_search_outcome *outcome, pp_err *err)
 {
     pp_budget_slice slice;
+    pp_budget_slice first;
     pp_plan_request part = *request;
-    if (request->tie > 0 && request->headroom_bytes > 0) {
-        pp_budget_slice_cut(&slice, request, 0, WHOLE_PART, &part);
-        if (request->max_simulations)
-            part.max_simulations = 1 + (uint64_t)(WHOLE_PART * (double)request->max_simulations);
-    }
-    pp_status status = pp_search_solve(search, &part, &outcome->best, err);
+    if (request->tie > 0 && request->headroom_bytes > 0)
+        cut_budget(request, WHOLE_PART, &slice, &part);
+    pp_plan_request named = part;
+    const bool must = part.orders == PP_ORDERS_PLANNED;
+    if (must)
+        cut_budget(&part, NAMED_PART, &first, &named);
+    pp_status status = pp_search_solve(search, &named, &outcome->best, err);
     if (!status && request->tie > 0 && outcome->best != SIZE_MAX)
         status = pp_simulate_within(
             search, score(&search->pool.candidate[outcome->best]) * (1 + request->tie), TIES_MOST,
             err);
+    const bool stopped = search->progress.stopped;
+    if (!status && must) {
+        search->progress.stopped = false; /* free orders have the rest of the budget */
+        status = pp_search_continue(search, &part, err);
+    }
     if (!status)
         status = pp_search_plan_orders(search, &outcome->best, &outcome->orders, err);
+    search->progress.stopped |= stopped;
     return status ? status : pp_search_continue(search, request, err);
 }
 

@@ -122,6 +122,7 @@ END_TEST
 
 typedef struct course {
     double gone; /* the part of the time that has passed */
+    double step; /* by which it advances, see passes() */
     size_t misses;
 } course;
 
@@ -228,6 +229,40 @@ START_TEST(the_budget_ends_it)
 }
 END_TEST
 
+/* A clock that advances by `step` whenever it is read. */
+static double passes(void *context)
+{
+    course *c = context;
+    return c->gone += c->step;
+}
+
+/* For one batch online: whatever the time, there is an order of the microbatches as they are given,
+ * or packed. */
+START_TEST(an_order_that_is_asked_for_comes_in_any_time)
+{
+    static const double steps[] = { 1, 0.3, 0.1, 0.03, 0.01, 0.003 };
+    static const bool given[PP_PACKING_COUNT] = { [PP_PACKING_GIVEN] = true };
+    planning p = planning_of("llama3-8b", "h100-80g");
+    int64_t lengths[SEQUENCES];
+    draw_lengths(lengths);
+    for (int forced = 0; forced <= 1; forced++) {
+        course now = { .step = steps[_i] };
+        pp_plan_request request = request_with(&p, 4, 1, lengths);
+        request.packings = forced ? given : all_packings;
+        request.orders = PP_ORDERS_PLANNED;
+        request.framework = &pp_framework_ppsim;
+        request.stop = is_late;
+        request.spent = passes;
+        request.context = &now;
+        pp_search_result *choice = choose(&request);
+        ck_assert_str_eq(choice->plan->schedule, "planned");
+        check_plan(choice->plan);
+        check_workload(&choice->plan->workload, lengths, 1);
+        pp_search_result_free(&choice);
+    }
+}
+END_TEST
+
 /* A budget that is enough without packings is enough with them. */
 START_TEST(a_small_budget_gives_first_fit)
 {
@@ -237,6 +272,7 @@ START_TEST(a_small_budget_gives_first_fit)
     draw_lengths(lengths);
     pp_plan_request request = request_with(&p, 4, 2, lengths);
     request.parallel.tp = 1;
+    request.switches.given.zero = true; /* 0: little memory is left */
     request.memory_limit_bytes = (int64_t)20 << 30;
     size_t unsearched = 0;
     for (request.max_simulations = 1; request.max_simulations <= 8; request.max_simulations++) {
@@ -288,6 +324,7 @@ int main(void)
     tcase_add_loop_test(tc, threads_do_not_matter, 0, 2);
     tcase_add_loop_test(tc, the_budget_ends_it, 0, 2);
     sample_add_test(tc, a_small_budget_gives_first_fit, 2);
+    tcase_add_loop_test(tc, an_order_that_is_asked_for_comes_in_any_time, 0, 6);
     sample_add_test(tc, splits_leave_no_budget, 2);
     suite_add_tcase(suite, tc);
     return step_run(suite);

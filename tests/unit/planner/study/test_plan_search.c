@@ -187,9 +187,10 @@ START_TEST(illegal_requests_name_the_rule)
     request.micro_batch_size = 3;
     request.global_batch_size = 10;
     refuse(&request, PP_USAGE, "9 and 12");
-    request = request_of(&p, 7);
+    request = request_of(&p, 4);
+    request.parallel.vpp = 5;
     request.partition = PP_PARTITION_UNIFORM;
-    refuse(&request, PP_USAGE, "6 and 8");
+    refuse(&request, PP_USAGE, "5 chunks per rank do not divide 48 layers");
     request = request_of(&p, 4);
     request.schedule = pp_schedule_find("gpipe");
     request.parallel.vpp = 2;
