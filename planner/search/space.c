@@ -6,6 +6,7 @@
 
 #include "planner/bound/partition.h"
 #include "planner/bound/unit_weights.h"
+#include "planner/candidate/rules.h"
 #include "sim/base/alloc.h"
 #include "sim/base/field.h"
 #include "sim/schedule/registry.h"
@@ -37,11 +38,15 @@ static int64_t or_one(int64_t value)
 static values tensor_degrees(const pp_plan_problem *problem)
 {
     values list = { .count = 0 };
+    pp_parallel p = problem->parallel;
+    pp_rule_broken broken;
     if (problem->parallel.tp)
         add_value(&list, problem->parallel.tp);
     else
-        for (int64_t tp = 1; tp <= problem->request->hardware->gpus_per_node; tp *= 2)
-            add_value(&list, tp);
+        for (p.tp = 1; p.tp <= problem->request->hardware->gpus_per_node; p.tp *= 2) {
+            if (p.tp == 1 || !pp_rules_refuse(problem->request, &p, &broken))
+                add_value(&list, p.tp);
+        }
     return list;
 }
 
@@ -69,7 +74,9 @@ static values recomputes(const pp_plan_problem *problem)
     add_value(&list, PP_RECOMPUTE_NONE); /* recompute.c also begins with it */
     if (request->value.recompute > PP_RECOMPUTE_AUTO)
         return list;
-    add_value(&list, PP_RECOMPUTE_SELECTIVE);
+    const pp_stack_features *has = pp_stack_features_of(request->stack);
+    if (!has || has->selective_recompute)
+        add_value(&list, PP_RECOMPUTE_SELECTIVE);
     add_value(&list, PP_RECOMPUTE_FULL);
     return list;
 }

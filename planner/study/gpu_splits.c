@@ -3,6 +3,7 @@
  * are searched for free orders. Method: docs/explanation/planning-frameworks.md. */
 #include "planner/study/gpu_splits.h"
 
+#include "planner/candidate/rules.h"
 #include "planner/search/search.h"
 #include "planner/search/space.h"
 #include "planner/study/budget_slice.h"
@@ -30,7 +31,9 @@ typedef struct splits {
     const pp_plan_request *request;
     split *row;
     size_t count, capacity;
-    pp_err refusal; /* refusal of the first split that is not legal */
+    pp_err refusal;    /* refusal of the first split that is not legal */
+    size_t broke_rule; /* splits left out, since they break a rule */
+    bool any;          /* also splits that break a rule of planner/candidate/rules.h */
 } splits;
 
 static void splits_free(splits *list)
@@ -64,6 +67,11 @@ static pp_status add(splits *list, pp_parallel parallel, pp_err *err)
     pp_search search PP_CLEANUP(pp_search_close) = { 0 };
     pp_plan_request one = request_for(list->request, &parallel);
     pp_err why = pp_err_like(err);
+    pp_rule_broken broken;
+    if (!list->any && pp_rules_refuse(list->request, &parallel, &broken)) {
+        list->broke_rule++;
+        return PP_OK;
+    }
     one.score_limit = DBL_MIN;
     one.stop = NULL;
     pp_status status = pp_search_open(&search, &one, &why);
@@ -101,15 +109,23 @@ static pp_status add_experts(splits *list, pp_parallel p, pp_err *err)
     return status;
 }
 
-static pp_status list_splits(splits *list, pp_err *err)
+static int64_t stages_most(const pp_plan_request *request)
+{
+    return request->model->layers + request->model->mtp_layers +
+           (request->allow_empty_end_stages ? 2 : 0);
+}
+
+/* Lists all splits; unless `any`, without those that a rule refuses. */
+static pp_status list_by(splits *list, bool any, pp_err *err)
 {
     const pp_plan_request *request = list->request;
     const pp_parallel *w = &request->parallel;
-    const int64_t parts = request->model->layers + request->model->mtp_layers +
-                          (request->allow_empty_end_stages ? 2 : 0);
+    const int64_t parts = stages_most(request);
     const int64_t gpus = request->gpus;
     pp_status status = PP_OK;
     pp_parallel p = *w;
+    list->any = any;
+    list->count = 0;
     for (p.pp = 1; p.pp <= gpus && !status; p.pp++) {
         if (gpus % p.pp || !takes(w->pp, p.pp, gpus, parts))
             continue;
@@ -125,17 +141,7 @@ static pp_status list_splits(splits *list, pp_err *err)
             }
         }
     }
-    if (status || list->count)
-        return status;
-    if (list->refusal.status) {
-        *err = list->refusal;
-        return err->status;
-    }
-    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_GPUS),
-                      "%" PRId64 " GPUs cannot be split with these degrees; pp x tp x cp x dp must "
-                      "equal that number, with pp up to %" PRId64
-                      " and tp, unless given, up to %" PRId64,
-                      gpus, parts, (int64_t)request->hardware->gpus_per_node);
+    return status;
 }
 
 static int compare_bounds(const void *left, const void *right)
@@ -151,6 +157,30 @@ static int compare_bounds(const void *left, const void *right)
             return x[i] < y[i] ? -1 : 1;
     }
     return 0;
+}
+
+/* Lists the splits that no rule refuses, best bound first; with `any`, or if there are none, all
+ * legal ones. */
+static pp_status list_splits(splits *list, bool any, pp_err *err)
+{
+    const pp_plan_request *request = list->request;
+    pp_status status = list_by(list, any, err);
+    if (!status && !list->count && !any)
+        status = list_by(list, true, err);
+    if (status)
+        return status;
+    qsort(list->row, list->count, sizeof *list->row, compare_bounds);
+    if (list->count)
+        return PP_OK;
+    if (list->refusal.status) {
+        *err = list->refusal;
+        return err->status;
+    }
+    return pp_err_set(
+        err, PP_USAGE, pp_err_name(err, PP_FIELD_GPUS),
+        "%" PRId64 " GPUs cannot be split with these degrees; pp x tp x cp x dp must "
+        "equal that number, with pp up to %" PRId64 " and tp, unless given, up to %" PRId64,
+        request->gpus, stages_most(request), (int64_t)request->hardware->gpus_per_node);
 }
 
 /* The candidate that exceeds the memory limit by the least. NULL: one that fits may exist but be of
@@ -241,6 +271,19 @@ static pp_status look_at_all(splits *list, size_t *best_out, size_t *simulated, 
     }
     *best_out = best;
     return PP_OK;
+}
+
+/* Looks at the splits that no rule refuses and, if none of them fits, at all legal ones. */
+static pp_status look_at_allowed(splits *list, size_t *best_out, size_t *simulated, pp_err *err)
+{
+    pp_status status = list_splits(list, false, err);
+    if (!status)
+        status = look_at_all(list, best_out, simulated, err);
+    if (status || list->any || !list->broke_rule || score_of(&list->row[*best_out]) < HUGE_VAL ||
+        is_over(list->request, *simulated))
+        return status;
+    status = list_splits(list, true, err);
+    return status ? status : look_at_all(list, best_out, simulated, err);
 }
 
 static int compare_listed(const void *left, const void *right)
@@ -364,11 +407,8 @@ static pp_status split_gpus(const pp_plan_request *request, pp_search_result **c
     pp_search_result *choice PP_CLEANUP(pp_search_result_free) = NULL;
     size_t best = 0;
     size_t simulated = 0;
-    pp_status status = list_splits(&list, err);
+    pp_status status = look_at_allowed(&list, &best, &simulated, err);
     if (status)
-        return status;
-    qsort(list.row, list.count, sizeof *list.row, compare_bounds);
-    if ((status = look_at_all(&list, &best, &simulated, err)))
         return status;
     const bool over = is_over(request, simulated);
     if (over) { /* the chosen split is searched once more, but not for free orders or optional

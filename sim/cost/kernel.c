@@ -192,7 +192,12 @@ double pp_collective_seconds(const pp_hardware *hw, pp_collective kind, pp_colle
     return curve->a_s + fmax(node_s, share * bytes / rate) + times * hw->network_hop_s * nodes / 2;
 }
 
-double pp_all_to_all_seconds(const pp_hardware *hw, pp_collective_group group, double bytes)
+/* DeepSeek-V3's dispatch (arXiv 2412.19437, section 3.2.2), published as DeepEP, which
+ * Megatron-Core and torchtitan can use. The nodes of a token's experts are drawn evenly: with N
+ * nodes and k experts, (N - 1) (1 - (1 - 1/N)^k) others are among them. DeepSeek-V3's own routing
+ * has 4 nodes at most, which is not modelled. */
+double pp_all_to_all_seconds(const pp_hardware *hw, pp_collective_group group, double bytes,
+                             double copies)
 {
     double seconds = 0;
     if (group.ranks <= 1 || !(bytes > 0))
@@ -200,9 +205,11 @@ double pp_all_to_all_seconds(const pp_hardware *hw, pp_collective_group group, d
     if (measured_group(hw, PP_MEASURED_ALL_TO_ALL, group, bytes, &seconds))
         return seconds;
     const double n = (double)group.ranks, members = (double)group.members;
-    const double node_s = bytes * (members - 1) / n / hw->node_p2p.link_bytes_per_s;
+    const double nodes = n / members;
+    const double others = (nodes - 1) * (1 - pow(1 - 1 / nodes, copies));
+    const double node_s = bytes * (members - 1) / members / hw->node_p2p.link_bytes_per_s;
     const double rate = hw->network_efficiency * hw->network_bytes_per_s / hw->gpus_per_node;
-    return hw->node_p2p.alpha_s + fmax(node_s, bytes * (n - members) / n / rate) +
+    return hw->node_p2p.alpha_s + fmax(node_s, bytes / copies * others / rate) +
            (group.members < group.ranks ? hw->network_p2p.alpha_s : 0);
 }
 

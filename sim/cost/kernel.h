@@ -56,8 +56,11 @@ pp_collective_group pp_group_of(const pp_hardware *hw, int64_t ranks, int64_t st
 double pp_collective_seconds(const pp_hardware *hw, pp_collective kind, pp_collective_group group,
                              double bytes);
 
-/* An all-to-all in which every rank sends bytes / ranks to each rank. */
-double pp_all_to_all_seconds(const pp_hardware *hw, pp_collective_group group, double bytes);
+/* Every rank sends `bytes` of tokens to experts that are spread over the group: each token
+ * `copies` times, but over the network once to a node, which passes it on. The way back takes as
+ * long, since a node adds what its experts return. */
+double pp_all_to_all_seconds(const pp_hardware *hw, pp_collective_group group, double bytes,
+                             double copies);
 
 /* The communicator that carries a message. */
 typedef struct pp_communicator {

@@ -156,7 +156,7 @@ static void add_experts(const pp_gpu_batch *local, pp_work *work)
     const pp_collective_group group = pp_group_of(local->hw, par->ep, par->tp);
     const double exchange = pp_exchange_is_omitted(local, PP_EXCHANGE_EP)
                                 ? 0
-                                : pp_all_to_all_seconds(local->hw, group, routed);
+                                : pp_all_to_all_seconds(local->hw, group, routed, top);
     work->f += 2 * exchange;
     work->i += 2 * exchange;
     if (par->tp > 1) {

@@ -42,7 +42,7 @@ static const struct {
     },
     {
         .name = "megatron-2022",
-        .has = { .sequence_parallel = true },
+        .has = { .sequence_parallel = true, .selective_recompute = true },
         .switches = { .tp_overlap = true,
                       .fused_wgrad = true,
                       .grad_dtype = PP_DTYPE_FP32,
@@ -51,7 +51,12 @@ static const struct {
     },
     {
         .name = "current",
-        .has = { .sequence_parallel = true, .distributed_optimizer = true },
+        .has = { .sequence_parallel = true,
+                 .distributed_optimizer = true,
+                 .context_parallel = true,
+                 .expert_parallel = true,
+                 .selective_recompute = true,
+                 .free_schedules = true },
         .switches = { .flash_attention = true,
                       .grad_sync_overlap = true,
                       .p2p_overlap = true,
@@ -67,6 +72,15 @@ static const char *const stack_names[] = { "megatron-2021", "megatron-2022", "cu
 const char *const *pp_stack_names(void)
 {
     return stack_names;
+}
+
+const pp_stack_features *pp_stack_features_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
+        if (strcmp(stacks[i].name, name) == 0)
+            return &stacks[i].has;
+    }
+    return NULL;
 }
 
 pp_status pp_stack_find(const char *name, const pp_parallel *parallel, pp_switches *switches_out,

@@ -60,7 +60,9 @@ typedef struct pp_switches {
 
 /* What a stack has; docs/explanation/planning.md names the sources. */
 typedef struct pp_stack_features {
-    bool sequence_parallel, distributed_optimizer;
+    bool sequence_parallel, distributed_optimizer, context_parallel, expert_parallel,
+        selective_recompute;
+    bool free_schedules; /* false: 1f1b and interleaved, and all stages recompute alike */
 } pp_stack_features;
 
 /* The names of the stacks, ends with NULL: megatron-2021, megatron-2022, current. */
@@ -70,5 +72,8 @@ const char *const *pp_stack_names(void);
  * all names. */
 PP_MUST_CHECK pp_status pp_stack_find(const char *name, const pp_parallel *parallel,
                                       pp_switches *switches_out, pp_err *err);
+
+/* Returns NULL if there is no stack of this name. */
+const pp_stack_features *pp_stack_features_of(const char *name);
 
 #endif

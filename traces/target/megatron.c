@@ -224,8 +224,10 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
         add_int(text, "microbatch-group-size-per-virtual-pipeline-stage", group);
     add_known(text, "tensor-model-parallel-size", plan->parallel.tp);
     add_known(text, "context-parallel-size", plan->parallel.cp);
-    if (plan->parallel.ep > 1)
+    if (plan->parallel.ep > 1) {
         add_int(text, "expert-model-parallel-size", plan->parallel.ep);
+        pp_text_add(text, "--moe-token-dispatcher-type flex\n--moe-enable-deepep\n");
+    }
     if (plan->zero > 0)
         pp_text_add(text, "--use-distributed-optimizer\n");
     if (plan->sequence_parallel > 0 && plan->parallel.tp > 1)

@@ -15,7 +15,7 @@ static pp_status note_split(const pp_search_result *result, pp_notes *notes, pp_
     if (assumed->gpus)
         return pp_notes_add(notes, err, "split",
                             "of %" PRId64 " GPUs; the search chose the degrees that are "
-                            "not given, among all legal ones",
+                            "not given, among those that runs use",
                             assumed->gpus);
     if (!requested->tp)
         status = pp_notes_add(notes, err, "tensor parallel", "tp %" PRId64 ", chosen by the search",

@@ -2,6 +2,7 @@
  * and profile, fills in the defaults, and notes every assumption for the report. */
 #include "tools/ppsim/plan/input.h"
 
+#include "planner/candidate/rules.h"
 #include "planner/order/search.h"
 #include "planner/pack/pack.h"
 #include "planner/robustness/jitter_spec.h"
@@ -573,6 +574,19 @@ static pp_status read_target(const pp_args *args, pp_plan_input *r, pp_err *err)
     return PP_OK;
 }
 
+void pp_plan_remark_degrees(const pp_plan_request *request, pp_err *err)
+{
+    const pp_parallel *given = &request->parallel;
+    pp_parallel p = *given;
+    int64_t *const degrees[] = { &p.pp, &p.tp, &p.cp, &p.dp, &p.ep };
+    pp_rule_broken broken;
+    for (size_t k = 0; k < sizeof degrees / sizeof *degrees; k++)
+        *degrees[k] = *degrees[k] ? *degrees[k] : 1;
+    for (size_t next = 0; pp_rules_remark(request, &p, &next, &broken);)
+        pp_remark("%s %" PRId64 " is used as given, although %s", pp_err_name(err, broken.field),
+                  broken.degree, broken.why);
+}
+
 pp_status pp_plan_input_read(const pp_args *args, pp_plan_input *input, pp_err *err)
 {
     if (pp_args_word(args, 0))
@@ -597,6 +611,7 @@ pp_status pp_plan_input_read_with(const pp_args *args, const char *lengths, pp_p
         (status = read_budget(args, input, err)))
         return status;
     input->request.overrides = input->overrides.count ? &input->overrides : NULL;
+    pp_rules_limit(&input->request);
     status = load_lengths(args, lengths, input, err);
     return status ? status : read_target(args, input, err);
 }

@@ -31,6 +31,10 @@ typedef struct pp_plan_input {
     pp_plan_request free_request;   /* with a target: the request without its limits */
 } pp_plan_input;
 
+/* Says on stderr which of the given degrees a search would not have chosen, and why. err: has the
+ * names of fields. */
+void pp_plan_remark_degrees(const pp_plan_request *request, pp_err *err);
+
 /* Reads the whole command line of `ppsim plan`. *input is zero except for `inputs`; the owner frees
  * it with pp_plan_input_free. Fails: USAGE, INPUT, IO, UNAVAILABLE, NOMEM. */
 PP_MUST_CHECK pp_status pp_plan_input_read(const pp_args *args, pp_plan_input *input, pp_err *err);

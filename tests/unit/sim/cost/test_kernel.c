@@ -213,7 +213,7 @@ START_TEST(times_grow_with_work)
             pp_collective_seconds(&hw, PP_ALL_REDUCE, pp_group_of(&hw, 8, 1), 1e4 * size),
             pp_collective_seconds(&hw, PP_ALL_GATHER, pp_group_of(&hw, 64, 4), 1e4 * size),
             pp_p2p_seconds(&hw, false, 16, 1e4 * size),
-            pp_all_to_all_seconds(&hw, pp_group_of(&hw, 16, 1), 1e4 * size),
+            pp_all_to_all_seconds(&hw, pp_group_of(&hw, 16, 1), 1e4 * size, 8),
         };
         double *const last[] = { &gemm, &attention, &collective, &far, &p2p, &exchange };
         for (size_t k = 0; k < sizeof now / sizeof now[0]; k++) {
@@ -222,6 +222,25 @@ START_TEST(times_grow_with_work)
             *last[k] = now[k];
         }
     }
+}
+END_TEST
+
+/* Over the network, a token goes once to every other node that has one of its experts: with 8
+ * experts on 2 nodes of 8 GPUs, to 255 / 256 of the other node, where 8 copies of it would send 4.
+ * A node alone uses its links only. */
+START_TEST(tokens_cross_the_network_once_per_node)
+{
+    const pp_hardware hw = hardware("h100-80g");
+    const double rate = hw.network_efficiency * hw.network_bytes_per_s / 8;
+    const double bytes = 8e9, latency = hw.node_p2p.alpha_s + hw.network_p2p.alpha_s;
+    const pp_collective_group two = pp_group_of(&hw, 16, 1);
+    ck_assert_double_eq_tol(pp_all_to_all_seconds(&hw, two, bytes, 8) - latency,
+                            bytes / 8 * 255 / 256 / rate, 1e-9);
+    ck_assert_double_eq_tol(pp_all_to_all_seconds(&hw, two, bytes / 8, 1) - latency,
+                            bytes / 8 / 2 / rate, 1e-9);
+    const pp_collective_group node = pp_group_of(&hw, 8, 1);
+    ck_assert_double_eq_tol(pp_all_to_all_seconds(&hw, node, bytes, 8) - hw.node_p2p.alpha_s,
+                            bytes * 7 / 8 / hw.node_p2p.link_bytes_per_s, 1e-9);
 }
 END_TEST
 
@@ -370,6 +389,7 @@ int main(void)
     tcase_add_test(tc, send_receive_follows_the_channel_form);
     tcase_add_test(tc, a_gemm_that_begins_a_wave_is_slower);
     tcase_add_test(tc, a_message_has_its_part_of_the_network);
+    tcase_add_test(tc, tokens_cross_the_network_once_per_node);
     tcase_add_loop_test(tc, times_grow_with_work, 0, NAMES);
     tcase_add_test(tc, packs_cost_the_sum_of_their_sequences);
     tcase_add_loop_test(tc, every_number_has_a_source, 0, NAMES);

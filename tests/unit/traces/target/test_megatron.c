@@ -104,6 +104,8 @@ START_TEST(full_recompute_is_written_and_sequence_parallelism_only_where_on)
                  "--tensor-model-parallel-size 2\n"
                  "--context-parallel-size 2\n"
                  "--expert-model-parallel-size 4\n"
+                 "--moe-token-dispatcher-type flex\n"
+                 "--moe-enable-deepep\n"
                  "--recompute-granularity full\n"
                  "--recompute-method uniform\n"
                  "--recompute-num-layers 1\n");

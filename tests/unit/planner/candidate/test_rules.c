@@ -1,0 +1,147 @@
+/* The search leaves out what the stack cannot run and what nobody would run; what is given stays.
+ */
+#include "planner/candidate/rules.h"
+
+#include "tests/support/planning.h"
+
+static const char *refused_for(const pp_plan_request *request, const pp_parallel *p)
+{
+    pp_rule_broken broken;
+    return pp_rules_refuse(request, p, &broken) ? broken.why : "";
+}
+
+static pp_plan_request free_request(const planning *p, int64_t gpus)
+{
+    return (pp_plan_request){ .model = &p->model,
+                              .hardware = &p->hardware,
+                              .gpus = gpus,
+                              .switches = { .stack = "current" } };
+}
+
+START_TEST(each_rule_refuses_what_it_names)
+{
+    static const struct {
+        const char *model, *hardware, *stack;
+        int64_t seq_length;
+        pp_parallel bad, good;
+        const char *why;
+    } rows[] = {
+        { "gpt175b",
+          "a100-80g",
+          "megatron-2021",
+          8192,
+          { 8, 8, 2, 2, 1, 1 },
+          { 8, 8, 1, 4, 1, 1 },
+          "no context parallelism" },
+        { "mixtral-8x7b",
+          "a100-80g",
+          "megatron-2022",
+          4096,
+          { 4, 1, 1, 8, 8, 1 },
+          { 4, 1, 1, 8, 1, 1 },
+          "no expert parallelism" },
+        { "gpt530b",
+          "a100-80g",
+          "current",
+          2048,
+          { 105, 8, 1, 3, 1, 1 },
+          { 35, 8, 1, 9, 1, 1 },
+          "fewer than two layers" },
+        { "gpt175b",
+          "a100-80g",
+          "current",
+          2048,
+          { 1, 6, 1, 4, 1, 1 },
+          { 1, 4, 1, 6, 1, 1 },
+          "the GPUs of a node" },
+        { "llama3-8b",
+          "h100-80g",
+          "current",
+          4096,
+          { 1, 8, 2, 1, 1, 1 },
+          { 1, 8, 1, 2, 1, 1 },
+          "4096 tokens" },
+        /* DeepSeek's own ep was 64 */
+        { "deepseek-v3",
+          "h100-80g",
+          "current",
+          4096,
+          { 16, 1, 1, 128, 8, 1 },
+          { 16, 1, 1, 128, 64, 1 },
+          "experts take more than a quarter" },
+    };
+    const size_t i = (size_t)_i;
+    const planning p = planning_of(rows[i].model, rows[i].hardware);
+    pp_plan_request request = free_request(&p, pp_parallel_gpus(&rows[i].bad));
+    request.switches.stack = rows[i].stack;
+    request.seq_length = rows[i].seq_length;
+    ck_assert_msg(strstr(refused_for(&request, &rows[i].bad), rows[i].why) != NULL, "%s",
+                  refused_for(&request, &rows[i].bad));
+    ck_assert_str_eq(refused_for(&request, &rows[i].good), "");
+    /* given, it is only remarked */
+    request.parallel = rows[i].bad;
+    ck_assert_str_eq(refused_for(&request, &rows[i].bad), "");
+    pp_rule_broken broken = { .why = "" };
+    size_t next = 0;
+    ck_assert(pp_rules_remark(&request, &rows[i].bad, &next, &broken));
+    ck_assert_ptr_nonnull(strstr(broken.why, rows[i].why));
+    ck_assert_msg(!pp_rules_remark(&request, &rows[i].bad, &next, &broken), "%s", broken.why);
+}
+END_TEST
+
+/* Two key/value heads: tp 4 would copy them. */
+START_TEST(key_value_heads_stay_whole)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    p.model.kv_heads = 2;
+    const pp_plan_request request = free_request(&p, 8);
+    ck_assert_ptr_nonnull(
+        strstr(refused_for(&request, &(pp_parallel){ 1, 4, 1, 2, 1, 1 }), "key/value"));
+    ck_assert_str_eq(refused_for(&request, &(pp_parallel){ 1, 2, 1, 4, 1, 1 }), "");
+}
+END_TEST
+
+/* If no larger ep would divide the experts, the one at hand stays. */
+START_TEST(experts_stay_where_nothing_divides_them)
+{
+    const planning p = planning_of("deepseek-v3", "h100-80g");
+    const pp_plan_request request = free_request(&p, 128);
+    ck_assert_str_eq(refused_for(&request, &(pp_parallel){ 16, 1, 1, 8, 8, 1 }), "");
+}
+END_TEST
+
+/* Megatron of 2021 made 1F1B and interleaved orders, and recomputed all or nothing. */
+START_TEST(old_stacks_have_old_schedules)
+{
+    static const struct {
+        const char *stack;
+        bool limited, uniform;
+    } rows[] = { { "megatron-2021", true, true },
+                 { "megatron-2022", true, false },
+                 { "current", false, false } };
+    for (size_t i = 0; i < 3; i++) {
+        pp_plan_request request = { .switches = { .stack = rows[i].stack },
+                                    .orders = PP_ORDERS_BETTER };
+        pp_rules_limit(&request);
+        ck_assert_int_eq(request.only != NULL, rows[i].limited);
+        ck_assert_int_eq(request.orders, rows[i].limited ? PP_ORDERS_NAMED : PP_ORDERS_BETTER);
+        ck_assert_int_eq(request.recompute_uniform, rows[i].uniform);
+        pp_plan_request given = { .switches = { .stack = rows[i].stack },
+                                  .orders = PP_ORDERS_PLANNED };
+        pp_rules_limit(&given);
+        ck_assert(!given.only && given.orders == PP_ORDERS_PLANNED);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("rules");
+    TCase *tc = tcase_create("rules");
+    tcase_add_loop_test(tc, each_rule_refuses_what_it_names, 0, 6);
+    tcase_add_test(tc, key_value_heads_stay_whole);
+    tcase_add_test(tc, experts_stay_where_nothing_divides_them);
+    tcase_add_test(tc, old_stacks_have_old_schedules);
+    suite_add_tcase(suite, tc);
+    return step_run(suite);
+}
