@@ -47,6 +47,8 @@ static const pp_option options[] = {
     { PP_OPTION_MICROBATCH_GROUP_SIZE },
     { PP_OPTION_RECOMPUTE },
     { PP_OPTION_PARTITION },
+    { PP_ROW("--target", "NAME", FRAMEWORK,
+             "pack for what one framework can run (see 'ppsim list targets')", NULL) },
     { PP_OPTION_EXECUTOR },
     { PP_OPTION_STACK },
     { PP_OPTION_STEP_SYNC },
@@ -223,6 +225,13 @@ static pp_status pack(const pp_args *args, pp_err *err)
     run.result.assumed = &run.input.assumptions;
     for (size_t k = 0; k < run.result.count; k++) {
         if ((status = pack_batch(&run, k, err)))
+            return status;
+    }
+    if (run.result.count == 1) {
+        const pp_pack_batch *batch = &run.result.batch[0];
+        status = pp_pad_rows(&run.input.request, pp_packer_pipeline(run.packer), batch->lengths,
+                             batch->count, &run.result.padded, err);
+        if (status)
             return status;
     }
     if (run.result.left_over)

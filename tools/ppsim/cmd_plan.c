@@ -145,6 +145,28 @@ static pp_status choose(pp_plan_input *input, pp_search_result **choice_out, pp_
     return status;
 }
 
+/* Notes what the sequences take without packing, unless the budget is used up. */
+static pp_status note_padding(const pp_plan_input *input, const pp_search_result *choice,
+                              pp_err *err)
+{
+    const pp_plan_request *request = &input->request;
+    const pp_candidate *like = NULL;
+    pp_plan_request own = *request;
+    pp_padded_rows rows;
+    for (size_t i = 0; i < choice->count && !like; i++) {
+        const pp_candidate *c = &choice->candidate[i];
+        if (c->status == PP_CANDIDATE_OK && pp_candidate_is_named(c))
+            like = c;
+    }
+    if (!request->lengths || !like || choice->stopped ||
+        (request->stop && request->stop(request->context)))
+        return PP_OK;
+    own.framework = choice->plan->framework;
+    own.free = (pp_free_settings){ .framework = false };
+    pp_status status = pp_pad_rows(&own, like, request->lengths, request->length_count, &rows, err);
+    return status || !rows.step_ns ? status : pp_plan_note_padding(choice, &rows, err);
+}
+
 static pp_status plan(const pp_args *args, pp_err *err)
 {
     if (pp_args_has(args, "--instance"))
@@ -178,6 +200,7 @@ static pp_status plan(const pp_args *args, pp_err *err)
         return status;
     if ((status = pp_plan_note_assumptions(choice, &input.assumptions, err)) ||
         (status = pp_plan_note_choices(choice, err)) ||
+        (status = note_padding(&input, choice, err)) ||
         (status = pp_profile_finish(&input.profile, &choice->context, choice->plan, err)) ||
         (input.target && pp_args_has(args, "--verbose") && !input.request.lengths &&
          (status = pp_target_compare(input.target, &input.free_request, choice, err))))

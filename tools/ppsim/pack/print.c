@@ -4,6 +4,7 @@
 
 #include "tools/ppsim/base/words.h"
 #include "tools/ppsim/plan/input.h"
+#include "tools/ppsim/plan/sentences.h"
 #include "tools/ppsim/report/answer.h"
 
 #include <inttypes.h>
@@ -83,6 +84,10 @@ static void print_answer(const pp_pack_result *result, const pp_pack_batch *batc
                       today->microbatches, percent(today->step_ns, best->step_ns));
     else
         pp_print_line(text, "first fit", "does not fit the memory");
+    pp_text padding PP_CLEANUP(pp_text_free) = { 0 };
+    if (result->padded.step_ns)
+        pp_padding_say(&result->padded, best->step_ns, &padding);
+    pp_print_labelled(text, "padding", &padding);
     pp_text words PP_CLEANUP(pp_text_free) = { 0 };
     pp_text_add(&words, "no packing and no order takes less than %s, ",
                 pp_format_duration(step[2], sizeof step[2], bound->step_ns));
@@ -367,6 +372,8 @@ pp_json *pp_pack_write(const pp_pack_result *result, pp_json_build *build)
     pp_json_put(build, root, "batches", batches);
     pp_json_put_int(build, root, "step_ns", step_ns);
     pp_json_put_int(build, root, "lower_bound_ns", least_ns);
+    if (result->padded.step_ns)
+        pp_json_put_int(build, root, "padded_step_ns", result->padded.step_ns);
     pp_json_put_int(build, root, "left_over", (int64_t)result->left_over);
     return root;
 }

@@ -3,6 +3,7 @@
 #define PPSIM_TOOLS_PPSIM_PACK_PRINT_H
 
 #include "planner/study/pack_pipeline.h"
+#include "planner/study/padded_rows.h"
 #include "sim/base/json.h"
 
 /* One global batch and how it was packed. */
@@ -20,6 +21,7 @@ typedef struct pp_pack_result {
     size_t count;
     size_t left_over;        /* sequences after the last whole batch */
     const pp_notes *assumed; /* of the request */
+    pp_padded_rows padded;   /* of a single batch; no step: not known */
 } pp_pack_result;
 
 /* Writes the result as text of 80 columns; `verbose`: also what was tried. `file`: where the

@@ -353,6 +353,23 @@ static pp_status add_note(const pp_search_result *result, const char *key, const
     return status;
 }
 
+void pp_padding_say(const pp_padded_rows *rows, pp_ns packed_ns, pp_text *text)
+{
+    char step[2][32];
+    pp_text_add(text, "one sequence per row: %s; packed: %s (%.3g times as fast)",
+                pp_format_duration(step[0], sizeof step[0], rows->step_ns),
+                pp_format_duration(step[1], sizeof step[1], packed_ns),
+                (double)rows->step_ns / (double)packed_ns);
+}
+
+pp_status pp_plan_note_padding(const pp_search_result *result, const pp_padded_rows *rows,
+                               pp_err *err)
+{
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_padding_say(rows, result->plan->prediction->step_ns, &text);
+    return add_note(result, PP_NOTE_PADDING, &text, err);
+}
+
 pp_status pp_plan_note_choices(const pp_search_result *result, pp_err *err)
 {
     static const char *const keys[PP_SETTING_COUNT] = {

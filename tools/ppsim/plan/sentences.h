@@ -4,6 +4,7 @@
 #define PPSIM_TOOLS_PPSIM_PLAN_SENTENCES_H
 
 #include "planner/search/result.h"
+#include "planner/study/padded_rows.h"
 #include "sim/base/text.h"
 
 /* Why a candidate is not the chosen one, or how good a planned order is; nothing if its reason is
@@ -27,6 +28,15 @@ void pp_ranking_say(const pp_jitter_ranking *ranking, pp_text *text);
 void pp_slower_say(double more, pp_text *text);
 /* The name of the target, and what its limits cost. */
 void pp_target_say(const pp_target_cost *cost, pp_text *text);
+
+/* Appends "one sequence per row: 61.39 s; packed: 8.783 s (6.99 times as fast)". The step of the
+ * rows must be known. */
+void pp_padding_say(const pp_padded_rows *rows, pp_ns packed_ns, pp_text *text);
+/* Adds that to the assumptions of the plan and of its prediction. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_plan_note_padding(const pp_search_result *result,
+                                             const pp_padded_rows *rows, pp_err *err);
+/* The key of that assumption. */
+#define PP_NOTE_PADDING "padding"
 
 /* Adds to the assumptions of the plan and of its prediction the settings and packing that were
  * chosen. Fails: NOMEM. */

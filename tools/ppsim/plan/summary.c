@@ -228,6 +228,7 @@ static void print_requested(const pp_plan_view *view, pp_text *text)
     if (result->ranking.verdict)
         pp_ranking_say(&result->ranking, &jitter);
     pp_print_labelled(text, "packing", &packing);
+    pp_print_note(text, &result->plan->assumptions, PP_NOTE_PADDING, "padding");
     pp_print_labelled(text, "target", &target);
     pp_print_labelled(text, "jitter", &jitter);
 }

@@ -1,5 +1,6 @@
 /* Packings that plan finds are never worse than the lengths packed without a search; nothing is
  * lost, and the result is the same for any number of threads. */
+#include "planner/study/padded_rows.h"
 #include "tests/support/planning.h"
 #include "tests/support/sample.h"
 
@@ -229,6 +230,38 @@ START_TEST(the_budget_ends_it)
 }
 END_TEST
 
+/* One sequence per row takes as long as a plan of as many sequences of the longest length. */
+START_TEST(padded_rows_are_sequences_of_the_longest_length)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    int64_t lengths[SEQUENCES];
+    pp_padded_rows rows;
+    pp_err err = { 0 };
+    draw_lengths(lengths);
+    int64_t longest = 0;
+    for (size_t k = 0; k < SEQUENCES; k++)
+        longest = lengths[k] > longest ? lengths[k] : longest;
+    pp_plan_request request = request_with(&p, 4, 2, lengths);
+    request.schedule = pp_schedule_find("1f1b");
+    request.micro_batch_size = 1;
+    pp_search_result *packed = choose(&request);
+    STEP_OK(pp_pad_rows(&request, &packed->candidate[0], lengths, SEQUENCES, &rows, &err), err);
+    ck_assert_int_eq(rows.tokens, longest);
+    request.lengths = NULL;
+    request.length_count = 0;
+    request.seq_length = longest;
+    request.global_batch_size = SEQUENCES;
+    request.switches.given.recompute = true;
+    request.switches.value.recompute = packed->candidate[0].recompute;
+    request.partition = packed->candidate[0].partition;
+    pp_search_result *fixed = choose(&request);
+    ck_assert_int_eq(rows.step_ns, fixed->candidate[0].step_ns);
+    ck_assert_int_gt(rows.step_ns, packed->candidate[0].step_ns);
+    pp_search_result_free(&fixed);
+    pp_search_result_free(&packed);
+}
+END_TEST
+
 /* A clock that advances by `step` whenever it is read. */
 static double passes(void *context)
 {
@@ -324,6 +357,7 @@ int main(void)
     tcase_add_loop_test(tc, threads_do_not_matter, 0, 2);
     tcase_add_loop_test(tc, the_budget_ends_it, 0, 2);
     sample_add_test(tc, a_small_budget_gives_first_fit, 2);
+    tcase_add_test(tc, padded_rows_are_sequences_of_the_longest_length);
     tcase_add_loop_test(tc, an_order_that_is_asked_for_comes_in_any_time, 0, 6);
     sample_add_test(tc, splits_leave_no_budget, 2);
     suite_add_tcase(suite, tc);
