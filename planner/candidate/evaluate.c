@@ -4,6 +4,7 @@
  * simulation grows linearly with the instructions of the program. */
 #include "planner/candidate/evaluate.h"
 
+#include "sim/analysis/memory_floor.h"
 #include "sim/engine/engine.h"
 #include "sim/program/comm.h"
 #include "sim/program/program_new.h"
@@ -90,6 +91,11 @@ pp_status pp_candidate_run(const pp_plan_problem *problem, const pp_setup *setup
                            !request->no_step_sync, report_out, err);
 }
 
+static bool communicates(const pp_plan_problem *problem)
+{
+    return problem->framework->size_protocols != NULL;
+}
+
 /* Simulates one replica. The candidate keeps the numbers of the slowest replica. */
 static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, const pp_order *order,
                                   const pp_costs *costs, pp_err *err)
@@ -164,7 +170,53 @@ pp_status pp_candidate_simulate_orders(pp_search *search, pp_candidate *candidat
     return judge(&search->progress, candidate, status, &why, err);
 }
 
-pp_status pp_candidate_simulate(pp_search *search, pp_candidate *candidate, pp_err *err)
+/* The rank that exceeds its limit by the most, by what the order alone needs. Returns the excess;
+ * 0: the order may fit. */
+static int64_t find_floor(const pp_plan_problem *problem, const pp_order *order,
+                          const pp_costs *costs, pp_memory_peak *peak_out, uint32_t *rank_out)
+{
+    pp_buffers buffers = problem->framework->buffers;
+    int64_t most = 0;
+    pp_buffer_settings_apply(&problem->request->buffers, &buffers);
+    for (uint32_t r = 0; r < order->ranks && costs->has_memory; r++) {
+        pp_memory_peak peak;
+        pp_memory_floor(order, costs, r, communicates(problem) && buffers.return_outputs, &peak);
+        const int64_t limit = pp_costs_limit(costs, r, problem->memory_limit_bytes);
+        if (!limit || peak.total_bytes - limit <= most)
+            continue;
+        most = peak.total_bytes - limit;
+        *peak_out = peak;
+        *rank_out = r;
+    }
+    return most;
+}
+
+/* Sets the status of a candidate whose order alone exceeds the limit. Returns false if it may
+ * fit. */
+static bool is_over_floor(pp_search *search, pp_candidate *candidate, const pp_order *order,
+                          const pp_cost_set *set)
+{
+    pp_memory_peak peak;
+    uint32_t rank = 0;
+    for (uint32_t i = 0; i < set->count; i++) {
+        const int64_t beyond = find_floor(search->problem, order, set->costs[i], &peak, &rank);
+        if (beyond <= candidate->short_bytes)
+            continue;
+        candidate->short_bytes = beyond;
+        candidate->peak_bytes = peak.total_bytes;
+        candidate->peak_rank = rank;
+        candidate->reason = pp_reason_short(pp_memory_shortage_of(rank, beyond, peak.bytes));
+    }
+    search->progress.floors++;
+    if (candidate->short_bytes <= 0)
+        return false;
+    candidate->status = PP_CANDIDATE_INFEASIBLE;
+    search->progress.communicates = communicates(search->problem);
+    return true;
+}
+
+/* floor: the candidate is not simulated if its order alone shows that it does not fit. */
+static pp_status simulate(pp_search *search, pp_candidate *candidate, bool floor, pp_err *err)
 {
     pp_cost_set set PP_CLEANUP(pp_cost_set_free) = { 0 };
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
@@ -173,10 +225,22 @@ pp_status pp_candidate_simulate(pp_search *search, pp_candidate *candidate, pp_e
         pp_pool_costs(&search->pool, &search->pool.setup[candidate->setup], &set, err);
     if (status)
         return status;
+    candidate->peak_bytes = candidate->short_bytes = 0;
     status = pp_candidate_order(search->problem, candidate, set.costs[0], &order, &why);
+    if (!status && floor && is_over_floor(search, candidate, order, &set))
+        return PP_OK;
     if (!status)
         return pp_candidate_simulate_orders(search, candidate, &set, &order, 1, err);
     search->progress.simulated++;
-    candidate->peak_bytes = candidate->short_bytes = 0;
     return judge(&search->progress, candidate, status, &why, err);
+}
+
+pp_status pp_candidate_simulate(pp_search *search, pp_candidate *candidate, pp_err *err)
+{
+    return simulate(search, candidate, false, err);
+}
+
+pp_status pp_candidate_try(pp_search *search, pp_candidate *candidate, pp_err *err)
+{
+    return simulate(search, candidate, true, err);
 }

@@ -26,12 +26,11 @@ void pp_search_close(pp_search *search)
     *search = (pp_search){ 0 };
 }
 
-bool pp_search_is_over(const pp_search *search, bool found)
+bool pp_search_is_over(const pp_search *search)
 {
     const pp_plan_request *request = search->problem->request;
-    bool time_is_up = request->stop && request->stop(request->context);
     return (request->max_simulations && search->progress.simulated >= request->max_simulations) ||
-           (time_is_up && found);
+           (request->stop && request->stop(request->context));
 }
 
 pp_status pp_refuse(pp_progress *progress, const pp_err *why, pp_err *err)

@@ -7,6 +7,7 @@
 /* The progress of a search, and what it has found on the way. */
 typedef struct pp_progress {
     size_t simulated;
+    size_t floors;     /* candidates that were tried by the memory of their order */
     size_t usable;     /* setups that are legal and may fit */
     bool unseen;       /* some setups were not bounded */
     bool stopped;      /* the budget was used up first */
@@ -39,8 +40,8 @@ PP_MUST_CHECK pp_status pp_search_continue(pp_search *search, const pp_plan_requ
                                            pp_err *err);
 void pp_search_close(pp_search *search); /* for PP_CLEANUP; all zero is fine */
 
-/* True if the budget is used up. Time ends a search only when it has found something. */
-bool pp_search_is_over(const pp_search *search, bool found);
+/* True if the budget is used up. */
+bool pp_search_is_over(const pp_search *search);
 /* Remembers the first reason why something is not legal. Fails: with `why` itself if its status is
  * neither USAGE nor INPUT. */
 PP_MUST_CHECK pp_status pp_refuse(pp_progress *progress, const pp_err *why, pp_err *err);

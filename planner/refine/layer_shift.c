@@ -113,7 +113,7 @@ static pp_status climb(shift *t, pp_err *err)
         failed++;
         if (low + distance >= count)
             continue;
-        if (pp_search_is_over(t->search, true)) {
+        if (pp_search_is_over(t->search)) {
             t->search->progress.stopped = true;
             return PP_OK;
         }

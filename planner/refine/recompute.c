@@ -561,7 +561,7 @@ pp_status pp_search_recompute(pp_search *search, size_t *best, pp_err *err)
             break;
         if (was_refused(&search->pool, &like))
             continue;
-        if (pp_search_is_over(search, *best != SIZE_MAX || found != SIZE_MAX)) {
+        if (pp_search_is_over(search)) {
             search->progress.stopped = true;
             break;
         }

@@ -82,12 +82,12 @@ static pp_status simulate_best_first(pp_search *search, const entry *queue, size
         if ((incumbent.candidate && compare_entries(&queue[k], &incumbent) > 0) ||
             (limit > 0 && queue[k].score > limit))
             break; /* the queue is sorted */
-        if (pp_search_is_over(search, incumbent.candidate != NULL)) {
+        if (pp_search_is_over(search)) {
             search->progress.stopped = true;
             break;
         }
         pp_candidate *c = &search->pool.candidate[queue[k].index];
-        pp_status status = pp_candidate_simulate(search, c, err);
+        pp_status status = pp_candidate_try(search, c, err);
         if (status)
             return status;
         entry now = { pp_candidate_score(c, c->step_ns), c, queue[k].index };
@@ -115,9 +115,9 @@ static pp_status try_others(pp_search *search, const entry *queue, size_t count,
             pp_candidate *c = &search->pool.candidate[queue[i].index];
             if (c->schedule != schedule || c->status != PP_CANDIDATE_NOT_SIMULATED)
                 continue;
-            if (pp_search_is_over(search, true))
+            if (pp_search_is_over(search))
                 return PP_OK;
-            pp_status status = pp_candidate_simulate(search, c, err);
+            pp_status status = pp_candidate_try(search, c, err);
             if (status)
                 return status;
             done = c->status == PP_CANDIDATE_OK;

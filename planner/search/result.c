@@ -255,7 +255,7 @@ static void list_candidates(pp_search *search, size_t best, pp_search_result *ch
                                    pp_parallel_gpus(&first.parallel);
     }
     choice->simulated = search->progress.simulated;
-    choice->stopped = search->progress.stopped;
+    choice->stopped = search->progress.stopped || search->progress.unseen;
     choice->candidate = search->pool.candidate;
     choice->count = search->pool.count;
     search->pool.candidate = NULL;

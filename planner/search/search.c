@@ -8,7 +8,10 @@
 #include "planner/refine/layer_shift.h"
 #include "planner/refine/recompute.h"
 #include "planner/search/branch_and_bound.h"
+#include "planner/search/first_fit.h"
 #include "planner/search/space.h"
+
+#include <math.h>
 
 static void note_pruned(const pp_search *search, pp_candidate *c, const pp_candidate *best)
 {
@@ -33,13 +36,14 @@ static void note_all_pruned(pp_search *search, size_t best)
     }
 }
 
-/* min_bounded: the number of usable setups that are bounded even if the time is up. */
-static pp_status solve(pp_search *search, const pp_plan_request *request, size_t min_bounded,
+/* simulated: simulations of the budget that were used before. */
+static pp_status solve(pp_search *search, const pp_plan_request *request, size_t simulated,
                        size_t *best_out, pp_err *err)
 {
     size_t best = SIZE_MAX;
     pp_status status = pp_search_open(search, request, err);
-    if (status || (status = pp_search_enumerate(search, min_bounded, err)) ||
+    search->progress.simulated = simulated;
+    if (status || (status = pp_search_enumerate(search, err)) ||
         (status = pp_branch_and_bound(search, &best, err)) ||
         (status = pp_search_recompute(search, &best, err)))
         return status;
@@ -52,13 +56,42 @@ static pp_status solve(pp_search *search, const pp_plan_request *request, size_t
     return PP_OK;
 }
 
+static double score_of(const pp_search *search, size_t index)
+{
+    const pp_candidate *c = index == SIZE_MAX ? NULL : &search->pool.candidate[index];
+    return c ? pp_candidate_score(c, c->step_ns) : HUGE_VAL;
+}
+
+/* Puts the plain pipeline in the place of a search that ended before it found anything as good. */
+static pp_status keep_better(pp_search *search, const pp_plan_request *request, pp_found *plain,
+                             size_t *best, pp_err *err)
+{
+    const pp_progress progress = search->progress;
+    if (score_of(search, *best) <= score_of(&plain->search, plain->best))
+        return PP_OK;
+    pp_search_close(search);
+    *search = plain->search;
+    plain->search = (pp_search){ 0 };
+    *best = plain->best;
+    search->progress.simulated = progress.simulated;
+    search->progress.unseen = progress.unseen;
+    search->progress.stopped = progress.stopped;
+    note_all_pruned(search, *best);
+    return pp_search_continue(search, request, err);
+}
+
 pp_status pp_search_solve(pp_search *search, const pp_plan_request *request, size_t *best_out,
                           pp_err *err)
 {
-    for (size_t min_bounded = 1;; min_bounded *= 4) {
-        pp_status status = solve(search, request, min_bounded, best_out, err);
-        if (status || *best_out != SIZE_MAX || !search->progress.unseen)
-            return status;
-        pp_search_close(search);
-    }
+    pp_found *plain PP_CLEANUP(pp_found_free) = NULL;
+    const bool limited = request->stop || request->max_simulations;
+    size_t simulated = 0;
+    pp_status status = PP_OK;
+    if (limited && !(request->score_limit > 0))
+        status = pp_search_first_fit(request, &plain, &simulated, err);
+    if (!status && plain && request->found)
+        request->found(request->context, &plain->search.pool.candidate[plain->best]);
+    if (!status)
+        status = solve(search, request, simulated, best_out, err);
+    return status || !plain ? status : keep_better(search, request, plain, best_out, err);
 }

@@ -17,10 +17,10 @@ typedef struct pp_search_outcome {
 } pp_search_outcome;
 
 /* Finds the best candidate with a schedule of the table, with recomputation and partition refined.
- * If the time ends before every setup was bounded and none of the bounded ones fits, more are
- * bounded until one does. search: close it with pp_search_close, also on failure. best_out: index
- * into its candidates; SIZE_MAX when nothing fits. Fails: USAGE when no candidate is legal; INPUT,
- * NOMEM. */
+ * With a budget the plainest pipeline that fits (planner/search/first_fit.h) is found first, and is
+ * the answer unless the rest of the search finds a better one before the budget ends. search: close
+ * it with pp_search_close, also on failure. best_out: index into its candidates; SIZE_MAX when
+ * nothing fits. Fails: USAGE when no candidate is legal; INPUT, NOMEM. */
 PP_MUST_CHECK pp_status pp_search_solve(pp_search *search, const pp_plan_request *request,
                                         size_t *best_out, pp_err *err);
 

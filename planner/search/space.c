@@ -18,6 +18,9 @@
 
 #define VALUES_MAX 8
 
+/* The part of the time after which no more setups are bounded. */
+#define BOUNDING_END 0.4
+
 /* The values that one quantity may take; free ones are tried in this order. */
 typedef struct values {
     int64_t value[VALUES_MAX];
@@ -159,7 +162,6 @@ typedef struct point {
     pp_cost_context context; /* vpp and placement are set inside */
     int64_t micro_batch_size;
     const pp_unit_weights *weights;
-    size_t min_bounded; /* number of setups that are bounded whatever the time */
 } point;
 
 static pp_status stages_of(const pp_plan_problem *problem, const point *at, pp_partition_kind kind,
@@ -259,13 +261,15 @@ static bool wanted(const pp_plan_request *request, const pp_schedule *schedule)
     return !request->only;
 }
 
-/* Time ends the bounding once there is something to simulate. */
-static bool out_of_time(pp_search *search, size_t min_bounded)
+/* Bounding has a part of the time, so that the best of what was bounded can be simulated. */
+static bool out_of_time(pp_search *search)
 {
     const pp_plan_request *request = search->problem->request;
-    if (!search->progress.stopped && search->progress.usable >= min_bounded && request->stop)
-        search->progress.stopped = search->progress.unseen = request->stop(request->context);
-    return search->progress.stopped;
+    if (!search->progress.unseen && request->stop)
+        search->progress.unseen =
+            request->stop(request->context) ||
+            (request->spent && request->spent(request->context) >= BOUNDING_END);
+    return search->progress.unseen;
 }
 
 /* Adds a placeholder for a schedule whose setups were not bounded before the time ended, so that
@@ -300,7 +304,7 @@ static pp_status add_chunks(pp_search *search, point at, int64_t v, pp_err *err)
         size_t data;
         at.context.placement = schedule->placement;
         pp_status status = PP_OK;
-        if (out_of_time(search, at.min_bounded)) {
+        if (out_of_time(search)) {
             if ((status = add_unseen(search, &at, schedule, err)))
                 return status;
             continue;
@@ -371,14 +375,14 @@ static pp_status add_point(pp_search *search, point at, pp_err *err)
     pp_status status = pp_cost_context_check(&at.context, &why);
     if (!status)
         status = check_seq_length(search->problem, &at.context, &why);
-    if (!status && !out_of_time(search, at.min_bounded))
+    if (!status && !out_of_time(search))
         status = find_data(search, at.micro_batch_size, 1, &data, &why);
-    if (!status && !search->progress.stopped)
+    if (!status && !search->progress.unseen)
         status = pp_unit_weights_of(&at.context, &search->pool.data[data].workload, &w, &why);
     if (status)
         return pp_refuse(&search->progress, &why, err);
     at.weights = &w;
-    if (!search->progress.stopped) {
+    if (!search->progress.unseen) {
         double least =
             search->problem->request->lengths
                 ? 0
@@ -428,7 +432,7 @@ static pp_status none_legal(const pp_plan_problem *problem, const pp_err *refusa
                       pp_err_name(err, PP_FIELD_ASK_SCHEDULES));
 }
 
-pp_status pp_search_enumerate(pp_search *search, size_t min_bounded, pp_err *err)
+pp_status pp_search_enumerate(pp_search *search, pp_err *err)
 {
     const pp_plan_request *request = search->problem->request;
     values tp = tensor_degrees(search->problem);
@@ -443,7 +447,7 @@ pp_status pp_search_enumerate(pp_search *search, size_t min_bounded, pp_err *err
         stack.p2p = search->problem->framework->p2p;
         for (size_t j = 0; j < size.count && !status; j++) {
             for (size_t k = 0; k < recompute.count && !status; k++) {
-                point at = { .micro_batch_size = size.value[j], .min_bounded = min_bounded };
+                point at = { .micro_batch_size = size.value[j] };
                 at.context = (pp_cost_context){ .model = request->model,
                                                 .hardware = request->hardware,
                                                 .parallel = parallel,

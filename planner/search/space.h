@@ -4,8 +4,8 @@
 
 #include "planner/candidate/search_state.h"
 
-/* Fills an opened search. It bounds at least `min_bounded` setups that may fit, whatever the time.
- * Fails: USAGE when no candidate is legal; INPUT, NOMEM. */
-PP_MUST_CHECK pp_status pp_search_enumerate(pp_search *search, size_t min_bounded, pp_err *err);
+/* Fills an opened search. When the time is up, what was not bounded is listed as unseen. Fails:
+ * USAGE when no candidate is legal; INPUT, NOMEM. */
+PP_MUST_CHECK pp_status pp_search_enumerate(pp_search *search, pp_err *err);
 
 #endif

@@ -1,15 +1,20 @@
 /* Splits a given number of GPUs over pp, tp, cp, dp and ep: best-first branch and bound over the
  * splits, each of which is searched as far as it can beat the best one so far; then the best few
- * are searched for free orders. Method: docs/explanation/planning-frameworks.md. */
+ * are searched for free orders. A plain pipeline that fits is found first, so that there is always
+ * something to beat. Splits are searched in rounds of ROUND, on several threads; all splits of a
+ * round are searched against the best of the rounds before it, so the result does not depend on the
+ * number of threads. Method: docs/explanation/planning-frameworks.md. */
 #include "planner/study/gpu_splits.h"
 
 #include "planner/candidate/rules.h"
+#include "planner/search/first_fit.h"
 #include "planner/search/search.h"
 #include "planner/search/space.h"
 #include "planner/study/budget_slice.h"
 #include "planner/study/packing_choice.h"
 #include "sim/base/alloc.h"
 #include "sim/base/field.h"
+#include "sim/base/for_each.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -18,26 +23,33 @@
 
 typedef struct split {
     pp_parallel parallel;
-    double least; /* lower bound of its score */
-    double floor; /* lower bound of its score from the bounded setups; valid once it was examined */
+    bool bounded;  /* `least` is known */
+    double least;  /* lower bound of its score */
+    double floor;  /* lower bound of its score from the bounded setups; 0: not known */
+    bool examined; /* to its end: `best` is what can beat the others, or shows that nothing can */
     bool searched; /* it was searched for free orders */
     pp_candidate best;
 } split;
 
-/* The most splits that are searched for free orders. */
-enum { SEARCHED_MOST = 3 };
+/* The most splits that are searched for free orders; the number of splits of a round; the most
+ * splits that are tried for the plain pipeline. */
+enum { SEARCHED_MOST = 3, ROUND = 8, FIRST_FITS_MOST = 100 };
 
 typedef struct splits {
     const pp_plan_request *request;
     split *row;
     size_t count, capacity;
-    pp_err refusal;    /* refusal of the first split that is not legal */
-    size_t broke_rule; /* splits left out, since they break a rule */
-    bool any;          /* also splits that break a rule of planner/candidate/rules.h */
+    pp_err refusal;      /* refusal of the first split that is not legal */
+    size_t broke_rule;   /* splits left out, since they break a rule */
+    bool any;            /* also splits that break a rule of planner/candidate/rules.h */
+    pp_found *incumbent; /* the search with the best candidate so far; NULL: nothing fits */
+    size_t incumbent_row;
+    size_t simulated;
 } splits;
 
 static void splits_free(splits *list)
 {
+    pp_found_free(&list->incumbent);
     free(list->row);
 }
 
@@ -61,28 +73,20 @@ static pp_status refuse(splits *list, const pp_err *why, pp_err *err)
     return PP_OK;
 }
 
-/* Adds a split with its bound, that of its best point (planner/search/space.c). */
+/* Adds a split that is not bounded. */
 static pp_status add(splits *list, pp_parallel parallel, pp_err *err)
 {
-    pp_search search PP_CLEANUP(pp_search_close) = { 0 };
-    pp_plan_request one = request_for(list->request, &parallel);
-    pp_err why = pp_err_like(err);
     pp_rule_broken broken;
     if (!list->any && pp_rules_refuse(list->request, &parallel, &broken)) {
         list->broke_rule++;
         return PP_OK;
     }
-    one.score_limit = DBL_MIN;
-    one.stop = NULL;
-    pp_status status = pp_search_open(&search, &one, &why);
-    if (status || (status = pp_search_enumerate(&search, 0, &why)))
-        return refuse(list, &why, err);
     void *grown = list->row;
-    status = pp_grow(&grown, &list->capacity, list->count + 1, sizeof *list->row, err);
+    pp_status status = pp_grow(&grown, &list->capacity, list->count + 1, sizeof *list->row, err);
     if (status)
         return status;
     list->row = grown;
-    list->row[list->count++] = (split){ .parallel = parallel, .least = search.space.least_score };
+    list->row[list->count++] = (split){ .parallel = parallel };
     return PP_OK;
 }
 
@@ -116,7 +120,7 @@ static int64_t stages_most(const pp_plan_request *request)
 }
 
 /* Lists all splits; unless `any`, without those that a rule refuses. */
-static pp_status list_by(splits *list, bool any, pp_err *err)
+static pp_status list_splits(splits *list, bool any, pp_err *err)
 {
     const pp_plan_request *request = list->request;
     const pp_parallel *w = &request->parallel;
@@ -144,34 +148,10 @@ static pp_status list_by(splits *list, bool any, pp_err *err)
     return status;
 }
 
-static int compare_bounds(const void *left, const void *right)
-{
-    const split *a = left;
-    const split *b = right;
-    const int64_t x[] = { a->parallel.pp, a->parallel.tp, a->parallel.cp, a->parallel.ep };
-    const int64_t y[] = { b->parallel.pp, b->parallel.tp, b->parallel.cp, b->parallel.ep };
-    if (a->least != b->least)
-        return a->least < b->least ? -1 : 1;
-    for (size_t i = 0; i < sizeof x / sizeof *x; i++) {
-        if (x[i] != y[i])
-            return x[i] < y[i] ? -1 : 1;
-    }
-    return 0;
-}
-
-/* Lists the splits that no rule refuses, best bound first; with `any`, or if there are none, all
- * legal ones. */
-static pp_status list_splits(splits *list, bool any, pp_err *err)
+/* Fails for a list in which no split is legal. */
+static pp_status none_legal(const splits *list, pp_err *err)
 {
     const pp_plan_request *request = list->request;
-    pp_status status = list_by(list, any, err);
-    if (!status && !list->count && !any)
-        status = list_by(list, true, err);
-    if (status)
-        return status;
-    qsort(list->row, list->count, sizeof *list->row, compare_bounds);
-    if (list->count)
-        return PP_OK;
     if (list->refusal.status) {
         *err = list->refusal;
         return err->status;
@@ -181,6 +161,72 @@ static pp_status list_splits(splits *list, bool any, pp_err *err)
         "%" PRId64 " GPUs cannot be split with these degrees; pp x tp x cp x dp must "
         "equal that number, with pp up to %" PRId64 " and tp, unless given, up to %" PRId64,
         request->gpus, stages_most(request), (int64_t)request->hardware->gpus_per_node);
+}
+
+static bool time_is_up(const pp_plan_request *request)
+{
+    return request->stop && request->stop(request->context);
+}
+
+/* The bounds of all splits, each on its own. */
+typedef struct bounding {
+    const splits *list;
+    pp_err *why; /* [count]: why a split is not legal */
+} bounding;
+
+/* Bounds a split by its best point (planner/search/space.c). */
+static void bound_split(void *context, size_t i)
+{
+    const bounding *b = context;
+    split *row = &b->list->row[i];
+    pp_search search PP_CLEANUP(pp_search_close) = { 0 };
+    pp_plan_request one = request_for(b->list->request, &row->parallel);
+    if (time_is_up(b->list->request))
+        return;
+    one.score_limit = DBL_MIN;
+    one.stop = NULL;
+    if (pp_search_open(&search, &one, &b->why[i]) || pp_search_enumerate(&search, &b->why[i]))
+        return;
+    row->bounded = true;
+    row->least = search.space.least_score;
+}
+
+/* Bounds the splits and drops those that are not legal. */
+static pp_status bound_splits(splits *list, pp_err *err)
+{
+    bounding b = { .list = list, .why = pp_alloc_array(list->count + 1, sizeof *b.why) };
+    pp_status status = b.why ? PP_OK : pp_err_nomem(err);
+    size_t kept = 0;
+    for (size_t i = 0; b.why && i < list->count; i++)
+        b.why[i] = pp_err_like(err);
+    if (b.why)
+        pp_for_each(list->request->threads, list->count, bound_split, &b);
+    for (size_t i = 0; i < list->count && !status; i++) {
+        if (b.why[i].status)
+            status = refuse(list, &b.why[i], err);
+        else
+            list->row[kept++] = list->row[i];
+    }
+    free(b.why);
+    list->count = kept;
+    return status;
+}
+
+static int compare_bounds(const void *left, const void *right)
+{
+    const split *a = left;
+    const split *b = right;
+    if (a->bounded != b->bounded)
+        return a->bounded ? -1 : 1;
+    const int64_t x[] = { a->parallel.pp, a->parallel.tp, a->parallel.cp, a->parallel.ep };
+    const int64_t y[] = { b->parallel.pp, b->parallel.tp, b->parallel.cp, b->parallel.ep };
+    if (a->least != b->least)
+        return a->least < b->least ? -1 : 1;
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++) {
+        if (x[i] != y[i])
+            return x[i] < y[i] ? -1 : 1;
+    }
+    return 0;
 }
 
 /* The candidate that exceeds the memory limit by the least. NULL: one that fits may exist but be of
@@ -198,38 +244,6 @@ static const pp_candidate *nearest(const pp_search *search)
     return best;
 }
 
-/* Solves one split as far as it can beat `limit`. */
-static pp_status look_at(const splits *list, split *row, double limit, size_t *simulated,
-                         pp_err *err)
-{
-    pp_search search PP_CLEANUP(pp_search_close) = { 0 };
-    pp_plan_request one = request_for(list->request, &row->parallel);
-    pp_err why = pp_err_like(err);
-    size_t found = SIZE_MAX;
-    one.score_limit = limit;
-    if (one.max_simulations) /* 0 would mean no limit */
-        one.max_simulations =
-            one.max_simulations > *simulated ? one.max_simulations - *simulated : 1;
-    pp_status status = pp_search_solve(&search, &one, &found, &why);
-    if (status == PP_NOMEM) {
-        *err = why;
-        return status;
-    }
-    *simulated += search.progress.simulated;
-    row->floor = pp_pool_least(&search.pool);
-    if (status) {
-        row->best.status = PP_CANDIDATE_INFEASIBLE;
-        row->best.reason = pp_reason_refused(&why);
-        return PP_OK;
-    }
-    const pp_candidate *c = found == SIZE_MAX ? nearest(&search) : &search.pool.candidate[found];
-    if (c)
-        row->best = *c;
-    else if (limit < HUGE_VAL) /* everything that may fit takes longer */
-        row->best.least_step_ns = (pp_ns)(limit / (double)pp_parallel_gpus(&row->best.parallel));
-    return PP_OK;
-}
-
 static double score_of(const split *row)
 {
     return row->best.status == PP_CANDIDATE_OK && row->best.step_ns
@@ -237,53 +251,253 @@ static double score_of(const split *row)
                : HUGE_VAL;
 }
 
-static bool is_over(const pp_plan_request *request, size_t simulated)
+static bool is_over(const splits *list)
 {
-    return (request->max_simulations && simulated >= request->max_simulations) ||
-           (request->stop && request->stop(request->context));
+    const pp_plan_request *request = list->request;
+    return (request->max_simulations && list->simulated >= request->max_simulations) ||
+           time_is_up(request);
 }
 
-/* best_out: the split with the least score or, if none fits, the one that exceeds the memory limit
- * by the least. */
-static pp_status look_at_all(splits *list, size_t *best_out, size_t *simulated, pp_err *err)
+static bool same_degrees(const pp_parallel *a, const pp_parallel *b)
 {
-    size_t best = 0;
+    return a->pp == b->pp && a->tp == b->tp && a->cp == b->cp && a->dp == b->dp && a->ep == b->ep;
+}
+
+/* What is known of a split before it is examined. */
+static void begin_row(split *row)
+{
+    if (row->best.status == PP_CANDIDATE_OK && row->best.step_ns)
+        return; /* the plain pipeline */
+    row->best = (pp_candidate){ .parallel = row->parallel, .status = PP_CANDIDATE_NOT_SIMULATED };
+    row->best.reason.kind = row->bounded ? PP_REASON_SPLIT_SLOWER : PP_REASON_UNSEEN;
+    row->best.parallel.vpp = 1;
+    row->best.least_step_ns = (pp_ns)(row->least / (double)pp_parallel_gpus(&row->best.parallel));
+}
+
+/* Sorts the splits by their bounds; the incumbent remains the same. */
+static void sort_rows(splits *list)
+{
+    qsort(list->row, list->count, sizeof *list->row, compare_bounds);
     for (size_t i = 0; i < list->count; i++) {
-        split *row = &list->row[i];
-        double limit = i ? score_of(&list->row[best]) : HUGE_VAL;
-        bool over = limit < HUGE_VAL && is_over(list->request, *simulated);
-        row->best =
-            (pp_candidate){ .parallel = row->parallel, .status = PP_CANDIDATE_NOT_SIMULATED };
-        row->best.reason.kind = over ? PP_REASON_UNSEEN : PP_REASON_SPLIT_SLOWER;
-        row->best.parallel.vpp = 1;
-        row->best.least_step_ns =
-            (pp_ns)(row->least / (double)pp_parallel_gpus(&row->best.parallel));
-        if (row->least > limit || over)
-            continue;
-        pp_status status = look_at(list, row, limit, simulated, err);
-        if (status)
-            return status;
-        const split *now = &list->row[best];
-        bool closer = score_of(now) == HUGE_VAL && row->best.legal &&
-                      (!now->best.legal || row->best.short_bytes < now->best.short_bytes);
-        if (score_of(row) < score_of(now) || (score_of(row) == HUGE_VAL && closer))
-            best = i;
+        begin_row(&list->row[i]);
+        if (list->incumbent &&
+            same_degrees(&list->row[i].parallel, &list->incumbent->request.parallel))
+            list->incumbent_row = i;
     }
-    *best_out = best;
+}
+
+/* Takes over what was found for a split, if it beats the incumbent; of equal ones the first split
+ * in the list is taken. */
+static void offer(splits *list, size_t index, pp_found **found)
+{
+    const pp_candidate *c = &(*found)->search.pool.candidate[(*found)->best];
+    const double score = pp_candidate_score(c, c->step_ns);
+    const double best = list->incumbent ? score_of(&list->row[list->incumbent_row]) : HUGE_VAL;
+    split *row = &list->row[index];
+    if (score > score_of(row) && index != list->incumbent_row)
+        return;
+    row->best = *c;
+    if (score > best || (score == best && index > list->incumbent_row))
+        return;
+    pp_found_free(&list->incumbent);
+    list->incumbent = *found;
+    list->incumbent_row = index;
+    *found = NULL;
+    if (list->request->found && score < best)
+        list->request->found(list->request->context, &row->best);
+}
+
+static int compare_plainness(const void *left, const void *right)
+{
+    const split *a = *(split *const *)left;
+    const split *b = *(split *const *)right;
+    const int64_t x[] = { -a->parallel.tp, a->parallel.cp, a->parallel.pp, -a->parallel.ep };
+    const int64_t y[] = { -b->parallel.tp, b->parallel.cp, b->parallel.pp, -b->parallel.ep };
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++) {
+        if (x[i] != y[i])
+            return x[i] < y[i] ? -1 : 1;
+    }
+    return 0;
+}
+
+/* Finds a plain pipeline that fits: as much tensor parallelism as a node has, no context
+ * parallelism, as few pipeline ranks as possible. */
+static pp_status find_first_fit(splits *list, pp_err *err)
+{
+    split **plain = pp_alloc_array(list->count + 1, sizeof *plain);
+    pp_status status = plain ? PP_OK : pp_err_nomem(err);
+    for (size_t i = 0; plain && i < list->count; i++)
+        plain[i] = &list->row[i];
+    if (plain)
+        qsort(plain, list->count, sizeof *plain, compare_plainness);
+    for (size_t i = 0; i < list->count && i < FIRST_FITS_MOST && !status && !list->incumbent; i++) {
+        pp_found *found PP_CLEANUP(pp_found_free) = NULL;
+        const pp_plan_request one = request_for(list->request, &plain[i]->parallel);
+        if (time_is_up(list->request))
+            break;
+        status = pp_search_first_fit(&one, &found, &list->simulated, err);
+        if (found)
+            offer(list, (size_t)(plain[i] - list->row), &found);
+    }
+    free(plain);
+    return status;
+}
+
+/* One split of a round. */
+typedef struct look {
+    size_t index;
+    uint64_t most; /* simulations; 0: no limit */
+    pp_found *found;
+    pp_err why;
+    size_t simulated;
+} look;
+
+typedef struct split_round {
+    splits *list;
+    double limit; /* scores above it are of no use */
+    look look[ROUND];
+    size_t count;
+} split_round;
+
+static void round_free(split_round *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        pp_found_free(&r->look[i].found);
+}
+
+/* Solves one split as far as it can beat the limit. */
+static void look_at(void *context, size_t i)
+{
+    split_round *r = context;
+    look *at = &r->look[i];
+    pp_found_free(&at->found);
+    pp_found *found = pp_alloc_array(1, sizeof *found);
+    at->found = found;
+    at->why = pp_err_like(&at->why);
+    if (!found) {
+        pp_err_nomem(&at->why);
+        return;
+    }
+    found->request = request_for(r->list->request, &r->list->row[at->index].parallel);
+    found->request.score_limit = r->limit;
+    found->request.max_simulations = at->most;
+    found->request.found = NULL; /* calls must not overlap */
+    found->best = SIZE_MAX;
+    at->why.status = pp_search_solve(&found->search, &found->request, &found->best, &at->why);
+    at->simulated = found->search.progress.simulated;
+}
+
+/* Takes over what is known of one split. */
+static pp_status take(split_round *r, look *at, pp_err *err)
+{
+    splits *list = r->list;
+    split *row = &list->row[at->index];
+    list->simulated += at->simulated;
+    if (at->why.status == PP_NOMEM) {
+        *err = at->why;
+        return err->status;
+    }
+    const pp_search *search = &at->found->search;
+    row->examined = !search->progress.stopped && !search->progress.unseen;
+    row->floor = row->examined ? pp_pool_least(&search->pool) : row->least;
+    if (at->why.status) {
+        row->best.status = PP_CANDIDATE_INFEASIBLE;
+        row->best.reason = pp_reason_refused(&at->why);
+    } else if (at->found->best != SIZE_MAX) {
+        offer(list, at->index, &at->found);
+    } else if (!row->examined) {
+        if (score_of(row) == HUGE_VAL)
+            row->best.reason.kind = PP_REASON_UNSEEN;
+    } else if (score_of(row) == HUGE_VAL) {
+        const pp_candidate *c = nearest(search);
+        if (c)
+            row->best = *c;
+        else if (r->limit < HUGE_VAL) /* everything that may fit takes longer */
+            row->best.least_step_ns =
+                (pp_ns)(r->limit / (double)pp_parallel_gpus(&row->best.parallel));
+    }
     return PP_OK;
 }
 
-/* Looks at the splits that no rule refuses and, if none of them fits, at all legal ones. */
-static pp_status look_at_allowed(splits *list, size_t *best_out, size_t *simulated, pp_err *err)
+/* Searches the splits of a round at the same time or, if the simulations that are left might not
+ * suffice for all, one after the other. */
+static pp_status run_round(split_round *r, pp_err *err)
 {
-    pp_status status = list_splits(list, false, err);
-    if (!status)
-        status = look_at_all(list, best_out, simulated, err);
-    if (status || list->any || !list->broke_rule || score_of(&list->row[*best_out]) < HUGE_VAL ||
-        is_over(list->request, *simulated))
-        return status;
-    status = list_splits(list, true, err);
-    return status ? status : look_at_all(list, best_out, simulated, err);
+    splits *list = r->list;
+    const uint64_t most = list->request->max_simulations;
+    const uint64_t left = most ? most - list->simulated : 0;
+    size_t simulated = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        r->look[i].most = left;
+        r->look[i].why = pp_err_like(err);
+    }
+    pp_for_each(list->request->threads, r->count, look_at, r);
+    for (size_t i = 0; i < r->count; i++)
+        simulated += r->look[i].simulated;
+    pp_status status = PP_OK;
+    for (size_t i = 0; i < r->count && !status; i++) {
+        if (most && simulated > left && i) {
+            if (list->simulated >= most) {
+                list->row[r->look[i].index].best.reason.kind = PP_REASON_UNSEEN;
+                continue;
+            }
+            r->look[i].most = most - list->simulated;
+            look_at(r, i);
+        }
+        status = take(r, &r->look[i], err);
+    }
+    return status;
+}
+
+static double limit_of(const splits *list)
+{
+    return list->incumbent ? score_of(&list->row[list->incumbent_row]) : HUGE_VAL;
+}
+
+/* Examines the splits, the least bound first. */
+static pp_status look_at_all(splits *list, pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (size_t next = 0; next < list->count && !status && !is_over(list);) {
+        split_round r PP_CLEANUP(round_free) = { .list = list, .limit = limit_of(list) };
+        for (; next < list->count && r.count < ROUND; next++) {
+            if (list->row[next].bounded && list->row[next].least <= r.limit)
+                r.look[r.count++].index = next;
+        }
+        status = run_round(&r, err);
+    }
+    const double limit = limit_of(list);
+    for (size_t i = 0; i < list->count; i++) {
+        split *row = &list->row[i];
+        if (!row->examined && row->best.status == PP_CANDIDATE_NOT_SIMULATED && row->least <= limit)
+            row->best.reason.kind = PP_REASON_UNSEEN;
+    }
+    return status;
+}
+
+/* The splits that may be better than the best one, or may fit, but were not examined. */
+static size_t count_unseen(const splits *list)
+{
+    size_t unseen = 0;
+    for (size_t i = 0; i < list->count; i++)
+        unseen += !list->row[i].examined && list->row[i].least <= limit_of(list);
+    return unseen;
+}
+
+/* The split with the best candidate or, if none fits, the one that exceeds the memory limit by the
+ * least. */
+static size_t best_row(const splits *list)
+{
+    size_t best = 0;
+    if (list->incumbent)
+        return list->incumbent_row;
+    for (size_t i = 1; i < list->count; i++) {
+        const pp_candidate *c = &list->row[i].best;
+        const pp_candidate *b = &list->row[best].best;
+        if (c->legal && (!b->legal || c->short_bytes < b->short_bytes))
+            best = i;
+    }
+    return best;
 }
 
 static int compare_listed(const void *left, const void *right)
@@ -298,11 +512,6 @@ static int compare_listed(const void *left, const void *right)
         return x < y ? -1 : 1;
     return a->parallel.pp != b->parallel.pp ? (a->parallel.pp < b->parallel.pp ? -1 : 1)
                                             : (a->parallel.tp > b->parallel.tp ? -1 : 1);
-}
-
-static bool same_degrees(const pp_parallel *a, const pp_parallel *b)
-{
-    return a->pp == b->pp && a->tp == b->tp && a->cp == b->cp && a->dp == b->dp && a->ep == b->ep;
 }
 
 /* Lists the chosen split first, and the others by what is known of their step. */
@@ -346,8 +555,8 @@ static split *next_split(const splits *list, double best_score, size_t *worth_ou
 
 /* Searches one split in full, free orders included, with a part of the budget that is left. It
  * becomes the choice if it is better. */
-static pp_status search_split(const splits *list, split *row, size_t parts, size_t *simulated,
-                              pp_search_result **choice, pp_err *err)
+static pp_status search_split(splits *list, split *row, size_t parts, pp_search_result **choice,
+                              pp_err *err)
 {
     pp_search_result *now PP_CLEANUP(pp_search_result_free) = NULL;
     const pp_plan_request *request = list->request;
@@ -356,16 +565,16 @@ static pp_status search_split(const splits *list, split *row, size_t parts, size
     pp_budget_slice slice;
     (void)pp_budget_slice_take(&slice, request, parts, &one);
     if (one.max_simulations)
-        one.max_simulations = (one.max_simulations - *simulated + parts - 1) / parts;
+        one.max_simulations = (one.max_simulations - list->simulated + parts - 1) / parts;
     row->searched = true;
     pp_status status = pp_plan_packings(&one, &now, &why);
-    if (status && *choice && status != PP_NOMEM)
+    if (status && (*choice || (list->incumbent && status == PP_UNDECIDED)) && status != PP_NOMEM)
         return PP_OK; /* its part of the budget was too small */
     if (status) {
         *err = why;
         return status;
     }
-    *simulated += now->simulated;
+    list->simulated += now->simulated;
     row->best = now->candidate[0];
     if (*choice && ranked(&now->candidate[0]) >= ranked(&(*choice)->candidate[0]))
         return PP_OK;
@@ -377,21 +586,20 @@ static pp_status search_split(const splits *list, split *row, size_t parts, size
 
 /* Searches the split with the best named schedule, then others, as long as there is budget left and
  * one of them can win. */
-static pp_status search_splits(splits *list, size_t best, size_t *simulated,
-                               pp_search_result **choice_out, pp_err *err)
+static pp_status search_splits(splits *list, pp_search_result **choice_out, pp_err *err)
 {
     size_t worth;
+    const size_t best = best_row(list);
     pp_search_result *choice PP_CLEANUP(pp_search_result_free) = NULL;
     next_split(list, score_of(&list->row[best]), &worth);
     size_t parts = worth < SEARCHED_MOST ? worth : SEARCHED_MOST;
-    pp_status status =
-        search_split(list, &list->row[best], parts ? parts : 1, simulated, &choice, err);
-    for (size_t n = 1; n < parts && !status && !is_over(list->request, *simulated); n++) {
+    pp_status status = search_split(list, &list->row[best], parts ? parts : 1, &choice, err);
+    for (size_t n = 1; n < parts && choice && !status && !is_over(list); n++) {
         split *row = next_split(list, ranked(&choice->candidate[0]), &worth);
         if (!row)
             break;
         worth = worth < parts - n ? worth : parts - n;
-        status = search_split(list, row, worth, simulated, &choice, err);
+        status = search_split(list, row, worth, &choice, err);
     }
     if (status)
         return status;
@@ -400,35 +608,90 @@ static pp_status search_splits(splits *list, size_t best, size_t *simulated,
     return PP_OK;
 }
 
+/* True if the answer must have a packing or an order that named schedules alone do not give. */
+static bool needs_more(const pp_plan_request *request)
+{
+    return request->orders == PP_ORDERS_PLANNED ||
+           (request->lengths && request->packings && !request->packings[PP_PACKING_FIRST_FIT]);
+}
+
+/* Makes the result of the incumbent as it is: it was not searched for free orders or packings. */
+static pp_status keep_incumbent(splits *list, pp_search_result **choice_out, pp_err *err)
+{
+    pp_found *found = list->incumbent;
+    const pp_plan_request *request = list->request;
+    pp_search_outcome outcome = { .best = found->best };
+    if (request->orders == PP_ORDERS_BETTER && !request->schedule && !request->only) {
+        outcome.orders.verdict = PP_FREE_ORDERS_UNSEARCHED;
+        outcome.orders.named = found->search.pool.candidate[found->best].schedule;
+    }
+    pp_status status = pp_search_result_new(&found->search, &outcome, choice_out, err);
+    if (!status && request->lengths && request->packings)
+        (*choice_out)->packing.verdict = PP_PACKING_UNSEARCHED;
+    return status;
+}
+
+static pp_status undecided(const splits *list, pp_err *err)
+{
+    return pp_err_set(err, PP_UNDECIDED, pp_err_name(err, PP_FIELD_BUDGET),
+                      "the budget ended after %zu simulations, before a plan that fits was found; "
+                      "%zu of %zu splits of the GPUs were not looked at; increase it",
+                      list->simulated, count_unseen(list), list->count);
+}
+
+/* The answer, once the splits were examined as far as the budget allows. */
+static pp_status choose(splits *list, pp_search_result **choice_out, pp_err *err)
+{
+    pp_search_result *choice PP_CLEANUP(pp_search_result_free) = NULL;
+    const bool over = is_over(list);
+    const bool kept = list->incumbent && !needs_more(list->request);
+    pp_status status = PP_OK;
+    if (!list->incumbent && count_unseen(list))
+        return undecided(list, err);
+    if (!over || !kept)
+        status = search_splits(list, &choice, err);
+    if (!status && kept &&
+        (!choice || (choice->stopped &&
+                     ranked(&choice->candidate[0]) > score_of(&list->row[list->incumbent_row])))) {
+        pp_search_result_free(&choice);
+        status = keep_incumbent(list, &choice, err);
+        if (!status)
+            choice->stopped = true;
+    }
+    if (!status && !choice)
+        return undecided(list, err);
+    if (status)
+        return status;
+    choice->stopped |= over;
+    *choice_out = choice;
+    choice = NULL;
+    return PP_OK;
+}
+
+/* Examines all splits, or those that no rule refuses. */
+static pp_status examine(splits *list, bool any, pp_err *err)
+{
+    pp_status status = list_splits(list, any, err);
+    if (status || (status = find_first_fit(list, err)) || (status = bound_splits(list, err)))
+        return status;
+    sort_rows(list);
+    return look_at_all(list, err);
+}
+
 static pp_status split_gpus(const pp_plan_request *request, pp_search_result **choice_out,
                             pp_err *err)
 {
     splits list PP_CLEANUP(splits_free) = { .request = request };
     pp_search_result *choice PP_CLEANUP(pp_search_result_free) = NULL;
-    size_t best = 0;
-    size_t simulated = 0;
-    pp_status status = look_at_allowed(&list, &best, &simulated, err);
-    if (status)
+    pp_status status = examine(&list, false, err);
+    if (!status && !list.incumbent && list.broke_rule && !count_unseen(&list))
+        status = examine(&list, true, err);
+    if (!status && !list.count)
+        status = none_legal(&list, err);
+    if (status || (status = choose(&list, &choice, err)) ||
+        (status = hand_over(&list, choice, err)))
         return status;
-    const bool over = is_over(request, simulated);
-    if (over) { /* the chosen split is searched once more, but not for free orders or optional
-                   packings */
-        pp_plan_request chosen = request_for(request, &list.row[best].parallel);
-        chosen.stop = NULL;
-        chosen.max_simulations = 0;
-        chosen.orders = PP_ORDERS_NAMED;
-        const bool packs =
-            request->lengths && request->packings && request->packings[PP_PACKING_FIRST_FIT];
-        status = packs ? pp_plan_first_fit(&chosen, &choice, err)
-                       : pp_plan_packings(&chosen, &choice, err);
-        simulated += choice ? choice->simulated : 0;
-    } else {
-        status = search_splits(&list, best, &simulated, &choice, err);
-    }
-    if (status || (status = hand_over(&list, choice, err)))
-        return status;
-    choice->stopped |= over;
-    choice->simulated = simulated;
+    choice->simulated = list.simulated;
     *choice_out = choice;
     choice = NULL; /* the caller's now */
     return PP_OK;

@@ -57,7 +57,7 @@ static pp_status simulate_all(pp_search *search, pp_pareto *out, pp_err *err)
         pp_candidate *c = &search->pool.candidate[i];
         if (c->status != PP_CANDIDATE_NOT_SIMULATED)
             continue;
-        out->stopped |= pp_search_is_over(search, out->count > 0);
+        out->stopped |= pp_search_is_over(search);
         if (out->stopped)
             break;
         pp_status status = pp_candidate_simulate(search, c, err);
@@ -235,7 +235,7 @@ static pp_status search_named(pp_search *search, const pp_plan_request *asked, p
     pp_budget_slice slice;
     whole.stop = NULL; /* the space is enumerated to its end */
     pp_status status = pp_search_open(search, &whole, err);
-    if (status || (status = pp_search_enumerate(search, 0, err)))
+    if (status || (status = pp_search_enumerate(search, err)))
         return status;
     (void)pp_budget_slice_take(&slice, asked, 2, &half);
     if ((status = pp_search_continue(search, &half, err)) ||

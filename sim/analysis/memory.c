@@ -39,7 +39,7 @@ static pp_status replay(const pp_program *program, const pp_timeline *timeline,
             peak.instruction = i;
         }
         for (size_t k = i; k <= last; k++)
-            pp_memory_at_end(program, program->op[k], costs, bytes);
+            pp_memory_at_end(program->forward_only, program->op[k], costs, bytes);
         if (sample)
             sample(context, timeline->end_ns[i], bytes);
         i = last;

@@ -40,7 +40,7 @@ void pp_memory_at_start(pp_op op, const pp_costs *costs, int64_t bytes[PP_MEMORY
     }
 }
 
-void pp_memory_at_end(const pp_program *program, pp_op op, const pp_costs *costs,
+void pp_memory_at_end(bool forward_only, pp_op op, const pp_costs *costs,
                       int64_t bytes[PP_MEMORY_COUNT])
 {
     size_t row = pp_cost_index(costs, op.stage, op.microbatch);
@@ -58,7 +58,7 @@ void pp_memory_at_end(const pp_program *program, pp_op op, const pp_costs *costs
         bytes[PP_MEMORY_WEIGHT_STASH] -= costs->stash_bytes[row];
         break;
     case PP_OP_F:
-        if (program->forward_only) { /* there is no backward that would release them */
+        if (forward_only) {
             bytes[PP_MEMORY_LOGITS] -= costs->logits_bytes[row];
             bytes[PP_MEMORY_ACTIVATIONS] -= costs->activation_bytes[row];
         }

@@ -3,7 +3,7 @@
 #define PPSIM_SIM_ANALYSIS_MEMORY_CHANGE_H
 
 #include "sim/cost/costs.h"
-#include "sim/program/program.h"
+#include "sim/order/order.h"
 
 /* X(name in the enum, key in reports); sim/program/buffers.h and docs/reference/formats.md define
  * them. */
@@ -48,9 +48,10 @@ typedef void (*pp_memory_sample)(void *context, pp_ns at_ns, const int64_t bytes
 
 int64_t pp_memory_total(const int64_t bytes[PP_MEMORY_COUNT]);
 pp_status pp_memory_too_large(uint32_t rank, pp_err *err);
-/* Apply to `bytes` what `op` changes at its start and at its end. */
+/* Apply to `bytes` what `op` changes at its start and at its end. forward_only: there is no
+ * backward that releases what a forward keeps. */
 void pp_memory_at_start(pp_op op, const pp_costs *costs, int64_t bytes[PP_MEMORY_COUNT]);
-void pp_memory_at_end(const pp_program *program, pp_op op, const pp_costs *costs,
+void pp_memory_at_end(bool forward_only, pp_op op, const pp_costs *costs,
                       int64_t bytes[PP_MEMORY_COUNT]);
 
 #endif

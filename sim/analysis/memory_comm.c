@@ -1,5 +1,7 @@
 /* Memory over time with communication. The changes of a step are collected as events, sorted by
- * time and position in the rank's steps, and added up: O(n log n) in the steps of the rank. */
+ * time and position in the rank's steps, and added up. Those that the rank's steps make are in
+ * order already, so only releases by transfers are sorted and then merged with them:
+ * O(n + t log t) for n steps and t transfers of the rank. */
 #include "sim/analysis/memory_comm.h"
 
 #include "sim/analysis/memory_slots.h"
@@ -30,6 +32,11 @@ typedef struct held {
     bool now;
 } held;
 
+typedef struct event_list {
+    event *event;
+    size_t count, capacity;
+} event_list;
+
 typedef struct rank_replay {
     const pp_program *program;
     const pp_comm *comm;
@@ -39,8 +46,7 @@ typedef struct rank_replay {
     pp_rank_transfers index;
     held *held;            /* [PP_TRANSFER_KIND_COUNT * index.cells], for sends */
     uint32_t last_send[2]; /* last posted send of gradients and of activations, or NONE */
-    event *event;
-    size_t count, capacity;
+    event_list steps, releases;
     size_t position;
     pp_ns clock_ns;
     pp_err *err;
@@ -51,28 +57,30 @@ static void replay_free(rank_replay *w)
 {
     pp_rank_transfers_free(&w->index);
     free(w->held);
-    free(w->event);
+    free(w->steps.event);
+    free(w->releases.event);
 }
 
-static void add_event(rank_replay *w, event e)
+static void add_event(rank_replay *w, event_list *list, event e)
 {
-    void *grown = w->event;
-    if (w->failed || pp_grow(&grown, &w->capacity, w->count + 1, sizeof e, w->err)) {
+    void *grown = list->event;
+    if (w->failed || pp_grow(&grown, &list->capacity, list->count + 1, sizeof e, w->err)) {
         w->failed = true;
         return;
     }
-    w->event = grown;
-    w->event[w->count++] = e;
+    list->event = grown;
+    list->event[list->count++] = e;
 }
 
 /* Adds a change at the current step of the rank. */
 static void change(rank_replay *w, pp_memory_component component, int64_t bytes)
 {
     if (bytes)
-        add_event(w, (event){ .at_ns = w->clock_ns,
-                              .position = w->position,
-                              .bytes = bytes,
-                              .component = (uint8_t)component });
+        add_event(w, &w->steps,
+                  (event){ .at_ns = w->clock_ns,
+                           .position = w->position,
+                           .bytes = bytes,
+                           .component = (uint8_t)component });
 }
 
 static void change_all(rank_replay *w, const int64_t bytes[PP_MEMORY_COUNT])
@@ -93,10 +101,11 @@ static void release_at(rank_replay *w, const pp_transfer *t, pp_ns at_ns, size_t
     if (!h->now)
         return;
     h->now = false;
-    add_event(w, (event){ .at_ns = at_ns > h->from_ns ? at_ns : h->from_ns,
-                          .position = at_ns > h->from_ns ? position : h->position,
-                          .bytes = -pp_transfer_bytes(w->costs, t),
-                          .component = PP_MEMORY_SEND_BUFFERS });
+    add_event(w, &w->releases,
+              (event){ .at_ns = at_ns > h->from_ns ? at_ns : h->from_ns,
+                       .position = at_ns > h->from_ns ? position : h->position,
+                       .bytes = -pp_transfer_bytes(w->costs, t),
+                       .component = PP_MEMORY_SEND_BUFFERS });
 }
 
 /* Releases the buffer when the transfer is done, but not before the rank's current step. */
@@ -229,7 +238,7 @@ static void keep_output(const rank_replay *w, pp_op op, int64_t bytes[PP_MEMORY_
 static void ends(rank_replay *w, pp_op op)
 {
     int64_t bytes[PP_MEMORY_COUNT] = { 0 };
-    pp_memory_at_end(w->program, op, w->costs, bytes);
+    pp_memory_at_end(w->program->forward_only, op, w->costs, bytes);
     if (op.kind == PP_OP_B || op.kind == PP_OP_I) {
         ends_backward(w, op, bytes);
         keep_output(w, op, bytes);
@@ -258,7 +267,8 @@ static void begins(rank_replay *w, uint32_t i)
     if (pair)
         wait_for_input(w, i + 1);
     add_event(
-        w, (event){ .at_ns = w->clock_ns, .position = w->position, .op = i, .kind = EVENT_START });
+        w, &w->steps,
+        (event){ .at_ns = w->clock_ns, .position = w->position, .op = i, .kind = EVENT_START });
     starts(w, w->program->op[i]);
     if (pair)
         starts(w, w->program->op[i + 1]);
@@ -271,7 +281,7 @@ static void runs(rank_replay *w, uint32_t i)
         begins(w, i);
     w->position++;
     w->clock_ns = w->timeline->end_ns[i];
-    add_event(w,
+    add_event(w, &w->steps,
               (event){ .at_ns = w->clock_ns, .position = w->position, .op = i, .kind = EVENT_END });
     ends(w, op);
 }
@@ -299,6 +309,36 @@ static int compare_events(const void *left, const void *right)
     return a->position < b->position ? -1 : a->position > b->position;
 }
 
+static void sort(event_list *list)
+{
+    size_t sorted = list->count ? 1 : 0;
+    while (sorted < list->count &&
+           compare_events(&list->event[sorted - 1], &list->event[sorted]) <= 0)
+        sorted++;
+    if (sorted < list->count)
+        qsort(list->event, list->count, sizeof *list->event, compare_events);
+}
+
+/* All events in order. Fails: NOMEM. */
+static pp_status merge(rank_replay *w, event **event_out, pp_err *err)
+{
+    event *all = pp_alloc_array(w->steps.count + w->releases.count, sizeof *all);
+    const event *step = w->steps.event;
+    const event *release = w->releases.event;
+    if (!all)
+        return pp_err_nomem(err);
+    sort(&w->steps);
+    sort(&w->releases);
+    const event *const last_step = step + w->steps.count;
+    const event *const last_release = release + w->releases.count;
+    for (event *to = all; step < last_step || release < last_release; to++)
+        *to = release == last_release || (step < last_step && compare_events(step, release) <= 0)
+                  ? *step++
+                  : *release++;
+    *event_out = all;
+    return PP_OK;
+}
+
 static void keep_most(int64_t *most, int64_t bytes)
 {
     *most = bytes > *most ? bytes : *most;
@@ -306,22 +346,24 @@ static void keep_most(int64_t *most, int64_t bytes)
 
 /* Sums the events. Events with equal time and position are summed before the sum is compared with
  * the peak. */
-static pp_status replay(rank_replay *w, int64_t limit_bytes, pp_memory_sample sample, void *context,
-                        int64_t bytes[PP_MEMORY_COUNT], pp_memory_peak *peak_out)
+static pp_status replay(const rank_replay *w, const event *all, int64_t limit_bytes,
+                        pp_memory_sample sample, void *context, int64_t bytes[PP_MEMORY_COUNT],
+                        pp_memory_peak *peak_out)
 {
     size_t next = w->program->rank_begin[w->rank];
     size_t end = w->program->rank_begin[w->rank + 1];
     size_t last = end > next ? end - 1 : 0;
+    const size_t count = w->steps.count + w->releases.count;
     pp_memory_peak peak = { .total_bytes = -1,
                             .recv_bytes = bytes[PP_MEMORY_RECV_BUFFERS],
                             .send_bytes = bytes[PP_MEMORY_SEND_BUFFERS] };
     if (sample)
         sample(context, 0, bytes);
-    for (size_t i = 0; i < w->count && peak.total_bytes <= limit_bytes;) {
-        const event *first = &w->event[i];
+    for (size_t i = 0; i < count && peak.total_bytes <= limit_bytes;) {
+        const event *first = &all[i];
         size_t named = next < end ? next : last;
-        for (; i < w->count && compare_events(first, &w->event[i]) == 0; i++) {
-            const event *e = &w->event[i];
+        for (; i < count && compare_events(first, &all[i]) == 0; i++) {
+            const event *e = &all[i];
             bytes[e->component] += e->bytes;
             if (e->kind != EVENT_OTHER)
                 named = e->op;
@@ -374,6 +416,7 @@ pp_status pp_memory_replay_comm(const pp_program *program, const pp_timeline *ti
     collect(&w);
     if (w.failed)
         return PP_NOMEM;
-    qsort(w.event, w.count, sizeof *w.event, compare_events);
-    return replay(&w, limit_bytes, sample, context, bytes, peak_out);
+    event *all PP_CLEANUP(pp_free_array) = NULL;
+    status = merge(&w, &all, err);
+    return status ? status : replay(&w, all, limit_bytes, sample, context, bytes, peak_out);
 }

@@ -14,7 +14,8 @@
     X(INPUT, 3, "bad input")                         \
     X(UNAVAILABLE, 4, "not available here")          \
     X(IO, 5, "input or output failed")               \
-    X(NOMEM, 6, "out of memory")
+    X(NOMEM, 6, "out of memory")                     \
+    X(UNDECIDED, 7, "the budget ended before an answer")
 
 typedef enum pp_status {
 #define PP_STATUS_ENUM(name, exit_status, text) PP_##name,

@@ -1,0 +1,96 @@
+/* First fit by a simple rule: what an engineer would write down before a search. Each try is a
+ * search that is narrowed to one schedule, so it has at most a few setups, most of which are ruled
+ * out by the memory of their order (planner/candidate/evaluate.h). At most a handful of simulations
+ * per tensor-parallel degree. */
+#include "planner/search/first_fit.h"
+
+#include "planner/search/branch_and_bound.h"
+#include "planner/search/space.h"
+#include "sim/base/alloc.h"
+#include "sim/schedule/registry.h"
+
+#include <stdlib.h>
+
+void pp_found_free(pp_found **found)
+{
+    if (!*found)
+        return;
+    pp_search_close(&(*found)->search);
+    free(*found);
+    *found = NULL;
+}
+
+static bool allows(const pp_plan_request *request, const pp_schedule *schedule)
+{
+    for (size_t i = 0; request->only && request->only[i]; i++) {
+        if (request->only[i] == schedule)
+            return true;
+    }
+    return !request->only;
+}
+
+/* The request for the plainest pipelines with this tp. */
+static pp_plan_request plainest(const pp_plan_request *request, int64_t tp)
+{
+    pp_plan_request one = *request;
+    one.parallel.tp = tp;
+    one.gpus = 0;
+    one.orders = PP_ORDERS_NAMED;
+    one.score_limit = 0;
+    one.max_simulations = 0;
+    one.found = NULL;
+    one.missed = NULL;
+    one.jitter = NULL;
+    if (!one.micro_batch_size)
+        one.micro_batch_size = 1;
+    if (!one.schedule && !one.group_size && one.parallel.vpp <= 1 &&
+        one.partition != PP_PARTITION_LAYOUT && allows(request, &pp_schedule_one_f_one_b))
+        one.schedule = &pp_schedule_one_f_one_b;
+    if (!one.parallel.vpp && one.partition != PP_PARTITION_LAYOUT && one.schedule)
+        one.parallel.vpp = one.schedule->chunks ? (int64_t)one.schedule->chunks : 2;
+    return one;
+}
+
+/* One try. Not legal is not a failure. */
+static pp_status try_degree(const pp_plan_request *request, int64_t tp, pp_found **found_out,
+                            size_t *simulated, pp_err *err)
+{
+    pp_found *found PP_CLEANUP(pp_found_free) = pp_alloc_array(1, sizeof *found);
+    pp_err why = pp_err_like(err);
+    if (!found)
+        return pp_err_nomem(err);
+    found->request = plainest(request, tp);
+    found->best = SIZE_MAX;
+    pp_status status = pp_search_open(&found->search, &found->request, &why);
+    if (!status)
+        status = pp_search_enumerate(&found->search, &why);
+    if (!status)
+        status = pp_branch_and_bound(&found->search, &found->best, &why);
+    *simulated += found->search.progress.simulated;
+    if (status == PP_NOMEM) {
+        *err = why;
+        return status;
+    }
+    if (status || found->best == SIZE_MAX)
+        return PP_OK;
+    *found_out = found;
+    found = NULL; /* the caller's now */
+    return PP_OK;
+}
+
+pp_status pp_search_first_fit(const pp_plan_request *request, pp_found **found_out,
+                              size_t *simulated, pp_err *err)
+{
+    pp_status status = PP_OK;
+    int64_t tp = 1;
+    if (request->parallel.tp)
+        return try_degree(request, request->parallel.tp, found_out, simulated, err);
+    while (2 * tp <= request->hardware->gpus_per_node)
+        tp *= 2;
+    for (; tp >= 1 && !status && !*found_out; tp /= 2) {
+        if (request->stop && request->stop(request->context))
+            break;
+        status = try_degree(request, tp, found_out, simulated, err);
+    }
+    return status;
+}

@@ -1,0 +1,35 @@
+/* A lower bound of the peak memory of a rank: one pass over its ops, in their order, in O(ops).
+ * Each rank runs its ops one after the other, so what the ops before the present one have left
+ * behind is in its memory whenever that op starts. Buffers of transfers only add to it, and so do
+ * two ops that run at the same time. */
+#include "sim/analysis/memory_floor.h"
+
+#include <string.h>
+
+void pp_memory_floor(const pp_order *order, const pp_costs *costs, uint32_t rank, bool outputs,
+                     pp_memory_peak *peak_out)
+{
+    int64_t bytes[PP_MEMORY_COUNT] = {
+        [PP_MEMORY_PARAMETERS] = costs->parameter_bytes[rank],
+        [PP_MEMORY_GRADIENTS] = costs->gradient_bytes[rank],
+        [PP_MEMORY_OPTIMIZER] = costs->optimizer_bytes[rank],
+        [PP_MEMORY_COMM_LIBRARY] = costs->comm_library_bytes[rank],
+    };
+    pp_memory_peak peak = { .total_bytes = -1 };
+    for (size_t i = order->rank_begin[rank];
+         i < order->rank_begin[rank + 1] && peak.total_bytes <= PP_MEMORY_TOTAL_MAX; i++) {
+        const pp_op op = order->ops[i];
+        pp_memory_at_start(op, costs, bytes);
+        const int64_t sum = pp_memory_total(bytes);
+        if (sum > peak.total_bytes) {
+            peak.total_bytes = sum;
+            memcpy(peak.bytes, bytes, sizeof bytes);
+            peak.instruction = i;
+        }
+        pp_memory_at_end(false, op, costs, bytes);
+        if (outputs && (op.kind == PP_OP_B || op.kind == PP_OP_I))
+            bytes[PP_MEMORY_OUTPUTS] +=
+                costs->output_bytes[pp_cost_index(costs, op.stage, op.microbatch)];
+    }
+    *peak_out = peak;
+}
