@@ -171,9 +171,9 @@ pp_status pp_simulate_within(pp_search *search, double score, size_t most, pp_er
     if (status)
         return status;
     for (size_t k = 0; k < count && k < most && queue[k].score <= score && !status; k++) {
-        if (pp_search_is_over(search, true))
+        if (pp_search_is_over(search))
             break;
-        status = pp_candidate_simulate(search, &search->pool.candidate[queue[k].index], err);
+        status = pp_candidate_try(search, &search->pool.candidate[queue[k].index], err);
     }
     free(queue);
     return status;

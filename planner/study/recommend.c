@@ -338,7 +338,7 @@ static pp_status recommend(pp_search *search, pp_search_outcome *outcome, pp_err
     if (request->jitter)
         status =
             pp_search_choose_under_jitter(search, tied, &outcome->best, &outcome->ranking, err);
-    else if (!pp_search_is_over(search, true))
+    else if (!pp_search_is_over(search))
         status = study_finalists(search, &f, best, err);
     if (!status && !request->jitter)
         status = choose(search, &f, least, &outcome->best, err);
@@ -410,7 +410,7 @@ pp_status pp_recommend(pp_search *search, const pp_plan_request *request,
             score(&search->pool.candidate[fastest(search, false)]) * (1 + request->tie);
         const size_t roomy = fastest(search, true);
         if ((roomy == SIZE_MAX || score(&search->pool.candidate[roomy]) > most) &&
-            !pp_search_is_over(search, true))
+            !pp_search_is_over(search))
             status = search_roomy(search, request, most, err);
         if (!status)
             status = recommend(search, &outcome, err);
