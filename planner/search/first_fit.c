@@ -4,6 +4,7 @@
  * per tensor-parallel degree. */
 #include "planner/search/first_fit.h"
 
+#include "planner/candidate/rules.h"
 #include "planner/search/branch_and_bound.h"
 #include "planner/search/space.h"
 #include "sim/base/alloc.h"
@@ -38,6 +39,8 @@ static pp_plan_request plainest(const pp_plan_request *request, int64_t tp)
     one.orders = PP_ORDERS_NAMED;
     one.score_limit = 0;
     one.max_simulations = 0;
+    one.stop = NULL; /* an answer is due even if the time was too short for a search */
+    one.spent = NULL;
     one.found = NULL;
     one.missed = NULL;
     one.jitter = NULL;
@@ -88,9 +91,11 @@ pp_status pp_search_first_fit(const pp_plan_request *request, pp_found **found_o
     while (2 * tp <= request->hardware->gpus_per_node)
         tp *= 2;
     for (; tp >= 1 && !status && !*found_out; tp /= 2) {
-        if (request->stop && request->stop(request->context))
-            break;
-        status = try_degree(request, tp, found_out, simulated, err);
+        pp_parallel p = request->parallel;
+        pp_rule_broken broken;
+        p.tp = tp;
+        if (tp == 1 || !pp_rules_refuse(request, &p, &broken))
+            status = try_degree(request, tp, found_out, simulated, err);
     }
     return status;
 }

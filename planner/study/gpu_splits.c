@@ -1,7 +1,7 @@
 /* Splits a given number of GPUs over pp, tp, cp, dp and ep: best-first branch and bound over the
  * splits, each of which is searched as far as it can beat the best one so far; then the best few
  * are searched for free orders. A plain pipeline that fits is found first, so that there is always
- * something to beat. Splits are searched in rounds of ROUND, on several threads; all splits of a
+ * something to beat. Splits are searched in rounds, on several threads; all splits of a
  * round are searched against the best of the rounds before it, so the result does not depend on the
  * number of threads. Method: docs/explanation/planning-frameworks.md. */
 #include "planner/study/gpu_splits.h"
@@ -31,9 +31,10 @@ typedef struct split {
     pp_candidate best;
 } split;
 
-/* The most splits that are searched for free orders; the number of splits of a round; the most
- * splits that are tried for the plain pipeline. */
-enum { SEARCHED_MOST = 3, ROUND = 8, FIRST_FITS_MOST = 100 };
+/* The most splits that are searched for free orders; the number of splits of the first round, and
+ * the most of a round, since the number doubles from round to round; the most splits that are tried
+ * for the plain pipeline. */
+enum { SEARCHED_MOST = 3, FIRST_ROUND = 2, ROUND = 8, FIRST_FITS_MOST = 100 };
 
 typedef struct splits {
     const pp_plan_request *request;
@@ -458,13 +459,15 @@ static double limit_of(const splits *list)
 static pp_status look_at_all(splits *list, pp_err *err)
 {
     pp_status status = PP_OK;
+    size_t most = FIRST_ROUND;
     for (size_t next = 0; next < list->count && !status && !is_over(list);) {
         split_round r PP_CLEANUP(round_free) = { .list = list, .limit = limit_of(list) };
-        for (; next < list->count && r.count < ROUND; next++) {
+        for (; next < list->count && r.count < most; next++) {
             if (list->row[next].bounded && list->row[next].least <= r.limit)
                 r.look[r.count++].index = next;
         }
         status = run_round(&r, err);
+        most = 2 * most < ROUND ? 2 * most : ROUND;
     }
     const double limit = limit_of(list);
     for (size_t i = 0; i < list->count; i++) {

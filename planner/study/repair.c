@@ -338,16 +338,24 @@ static pp_status report_miss(const pp_search *search, const pp_candidate *miss, 
     return status;
 }
 
+static pp_status undecided(const pp_search *search, pp_err *err)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < search->pool.count; i++)
+        left += search->pool.candidate[i].status == PP_CANDIDATE_NOT_SIMULATED;
+    return pp_err_set(err, PP_UNDECIDED, pp_err_name(err, PP_FIELD_BUDGET),
+                      "the budget ended after %zu simulations, before a plan that fits was found; "
+                      "%zu of %zu candidates were not looked at; increase it",
+                      search->progress.simulated, left, search->pool.count);
+}
+
 pp_status pp_search_repair(pp_search *search, pp_err *err)
 {
     const pp_plan_request *request = search->problem->request;
     const pp_candidate *miss;
     char what[PP_REPAIR_MISS_BYTES];
-    if (search->progress.stopped)
-        return pp_err_set(err, PP_INFEASIBLE, pp_err_name(err, PP_FIELD_BUDGET),
-                          "the budget ended after %zu simulations, before a candidate that fits "
-                          "was found; increase it",
-                          search->progress.simulated);
+    if (search->progress.stopped || search->progress.unseen)
+        return undecided(search, err);
     pp_status status = pp_repair_nearest(search, &miss, err);
     if (status)
         return status;

