@@ -191,8 +191,8 @@ static pp_status open_all(pp_search *search, const pp_setup_candidates *setup_ca
     return PP_OK;
 }
 
-/* When an order is wanted and none was found, that of the best named schedule must do: it is free
- * to be another, and fits. */
+/* When an order is wanted and none was found within the budget, that of the best named schedule
+ * must do: it fits. */
 static pp_status take_seed(pp_search *search, const pp_setup_candidates *setup_candidates,
                            size_t *found, pp_free_orders_outcome *outcome, pp_err *err)
 {
@@ -217,7 +217,9 @@ static pp_status open_and_search(pp_search *search, double best_score, bool *end
                                  size_t *found, pp_free_orders_outcome *outcome, pp_err *err)
 {
     const pp_setup_candidates setup_candidates = pp_search_setup_candidates(search, best_score);
-    const bool must = search->problem->request->orders == PP_ORDERS_PLANNED;
+    const pp_plan_request *request = search->problem->request;
+    const bool must = request->orders == PP_ORDERS_PLANNED;
+    const bool limited = request->stop || request->max_simulations;
     pp_ordering list[PP_SETUP_CANDIDATES_ALL] = { 0 };
     size_t count = 0;
     pp_status status = PP_OK;
@@ -231,7 +233,7 @@ static pp_status open_and_search(pp_search *search, double best_score, bool *end
         status = search_all(search, list, count, best_score, ended_out, found, outcome, err);
     for (size_t i = 0; i < count; i++)
         pp_ordering_free(&list[i]);
-    if (!status && must && *found == SIZE_MAX)
+    if (!status && must && limited && *found == SIZE_MAX)
         status = take_seed(search, &setup_candidates, found, outcome, err);
     return status;
 }

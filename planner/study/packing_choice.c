@@ -20,9 +20,23 @@ enum { PIPELINES_MOST = 2 };
 /* Without a budget: ops simulated for packings of all pipelines, half a second. */
 #define OPS_MOST 1000000
 
-/* Parts of the budget: the lengths as they are packed have it up to GIVEN_END, then packings. */
-#define GIVEN_END 0.4
-#define PACKING_END 0.6
+/* True if the answer must have one of the request's packings. */
+static bool is_forced(const pp_plan_request *request)
+{
+    return !request->packings[PP_PACKING_FIRST_FIT];
+}
+
+/* Parts of the budget: the lengths packed first fit have it up to given_end, then packings up to
+ * packing_end. If the answer cannot be first fit, that is only a way to pipelines to pack for. */
+static double given_end(const pp_plan_request *request)
+{
+    return is_forced(request) ? 0.15 : 0.4;
+}
+
+static double packing_end(const pp_plan_request *request)
+{
+    return is_forced(request) ? 0.3 : 0.6;
+}
 
 /* The request with this part of its budget, and without packings. slice: must outlive it. */
 static pp_plan_request part_of(const pp_plan_request *request, double from, double to,
@@ -98,8 +112,8 @@ static pp_status pack_for(const pp_plan_request *request, const pp_plan_request 
     pp_pack_bound bound;
     pp_err why = pp_err_like(err);
     memcpy(task.packings, request->packings, sizeof task.packings);
-    task.iterations =
-        (int64_t)((PACKING_END - GIVEN_END) * (double)request->max_simulations / (double)parts);
+    task.iterations = (int64_t)((packing_end(request) - given_end(request)) *
+                                (double)request->max_simulations / (double)parts);
     task.stop = part->stop;
     task.context = part->context;
     task.coarse = !request->stop && !request->max_simulations;
@@ -136,7 +150,7 @@ static pp_status pack_for_best(const pp_plan_request *request, const pp_search_r
                                packed_lengths *best, pp_err *err)
 {
     pp_budget_slice slice;
-    const pp_plan_request part = part_of(request, GIVEN_END, PACKING_END, &slice);
+    const pp_plan_request part = part_of(request, given_end(request), packing_end(request), &slice);
     pp_plan_request pipeline = pp_request_pipeline(&part, NULL);
     if (!given)
         return pack_for(request, &pipeline, &part, 1, best, err);
@@ -226,7 +240,7 @@ static pp_status choose_packed(const pp_plan_request *request, const packed_leng
                                pp_search_result **other_out, pp_err *err)
 {
     pp_budget_slice slice;
-    pp_plan_request part = part_of(request, PACKING_END, 1, &slice);
+    pp_plan_request part = part_of(request, packing_end(request), 1, &slice);
     part.lengths = packed->length;
     part.group_end = packed->end;
     part.group_count = packed->groups;
@@ -240,12 +254,6 @@ static pp_status choose_packed(const pp_plan_request *request, const packed_leng
 static bool time_is_over(const pp_plan_request *request)
 {
     return request->stop && request->stop(request->context);
-}
-
-/* True if the answer must have one of the request's packings. */
-static bool is_forced(const pp_plan_request *request)
-{
-    return !request->packings[PP_PACKING_FIRST_FIT];
 }
 
 static bool is_better(const pp_search_result *given, const pp_search_result *other)
@@ -318,7 +326,7 @@ pp_status pp_plan_packings(const pp_plan_request *request, pp_search_result **ch
         return pp_plan_one(request, choice_out, err);
     pp_search_result *choice PP_CLEANUP(pp_search_result_free) = NULL;
     pp_budget_slice slice;
-    pp_plan_request given = part_of(request, 0, GIVEN_END, &slice);
+    pp_plan_request given = part_of(request, 0, given_end(request), &slice);
     pp_err why = pp_err_like(err);
     given.no_advice = true;
     if (is_forced(request) && (request->stop || request->max_simulations))
