@@ -243,13 +243,18 @@ static bool serves(const pp_setup *setup, const pp_schedule *schedule, size_t da
            setup->context.placement == schedule->placement;
 }
 
-/* True if the request admits the schedule. Megatron's layout places stage i on rank i mod p. */
+/* True if the request admits the schedule. Megatron's layout places stage i on rank i mod p. On one
+ * rank, which never waits, none is faster than 1F1B, or needs less memory. */
 static bool wanted(const pp_plan_request *request, const pp_schedule *schedule)
 {
     if (schedule->simulate_only)
         return false;
     if (request->schedule)
         return schedule == request->schedule;
+    if (request->parallel.pp == 1 && request->parallel.vpp <= 1 && !request->group_size &&
+        !request->only && request->partition != PP_PARTITION_LAYOUT &&
+        schedule != &pp_schedule_one_f_one_b)
+        return false;
     if (request->partition == PP_PARTITION_LAYOUT && schedule->placement != PP_PLACE_LOOP)
         return false;
     if (request->no_split && schedule->splits_backward)

@@ -199,7 +199,7 @@ START_TEST(a_budget_is_kept)
     planning p = planning_of("llama3-8b", "h100-80g");
     pp_plan_request request = request_of(&p, 0);
     request.gpus = 32;
-    request.max_simulations = 5;
+    request.max_simulations = 1;
     pp_search_result *choice = choose(&request);
     ck_assert(choice->stopped);
     pp_search_result_free(&choice);
