@@ -1,6 +1,7 @@
 #!/bin/sh
 # An addition really is one file (and one line): in a copy of the sources, a toy schedule, a toy
 # target and a toy model appear in the program without any other change.   extend.sh SOURCE SCRATCH
+# package.sh makes its packages of what is built here, so that it is built once.
 set -eu
 source=$1
 scratch=$2
@@ -12,7 +13,7 @@ for folder in cmake sim planner calib runtime traces tools tests; do
     mkdir -p "$scratch/source"
     cp -Rp "$source/$folder" "$scratch/source/" # times kept, so that only changes are built again
 done
-cp -p "$source/CMakeLists.txt" "$scratch/source/"
+cp -p "$source/CMakeLists.txt" "$source/CMakePresets.json" "$source/LICENSE" "$scratch/source/"
 cd "$scratch/source"
 
 # The addition.
@@ -26,8 +27,8 @@ echo 'PP_TARGET(toy)' >>traces/targets.def
 
 # Nothing here depends on speed or on a debugger: without optimisation and debug information it is built in
 # a quarter of the time.
-cmake -S . -B ../build -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O0 -DPPSIM_TESTS=OFF >../configure.log
-cmake --build ../build --target ppsim --parallel 2 >../build.log 2>&1 || { cat ../build.log; exit 1; }
+cmake --preset deb -DCMAKE_C_FLAGS_RELEASE='-O0 -DNDEBUG' -B ../build >../configure.log
+cmake --build ../build --parallel 2 >../build.log 2>&1 || { cat ../build.log; exit 1; }
 ppsim=../build/ppsim
 
 $ppsim list schedules | grep -qw toy || { say "list schedules does not show toy"; exit 1; }

@@ -6,7 +6,7 @@
 # shellcheck source=tests/cases.sh disable=SC2034
 . "$(dirname "$0")/cases.sh"
 kind=bad
-thinning=3
+thinning=6
 verdicts=error
 
 judge() {

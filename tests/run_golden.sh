@@ -8,7 +8,7 @@
 # shellcheck source=tests/cases.sh disable=SC2034
 . "$(dirname "$0")/cases.sh"
 kind=golden
-thinning=4
+thinning=8
 verdicts='stdout.exact stdout.glob stderr.exact stderr.glob'
 
 # glob_match PATTERNS TEXT: does the file TEXT follow the file PATTERNS?

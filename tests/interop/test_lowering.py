@@ -1,7 +1,8 @@
 """Differential test: rows that PyTorch's own passes make of random compute orders equal the rows that
 ppsim writes, and orders that PyTorch refuses are refused.
 
-usage: test_lowering.py PPSIM [ORDERS [FIRST_SEED]]
+usage: test_lowering.py PPSIM [ORDERS [FIRST_SEED]]; without them 1000 orders for tools/test --long, otherwise 250,
+the first by PPSIM_TEST_SEED
 """
 import collections
 import os
@@ -96,8 +97,8 @@ def run(program, count, first_seed, folder):
 
 def main(arguments):
     program = arguments[0]
-    count = int(arguments[1]) if len(arguments) > 1 else 1000
-    first_seed = int(arguments[2]) if len(arguments) > 2 else 1
+    count = int(arguments[1]) if len(arguments) > 1 else 1000 if "PPSIM_TEST_LONG" in os.environ else 250
+    first_seed = int(arguments[2]) if len(arguments) > 2 else 1 + 250 * int(os.environ.get("PPSIM_TEST_SEED", "0"))
     print(f"PyTorch {torch.__version__}, Python {sys.version.split()[0]}")
     print(f"seeds {first_seed} to {first_seed + count - 1}, every fourth order disturbed")
     with tempfile.TemporaryDirectory() as folder:

@@ -26,7 +26,7 @@ if [ "$mpiexec" = none ]; then
     exit 77
 fi
 
-points=1600
+points=800
 [ -z "${PPSIM_SANITIZE:-}" ] || points=100 # slow enough to be killed in between
 set -- --model gpt175b --pp 8,16 --tp 8 --schedule 1f1b,zbv --seed 0..$((points / 4 - 1)) --top 1
 
@@ -71,6 +71,13 @@ exec "$@"
 SCRIPT
 chmod +x "$scratch/start"
 
+# One of two processes is killed, by PPSIM_TEST_SEED; for tools/test --long both are, one after the other.
+victims() {
+    [ -z "${PPSIM_TEST_LONG:-}" ] || { echo "$@"; return; }
+    shift $((${PPSIM_TEST_SEED:-0} % $#))
+    echo "$1"
+}
+
 # interrupted FILE RANK [OPTIONS of mpiexec]: one process is killed when 20 lines are there
 interrupted() {
     file=$1 rank=$2
@@ -90,14 +97,14 @@ interrupted() {
 }
 
 if "$mpiexec" --version 2>/dev/null | grep -q 'Open MPI) [34]'; then
-    for rank in 1 3; do
+    for rank in $(victims 1 3); do
         interrupted "$scratch/recovered.$rank" $rank --enable-recovery
         [ "$status" -eq 0 ] || wrong "process $rank killed, with recovery: status $status"
         sorted "$scratch/recovered.$rank"
     done
 fi
 # mpirun ends the job, or process 0 is the one: the next run goes on.
-for rank in 0 2; do
+for rank in $(victims 0 2); do
     interrupted "$scratch/ended.$rank" $rank
     [ "$status" -ne 0 ] || wrong "process $rank killed, without recovery: status 0"
     lines=$(wc -l <"$scratch/ended.$rank")

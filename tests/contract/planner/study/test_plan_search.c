@@ -78,7 +78,7 @@ START_TEST(plans_are_whole)
     for (size_t h = 0; h < 2; h++) {
         planning p = planning_of(file->name, machines[h]);
         for (size_t i = 0; i < sizeof ranks_tried / sizeof *ranks_tried; i++) {
-            if ((h > 0 && ranks_tried[i] != 16) || sample_skips((size_t)_i + i, 3, 4))
+            if ((h > 0 && ranks_tried[i] != 16) || sample_skips((size_t)_i + i, 5, 4))
                 continue;
             pp_plan_request request = request_of(&p, ranks_tried[i]);
             pp_search_result *choice = NULL;

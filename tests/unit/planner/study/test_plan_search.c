@@ -38,7 +38,7 @@ START_TEST(pruning_loses_nothing)
     ck_assert_uint_gt(choice->pruned, 0);
     /* one search per candidate: every candidate of the last model, a sample for the others */
     size_t stride = _i == 2 ? 1 : choice->count / 80 + 1;
-    const uint32_t part = sample_stride(3, 3);
+    const uint32_t part = sample_stride(6, 3);
     stride *= part;
     for (size_t i = sample_first(part); i < choice->count; i += stride) {
         const pp_candidate *c = &choice->candidate[i];
