@@ -7,12 +7,13 @@
 /* The progress of a search, and what it has found on the way. */
 typedef struct pp_progress {
     size_t simulated;
-    size_t floors;     /* candidates that were tried by the memory of their order */
-    size_t usable;     /* setups that are legal and may fit */
-    bool unseen;       /* some setups were not bounded */
-    bool stopped;      /* the budget was used up first */
-    bool communicates; /* programs have sends and receives; known after a simulation */
-    pp_err refusal;    /* the first reason why something was not legal */
+    size_t floors;       /* candidates that were tried by the memory of their order */
+    size_t usable;       /* setups that are legal and may fit */
+    double bounding_end; /* part of the time at which no more setups are bounded */
+    bool unseen;         /* some setups were not bounded */
+    bool stopped;        /* the budget was used up first */
+    bool communicates;   /* programs have sends and receives; known after a simulation */
+    pp_err refusal;      /* the first reason why something was not legal */
 } pp_progress;
 
 /* The points of the search space: tp, micro-batch size and recomputation. */

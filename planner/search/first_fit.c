@@ -37,7 +37,6 @@ static pp_plan_request plainest(const pp_plan_request *request, int64_t tp)
     one.parallel.tp = tp;
     one.gpus = 0;
     one.orders = PP_ORDERS_NAMED;
-    one.score_limit = 0;
     one.max_simulations = 0;
     one.stop = NULL; /* an answer is due even if the time was too short for a search */
     one.spent = NULL;

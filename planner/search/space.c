@@ -18,8 +18,8 @@
 
 #define VALUES_MAX 8
 
-/* The part of the time after which no more setups are bounded. */
-#define BOUNDING_END 0.4
+/* The part of the time left at its beginning after which no more setups are bounded. */
+#define BOUNDING_PART 0.4
 
 /* The values that one quantity may take; free ones are tried in this order. */
 typedef struct values {
@@ -273,7 +273,7 @@ static bool out_of_time(pp_search *search)
     if (!search->progress.unseen && request->stop)
         search->progress.unseen =
             request->stop(request->context) ||
-            (request->spent && request->spent(request->context) >= BOUNDING_END);
+            (request->spent && request->spent(request->context) >= search->progress.bounding_end);
     return search->progress.unseen;
 }
 
@@ -440,6 +440,8 @@ static pp_status none_legal(const pp_plan_problem *problem, const pp_err *refusa
 pp_status pp_search_enumerate(pp_search *search, pp_err *err)
 {
     const pp_plan_request *request = search->problem->request;
+    const double spent = request->spent ? request->spent(request->context) : 0;
+    search->progress.bounding_end = spent + BOUNDING_PART * (1 - spent);
     values tp = tensor_degrees(search->problem);
     values size = micro_batch_sizes(search->problem);
     values recompute = recomputes(search->problem);

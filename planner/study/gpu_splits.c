@@ -308,6 +308,11 @@ static void offer(splits *list, size_t index, pp_found **found)
         list->request->found(list->request->context, &row->best);
 }
 
+static double limit_of(const splits *list)
+{
+    return list->incumbent ? score_of(&list->row[list->incumbent_row]) : HUGE_VAL;
+}
+
 static int compare_plainness(const void *left, const void *right)
 {
     const split *a = *(split *const *)left;
@@ -349,6 +354,7 @@ typedef struct look {
     size_t index;
     uint64_t most; /* simulations; 0: no limit */
     pp_found *found;
+    pp_status status;
     pp_err why;
     size_t simulated;
 } look;
@@ -366,6 +372,16 @@ static void round_free(split_round *r)
         pp_found_free(&r->look[i].found);
 }
 
+/* Finds the plain pipeline of one split, if it can beat the limit. */
+static void look_plain(void *context, size_t i)
+{
+    split_round *r = context;
+    look *at = &r->look[i];
+    pp_plan_request one = request_for(r->list->request, &r->list->row[at->index].parallel);
+    one.score_limit = r->limit;
+    at->status = pp_search_first_fit(&one, &at->found, &at->simulated, &at->why);
+}
+
 /* Solves one split as far as it can beat the limit. */
 static void look_at(void *context, size_t i)
 {
@@ -376,7 +392,7 @@ static void look_at(void *context, size_t i)
     at->found = found;
     at->why = pp_err_like(&at->why);
     if (!found) {
-        pp_err_nomem(&at->why);
+        at->status = pp_err_nomem(&at->why);
         return;
     }
     found->request = request_for(r->list->request, &r->list->row[at->index].parallel);
@@ -384,7 +400,7 @@ static void look_at(void *context, size_t i)
     found->request.max_simulations = at->most;
     found->request.found = NULL; /* calls must not overlap */
     found->best = SIZE_MAX;
-    at->why.status = pp_search_solve(&found->search, &found->request, &found->best, &at->why);
+    at->status = pp_search_solve(&found->search, &found->request, &found->best, &at->why);
     at->simulated = found->search.progress.simulated;
 }
 
@@ -394,14 +410,14 @@ static pp_status take(split_round *r, look *at, pp_err *err)
     splits *list = r->list;
     split *row = &list->row[at->index];
     list->simulated += at->simulated;
-    if (at->why.status == PP_NOMEM) {
+    if (at->status == PP_NOMEM) {
         *err = at->why;
-        return err->status;
+        return at->status;
     }
     const pp_search *search = &at->found->search;
     row->examined = !search->progress.stopped && !search->progress.unseen;
     row->floor = row->examined ? pp_pool_least(&search->pool) : row->least;
-    if (at->why.status) {
+    if (at->status) {
         row->best.status = PP_CANDIDATE_INFEASIBLE;
         row->best.reason = pp_reason_refused(&at->why);
     } else if (at->found->best != SIZE_MAX) {
@@ -450,9 +466,36 @@ static pp_status run_round(split_round *r, pp_err *err)
     return status;
 }
 
-static double limit_of(const splits *list)
+/* Takes up to `most` splits that may beat the incumbent, from *next on. */
+static void fill_round(splits *list, size_t most, size_t *next, split_round *r)
 {
-    return list->incumbent ? score_of(&list->row[list->incumbent_row]) : HUGE_VAL;
+    *r = (split_round){ .list = list, .limit = limit_of(list) };
+    for (; *next < list->count && r->count < most; ++*next) {
+        if (list->row[*next].bounded && list->row[*next].least <= r->limit)
+            r->look[r->count++].index = *next;
+    }
+}
+
+/* Finds the plain pipelines of all splits: the best of them leaves less to examine. */
+static pp_status look_at_plain(splits *list, pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (size_t next = 0; next < list->count && !status && !is_over(list);) {
+        split_round r PP_CLEANUP(round_free);
+        fill_round(list, ROUND, &next, &r);
+        for (size_t i = 0; i < r.count; i++)
+            r.look[i].why = pp_err_like(err);
+        pp_for_each(list->request->threads, r.count, look_plain, &r);
+        for (size_t i = 0; i < r.count && !status; i++) {
+            list->simulated += r.look[i].simulated;
+            status = r.look[i].status;
+            if (status)
+                *err = r.look[i].why;
+            if (r.look[i].found)
+                offer(list, r.look[i].index, &r.look[i].found);
+        }
+    }
+    return status;
 }
 
 /* Examines the splits, the least bound first. */
@@ -461,11 +504,8 @@ static pp_status look_at_all(splits *list, pp_err *err)
     pp_status status = PP_OK;
     size_t most = FIRST_ROUND;
     for (size_t next = 0; next < list->count && !status && !is_over(list);) {
-        split_round r PP_CLEANUP(round_free) = { .list = list, .limit = limit_of(list) };
-        for (; next < list->count && r.count < most; next++) {
-            if (list->row[next].bounded && list->row[next].least <= r.limit)
-                r.look[r.count++].index = next;
-        }
+        split_round r PP_CLEANUP(round_free);
+        fill_round(list, most, &next, &r);
         status = run_round(&r, err);
         most = 2 * most < ROUND ? 2 * most : ROUND;
     }
@@ -665,7 +705,7 @@ static pp_status choose(splits *list, pp_search_result **choice_out, pp_err *err
         return undecided(list, err);
     if (status)
         return status;
-    choice->stopped |= over;
+    choice->stopped |= over || count_unseen(list) > 0;
     *choice_out = choice;
     choice = NULL;
     return PP_OK;
@@ -678,7 +718,8 @@ static pp_status examine(splits *list, bool any, pp_err *err)
     if (status || (status = find_first_fit(list, err)) || (status = bound_splits(list, err)))
         return status;
     sort_rows(list);
-    return look_at_all(list, err);
+    status = look_at_plain(list, err);
+    return status ? status : look_at_all(list, err);
 }
 
 static pp_status split_gpus(const pp_plan_request *request, pp_search_result **choice_out,
