@@ -1,9 +1,10 @@
 /* Splits a given number of GPUs over pp, tp, cp, dp and ep: best-first branch and bound over the
- * splits, each of which is searched as far as it can beat the best one so far; then the best few
- * are searched for free orders. A plain pipeline that fits is found first, so that there is always
- * something to beat. Splits are searched in rounds, on several threads; all splits of a
- * round are searched against the best of the rounds before it, so the result does not depend on the
- * number of threads. Method: docs/explanation/planning-frameworks.md. */
+ * splits, each of which is searched as far as it can beat the best one so far, or tie with it; then
+ * the best few are searched for free orders, and the rule of planner/search/choice.h takes one. A
+ * plain pipeline that fits is found first, so that there is always something to beat. Splits are
+ * searched in rounds, on several threads; all splits of a round are searched against the best of
+ * the rounds before it, so the result does not depend on the number of threads. Method:
+ * docs/explanation/planning-frameworks.md. */
 #include "planner/study/gpu_splits.h"
 
 #include "planner/candidate/rules.h"
@@ -31,10 +32,18 @@ typedef struct split {
     pp_candidate best;
 } split;
 
-/* The most splits that are searched for free orders; the number of splits of the first round, and
- * the most of a round, since the number doubles from round to round; the most splits that are tried
- * for the plain pipeline. */
-enum { SEARCHED_MOST = 3, FIRST_ROUND = 2, ROUND = 8, FIRST_FITS_MOST = 100 };
+/* The most splits that are searched for free orders, without and with a tie in the request; the
+ * number of splits of the first round, and the most of a round, since the number doubles from round
+ * to round; the most splits that are tried for the plain pipeline; splits that cannot win are
+ * searched, too, if they are among the OTHERS with the least bounds, or have no pipeline. */
+enum {
+    SEARCHED_MOST = 3,
+    TIED_MOST = 5,
+    FIRST_ROUND = 2,
+    ROUND = 8,
+    FIRST_FITS_MOST = 100,
+    OTHERS = 4
+};
 
 typedef struct splits {
     const pp_plan_request *request;
@@ -466,10 +475,16 @@ static pp_status run_round(split_round *r, pp_err *err)
     return status;
 }
 
-/* Takes up to `most` splits that may beat the incumbent, from *next on. */
+/* Scores above it neither win nor tie. */
+static double tie_of(const splits *list)
+{
+    return limit_of(list) * (1 + list->request->tie);
+}
+
+/* Takes up to `most` splits that may beat the incumbent or tie with it, from *next on. */
 static void fill_round(splits *list, size_t most, size_t *next, split_round *r)
 {
-    *r = (split_round){ .list = list, .limit = limit_of(list) };
+    *r = (split_round){ .list = list, .limit = tie_of(list) };
     for (; *next < list->count && r->count < most; ++*next) {
         if (list->row[*next].bounded && list->row[*next].least <= r->limit)
             r->look[r->count++].index = *next;
@@ -509,11 +524,32 @@ static pp_status look_at_all(splits *list, pp_err *err)
         status = run_round(&r, err);
         most = 2 * most < ROUND ? 2 * most : ROUND;
     }
-    const double limit = limit_of(list);
+    const double limit = tie_of(list);
     for (size_t i = 0; i < list->count; i++) {
         split *row = &list->row[i];
         if (!row->examined && row->best.status == PP_CANDIDATE_NOT_SIMULATED && row->least <= limit)
             row->best.reason.kind = PP_REASON_UNSEEN;
+    }
+    return status;
+}
+
+/* Examines some splits that can neither win nor tie, so that the table has their steps: those
+ * without a pipeline, and those with the least bounds. */
+static pp_status look_at_others(splits *list, pp_err *err)
+{
+    size_t others = 0;
+    pp_status status = PP_OK;
+    for (size_t next = 0; next < list->count && list->incumbent && !status && !is_over(list);) {
+        split_round r PP_CLEANUP(round_free) = { .list = list, .limit = HUGE_VAL };
+        for (; next < list->count && r.count < ROUND; next++) {
+            const split *row = &list->row[next];
+            if (row->examined || !row->bounded || row->best.status == PP_CANDIDATE_INFEASIBLE ||
+                (row->parallel.pp > 1 && others == OTHERS))
+                continue;
+            others += row->parallel.pp > 1;
+            r.look[r.count++].index = next;
+        }
+        status = run_round(&r, err);
     }
     return status;
 }
@@ -578,30 +614,80 @@ static double ranked(const pp_candidate *c)
     return pp_candidate_score(c, c->ranked_ns ? c->ranked_ns : c->step_ns);
 }
 
-/* The best split that was not yet searched for free orders and whose bound allows these to make it
- * the best; NULL if there is none. */
-static split *next_split(const splits *list, double best_score, size_t *worth_out)
+/* The results of the splits that were searched in full. */
+typedef struct results {
+    pp_search_result *row[TIED_MOST];
+    size_t count;
+} results;
+
+static void results_free(results *r)
 {
-    split *next = NULL;
-    *worth_out = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        split *row = &list->row[i];
-        const double score = score_of(row);
-        if (row->searched || score == HUGE_VAL ||
-            (best_score < HUGE_VAL && !pp_is_worth(row->floor, row->floor, score, best_score)))
-            continue;
-        ++*worth_out;
-        next = !next || score < score_of(next) ? row : next;
-    }
-    return next;
+    for (size_t i = 0; i < r->count; i++)
+        pp_search_result_free(&r->row[i]);
 }
 
-/* Searches one split in full, free orders included, with a part of the budget that is left. It
- * becomes the choice if it is better. */
-static pp_status search_split(splits *list, split *row, size_t parts, pp_search_result **choice,
-                              pp_err *err)
+/* The least score of any plan of these results, recommended or not. */
+static double least_of(const results *r)
 {
-    pp_search_result *now PP_CLEANUP(pp_search_result_free) = NULL;
+    double least = HUGE_VAL;
+    for (size_t i = 0; i < r->count; i++) {
+        const pp_candidate *fastest = &r->row[i]->recommendation.fastest;
+        least = fmin(least, ranked(&r->row[i]->candidate[0]));
+        if (r->row[i]->recommendation.tie > 0 && !r->row[i]->candidate[0].ranked_ns)
+            least = fmin(least, ranked(fastest));
+    }
+    return least;
+}
+
+/* True if a plan of this split, free orders included, may win or tie. */
+static bool may_be_taken(const splits *list, const split *row, double least)
+{
+    const double score = score_of(row);
+    return !row->searched && score < HUGE_VAL &&
+           (least == HUGE_VAL || score <= least * (1 + list->request->tie) ||
+            pp_is_worth(row->floor, row->floor, score, least));
+}
+
+static size_t count_worth(const splits *list, double least)
+{
+    size_t worth = 0;
+    for (size_t i = 0; i < list->count; i++)
+        worth += may_be_taken(list, &list->row[i], least);
+    return worth;
+}
+
+/* The split to search next: in turn the one with the best named schedule, and the one that would be
+ * recommended by its named schedule. NULL: none is worth it. */
+static split *next_split(const splits *list, bool recommended, double least, pp_err *err)
+{
+    const pp_candidate **tied PP_CLEANUP(pp_free_array) =
+        pp_alloc_array(list->count + 1, sizeof *tied);
+    size_t *index PP_CLEANUP(pp_free_array) = pp_alloc_array(list->count + 1, sizeof *index);
+    split *next = NULL;
+    size_t count = 0;
+    if (!tied || !index) {
+        (void)pp_err_nomem(err);
+        return NULL;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        split *row = &list->row[i];
+        if (!may_be_taken(list, row, least))
+            continue;
+        next = !next || score_of(row) < score_of(next) ? row : next;
+        if (!pp_is_within_tie(&row->best, least, list->request->tie))
+            continue;
+        index[count] = i;
+        tied[count++] = &row->best;
+    }
+    return recommended && count
+               ? &list->row[index[pp_choose(tied, count, least, list->request->tie)]]
+               : next;
+}
+
+/* Searches one split in full, free orders included, with a part of the budget that is left. */
+static pp_status search_split(splits *list, split *row, size_t parts, results *all, pp_err *err)
+{
+    pp_search_result *now = NULL;
     const pp_plan_request *request = list->request;
     pp_plan_request one = request_for(request, &row->parallel);
     pp_err why = pp_err_like(err);
@@ -611,7 +697,7 @@ static pp_status search_split(splits *list, split *row, size_t parts, pp_search_
         one.max_simulations = (one.max_simulations - list->simulated + parts - 1) / parts;
     row->searched = true;
     pp_status status = pp_plan_packings(&one, &now, &why);
-    if (status && (*choice || (list->incumbent && status == PP_UNDECIDED)) && status != PP_NOMEM)
+    if (status && (all->count || (list->incumbent && status == PP_UNDECIDED)) && status != PP_NOMEM)
         return PP_OK; /* its part of the budget was too small */
     if (status) {
         *err = why;
@@ -619,35 +705,69 @@ static pp_status search_split(splits *list, split *row, size_t parts, pp_search_
     }
     list->simulated += now->simulated;
     row->best = now->candidate[0];
-    if (*choice && ranked(&now->candidate[0]) >= ranked(&(*choice)->candidate[0]))
-        return PP_OK;
-    pp_search_result_free(choice);
-    *choice = now;
-    now = NULL; /* the caller's */
+    all->row[all->count++] = now;
     return PP_OK;
 }
 
+/* Takes the result that is recommended; with jitter or without a tie, the one with the least score.
+ */
+static size_t take_result(const splits *list, const results *all)
+{
+    const pp_candidate *row[TIED_MOST];
+    size_t best = 0;
+    bool by_rank = !(list->request->tie > 0);
+    for (size_t i = 0; i < all->count; i++) {
+        row[i] = &all->row[i]->candidate[0];
+        by_rank = by_rank || row[i]->ranked_ns;
+        best = ranked(row[i]) < ranked(row[best]) ? i : best;
+    }
+    return by_rank ? best : pp_choose(row, all->count, least_of(all), list->request->tie);
+}
+
+/* Makes the recommendation of one result that of all of them. */
+static void recommend(const results *all, pp_search_result *choice)
+{
+    pp_recommendation *r = &choice->recommendation;
+    if (!(r->tie > 0))
+        return;
+    for (size_t i = 0; i < all->count; i++) {
+        const pp_recommendation *other = &all->row[i]->recommendation;
+        if (ranked(&other->fastest) < ranked(&r->fastest))
+            r->fastest = other->fastest;
+        if (other->roomy.status == PP_CANDIDATE_OK &&
+            (r->roomy.status != PP_CANDIDATE_OK || ranked(&other->roomy) < ranked(&r->roomy)))
+            r->roomy = other->roomy;
+    }
+    r->reason = pp_choice_why(&choice->candidate[0], &r->fastest);
+}
+
 /* Searches the split with the best named schedule, then others, as long as there is budget left and
- * one of them can win. */
+ * one of them can win or tie. */
 static pp_status search_splits(splits *list, pp_search_result **choice_out, pp_err *err)
 {
-    size_t worth;
+    results all PP_CLEANUP(results_free) = { .count = 0 };
     const size_t best = best_row(list);
-    pp_search_result *choice PP_CLEANUP(pp_search_result_free) = NULL;
-    next_split(list, score_of(&list->row[best]), &worth);
-    size_t parts = worth < SEARCHED_MOST ? worth : SEARCHED_MOST;
-    pp_status status = search_split(list, &list->row[best], parts ? parts : 1, &choice, err);
-    for (size_t n = 1; n < parts && choice && !status && !is_over(list); n++) {
-        split *row = next_split(list, ranked(&choice->candidate[0]), &worth);
+    const size_t most = list->request->tie > 0 ? TIED_MOST : SEARCHED_MOST;
+    const size_t worth = count_worth(list, score_of(&list->row[best]));
+    const size_t parts = worth < most ? worth : most;
+    pp_err why = pp_err_like(err);
+    pp_status status = search_split(list, &list->row[best], parts ? parts : 1, &all, err);
+    for (size_t n = 1; n < parts && all.count && !status && !is_over(list); n++) {
+        const double least = least_of(&all);
+        split *row = next_split(list, n % 2 == 1, least, &why);
+        const size_t left = count_worth(list, least);
         if (!row)
             break;
-        worth = worth < parts - n ? worth : parts - n;
-        status = search_split(list, row, worth, &choice, err);
+        status = search_split(list, row, left < parts - n ? left : parts - n, &all, err);
     }
-    if (status)
+    if (!status && why.status)
+        *err = why;
+    if (status || (status = why.status) || !all.count)
         return status;
-    *choice_out = choice;
-    choice = NULL;
+    const size_t taken = take_result(list, &all);
+    recommend(&all, all.row[taken]);
+    *choice_out = all.row[taken];
+    all.row[taken] = NULL; /* the caller's */
     return PP_OK;
 }
 
@@ -732,7 +852,7 @@ static pp_status split_gpus(const pp_plan_request *request, pp_search_result **c
         status = examine(&list, true, err);
     if (!status && !list.count)
         status = none_legal(&list, err);
-    if (status || (status = choose(&list, &choice, err)) ||
+    if (status || (status = choose(&list, &choice, err)) || (status = look_at_others(&list, err)) ||
         (status = hand_over(&list, choice, err)))
         return status;
     choice->simulated = list.simulated;
