@@ -135,6 +135,48 @@ START_TEST(no_plan_leaves_too_much)
 }
 END_TEST
 
+/* Of splits of GPUs, too; and what has no pipeline has a simulated step, or does not fit. */
+START_TEST(splits_are_taken_by_the_rule)
+{
+    static const struct {
+        const char *model;
+        int64_t gpus, seq_length, batch;
+    } jobs[] = { { "llama3-8b", 16, 4096, 64 },
+                 { "gpt22b", 32, 2048, 128 },
+                 { "mixtral-8x7b", 16, 4096, 32 } };
+    planning p = planning_of(jobs[_i].model, "h100-80g");
+    pp_plan_request request = request_of(&p, 0);
+    request.gpus = jobs[_i].gpus;
+    request.seq_length = jobs[_i].seq_length;
+    request.global_batch_size = jobs[_i].batch;
+    request.orders = PP_ORDERS_BETTER;
+    request.threads = 2;
+    pp_search_result *fastest = choose(&request);
+    request.tie = TIE;
+    request.headroom_bytes = p.hardware.memory_bytes / 10;
+    pp_search_result *choice = choose(&request);
+    const pp_candidate *taken = &choice->candidate[0];
+    const pp_candidate *least = &choice->recommendation.fastest;
+    size_t alone = 0;
+    ck_assert(score(least) <= score(&fastest->candidate[0]));
+    ck_assert(score(taken) <= score(least) * (1 + TIE));
+    ck_assert_int_eq(choice->recommendation.reason, pp_choice_why(taken, least));
+    for (size_t i = 0; i < choice->splits; i++) {
+        const pp_candidate *c = &choice->split[i];
+        alone += c->parallel.pp == 1;
+        ck_assert(c->parallel.pp > 1 || c->step_ns || c->status == PP_CANDIDATE_INFEASIBLE);
+        if (i && c->status == PP_CANDIDATE_OK && c->p95_ns &&
+            pp_is_within_tie(c, score(least), TIE)) {
+            const pp_candidate *pair[] = { taken, c };
+            ck_assert_uint_eq(pp_choose(pair, 2, score(least), TIE), 0);
+        }
+    }
+    ck_assert_uint_gt(alone, 0);
+    pp_search_result_free(&choice);
+    pp_search_result_free(&fastest);
+}
+END_TEST
+
 /* Jitter decides among the plans that leave the headroom. */
 START_TEST(jitter_keeps_the_headroom)
 {
@@ -159,6 +201,7 @@ int main(void)
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, it_is_what_the_rule_says, 0, count);
     tcase_add_loop_test(tc, the_headroom_is_used_only_if_it_pays, 0, count);
+    tcase_add_loop_test(tc, splits_are_taken_by_the_rule, 0, 3);
     sample_add_test(tc, it_repeats, 2);
     tcase_add_test(tc, no_plan_leaves_too_much);
     sample_add_test(tc, jitter_keeps_the_headroom, 2);
