@@ -396,6 +396,21 @@ static pp_status search_whole(pp_search *search, const pp_plan_request *request,
     return status ? status : pp_search_continue(search, request, err);
 }
 
+/* The score up to which plans that leave the headroom are worth a search of their own; 0: none are.
+ * A free order often needs all of the memory only because nothing stopped it. */
+static double roomy_limit(const pp_search *search)
+{
+    const pp_candidate *best = &search->pool.candidate[fastest(search, false)];
+    const double most = score(best) * (1 + search->problem->request->tie);
+    const size_t i = fastest(search, true);
+    const pp_candidate *roomy = i == SIZE_MAX ? NULL : &search->pool.candidate[i];
+    if (!roomy || score(roomy) > most)
+        return most;
+    return !pp_candidate_is_named(best) && score(roomy) > score(best) * (1 + PP_STEADY_PART)
+               ? score(roomy)
+               : 0;
+}
+
 pp_status pp_recommend(pp_search *search, const pp_plan_request *request,
                        pp_search_outcome *outcome_out, pp_err *err)
 {
@@ -406,11 +421,8 @@ pp_status pp_recommend(pp_search *search, const pp_plan_request *request,
     if (!(request->tie > 0) || outcome.best == SIZE_MAX) {
         status = pp_search_choose_under_jitter(search, false, &outcome.best, &outcome.ranking, err);
     } else {
-        const double most =
-            score(&search->pool.candidate[fastest(search, false)]) * (1 + request->tie);
-        const size_t roomy = fastest(search, true);
-        if ((roomy == SIZE_MAX || score(&search->pool.candidate[roomy]) > most) &&
-            !pp_search_is_over(search))
+        const double most = roomy_limit(search);
+        if (most > 0 && !pp_search_is_over(search))
             status = search_roomy(search, request, most, err);
         if (!status)
             status = recommend(search, &outcome, err);
