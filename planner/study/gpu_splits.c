@@ -724,8 +724,16 @@ static size_t take_result(const splits *list, const results *all)
     return by_rank ? best : pp_choose(row, all->count, least_of(all), list->request->tie);
 }
 
+/* Replaces the fastest plan that leaves the headroom by a faster one. */
+static void offer_roomy(const pp_candidate *c, pp_candidate *best)
+{
+    if (c->status == PP_CANDIDATE_OK && c->step_ns && c->roomy &&
+        (best->status != PP_CANDIDATE_OK || ranked(c) < ranked(best)))
+        *best = *c;
+}
+
 /* Makes the recommendation of one result that of all of them. */
-static void recommend(const results *all, pp_search_result *choice)
+static void recommend(const splits *list, const results *all, pp_search_result *choice)
 {
     pp_recommendation *r = &choice->recommendation;
     if (!(r->tie > 0))
@@ -734,10 +742,10 @@ static void recommend(const results *all, pp_search_result *choice)
         const pp_recommendation *other = &all->row[i]->recommendation;
         if (ranked(&other->fastest) < ranked(&r->fastest))
             r->fastest = other->fastest;
-        if (other->roomy.status == PP_CANDIDATE_OK &&
-            (r->roomy.status != PP_CANDIDATE_OK || ranked(&other->roomy) < ranked(&r->roomy)))
-            r->roomy = other->roomy;
+        offer_roomy(&other->roomy, &r->roomy);
     }
+    for (size_t i = 0; i < list->count; i++)
+        offer_roomy(&list->row[i].best, &r->roomy);
     r->reason = pp_choice_why(&choice->candidate[0], &r->fastest);
 }
 
@@ -765,7 +773,7 @@ static pp_status search_splits(splits *list, pp_search_result **choice_out, pp_e
     if (status || (status = why.status) || !all.count)
         return status;
     const size_t taken = take_result(list, &all);
-    recommend(&all, all.row[taken]);
+    recommend(list, &all, all.row[taken]);
     *choice_out = all.row[taken];
     all.row[taken] = NULL; /* the caller's */
     return PP_OK;
