@@ -543,7 +543,8 @@ static pp_status look_at_others(splits *list, pp_err *err)
         split_round r PP_CLEANUP(round_free) = { .list = list, .limit = HUGE_VAL };
         for (; next < list->count && r.count < ROUND; next++) {
             const split *row = &list->row[next];
-            if (row->examined || !row->bounded || row->best.status == PP_CANDIDATE_INFEASIBLE ||
+            if ((row->examined && row->best.step_ns) || !row->bounded ||
+                row->best.status == PP_CANDIDATE_INFEASIBLE ||
                 (row->parallel.pp > 1 && others == OTHERS))
                 continue;
             others += row->parallel.pp > 1;
