@@ -35,6 +35,9 @@ static pp_plan_request plainest(const pp_plan_request *request, int64_t tp)
 {
     pp_plan_request one = *request;
     one.parallel.tp = tp;
+    if (!one.lengths) /* the default depends on gpus */
+        one.global_batch_size =
+            one.global_batch_size ? one.global_batch_size : pp_default_batch_size(request);
     one.gpus = 0;
     one.orders = PP_ORDERS_NAMED;
     one.max_simulations = 0;
