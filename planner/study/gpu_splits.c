@@ -640,12 +640,27 @@ static double least_of(const results *r)
     return least;
 }
 
+/* True if other packings are searched, to which the bounds of first fit do not apply. */
+static bool packs(const splits *list)
+{
+    return list->request->lengths && list->request->packings;
+}
+
+/* What is compared to decide which split to search: a packing makes all replicas about equally
+ * long. */
+static double promise(const splits *list, const split *row)
+{
+    return packs(list) && row->best.mean_step_ns
+               ? pp_candidate_score(&row->best, row->best.mean_step_ns)
+               : score_of(row);
+}
+
 /* True if a plan of this split, free orders included, may win or tie. */
 static bool may_be_taken(const splits *list, const split *row, double least)
 {
     const double score = score_of(row);
     return !row->searched && score < HUGE_VAL &&
-           (least == HUGE_VAL || score <= least * (1 + list->request->tie) ||
+           (least == HUGE_VAL || packs(list) || score <= least * (1 + list->request->tie) ||
             pp_is_worth(row->floor, row->floor, score, least));
 }
 
@@ -674,7 +689,7 @@ static split *next_split(const splits *list, bool recommended, double least, pp_
         split *row = &list->row[i];
         if (!may_be_taken(list, row, least))
             continue;
-        next = !next || score_of(row) < score_of(next) ? row : next;
+        next = !next || promise(list, row) < promise(list, next) ? row : next;
         if (!pp_is_within_tie(&row->best, least, list->request->tie))
             continue;
         index[count] = i;

@@ -178,6 +178,43 @@ START_TEST(a_counted_budget_repeats)
 }
 END_TEST
 
+/* Another packing gains most where there are few microbatches: first fit alone is fastest with pp
+ * 4, but with packings of equal work pp 1 is. */
+START_TEST(packings_can_change_the_split)
+{
+    planning p = planning_of("gpt3.6b", "h100-80g");
+    const bool packings[PP_PACKING_COUNT] = { true, true, true, true };
+    int64_t lengths[32];
+    uint64_t state = 7;
+    for (size_t k = 0; k < 32; k++) { /* many short ones, some long ones */
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        const double u = (double)(state >> 40) / (1 << 24);
+        lengths[k] = 16 + (int64_t)(4080 * u * u * u);
+    }
+    pp_plan_request request = request_of(&p, 0);
+    request.lengths = lengths;
+    request.length_count = 32;
+    request.seq_length = 4096;
+    request.global_batch_size = 0;
+    request.packings = packings;
+    request.orders = PP_ORDERS_NAMED;
+    request.gpus = 4;
+    pp_search_result *choice = choose(&request);
+    for (int64_t pp = 1; pp <= 4; pp *= 2) {
+        pp_plan_request one = request;
+        one.gpus = 0;
+        one.parallel = (pp_parallel){ .pp = pp, .tp = 1, .cp = 1, .dp = 4 / pp, .ep = 1 };
+        pp_search_result *alone = choose(&one);
+        ck_assert_msg(choice->candidate[0].step_ns <= alone->candidate[0].step_ns,
+                      "pp %d: %lld instead of pp %d: %lld", (int)choice->plan->parallel.pp,
+                      (long long)choice->candidate[0].step_ns, (int)pp,
+                      (long long)alone->candidate[0].step_ns);
+        pp_search_result_free(&alone);
+    }
+    pp_search_result_free(&choice);
+}
+END_TEST
+
 START_TEST(impossible_splits_are_refused)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
@@ -215,6 +252,7 @@ int main(void)
                         (int)(sizeof cases / sizeof *cases));
     tcase_add_test(tc, most_splits_are_pruned);
     tcase_add_test(tc, free_orders_can_change_the_split);
+    tcase_add_test(tc, packings_can_change_the_split);
     tcase_add_test(tc, a_counted_budget_repeats);
     tcase_add_test(tc, impossible_splits_are_refused);
     tcase_add_test(tc, a_budget_is_kept);
