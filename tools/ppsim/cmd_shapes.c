@@ -36,7 +36,7 @@
 
 static const pp_option options[] = {
     { PP_ROW("--executors", "A,B,...", FRAMEWORK, "executors to compare",
-             "that of the plan, then others that run its schedule; three in all") },
+             "that of the plan, then others that run its schedule, three in all") },
     { PP_ROW("--protocols", "A,B,...", COMMUNICATION, "tensor-size protocols to compare",
              DEFAULT_PROTOCOLS) },
     { PP_ROW("--host", "launch=T,sync=T,read=T", COMMUNICATION,

@@ -116,9 +116,9 @@
 #define PP_OPTION_LENGTHS                                                                       \
     PP_ROW("--lengths", "FILE", MODEL, "sequence lengths of one step, one per line or as JSON", \
            NULL)
-#define PP_OPTION_TRUNCATE                                                                       \
-    PP_ROW("--truncate", NULL, MODEL, "cut sequences that are longer than --seq-length at that", \
-           "they are refused")
+#define PP_OPTION_TRUNCATE            \
+    PP_ROW("--truncate", NULL, MODEL, \
+           "cut sequences that are longer than --seq-length, which otherwise are refused", NULL)
 #define PP_OPTION_SPLIT_LONG \
     PP_ROW("--split-long", NULL, MODEL, "split them into pieces of at most --seq-length", NULL)
 #define PP_OPTION_SHAPE_MESSAGE                                                         \

@@ -84,7 +84,7 @@ const pp_option pp_plan_options[] = {
     { PP_OPTION_SEND_BUFFERS },
     { PP_OPTION_RETURN_OUTPUTS },
     { PP_ROW("--tie", "PERCENT", SEARCH,
-             "steps that differ by at most this count as equal; then headroom, steadiness and "
+             "steps that differ by at most this count as equal, then headroom, steadiness and "
              "simplicity decide",
              "1%") },
     { PP_ROW("--headroom", "SIZE|PERCENT", SEARCH,
