@@ -287,7 +287,8 @@ static void begin_row(split *row)
 /* Sorts the splits by their bounds; the incumbent remains the same. */
 static void sort_rows(splits *list)
 {
-    qsort(list->row, list->count, sizeof *list->row, compare_bounds);
+    if (list->count) /* qsort takes no null pointer */
+        qsort(list->row, list->count, sizeof *list->row, compare_bounds);
     for (size_t i = 0; i < list->count; i++) {
         begin_row(&list->row[i]);
         if (list->incumbent &&
