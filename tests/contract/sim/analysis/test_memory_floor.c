@@ -5,9 +5,9 @@
 #include "tests/support/executors.h"
 
 /* Sizes that differ between stages and between components. */
-static pp_costs *costs_of(uint32_t stages, uint32_t m)
+static pp_costs *costs_of(uint32_t ranks, uint32_t stages, uint32_t m)
 {
-    pp_costs *costs = step_costs("F=10ns,I=11ns,W=7ns,comm=5ns", stages, 1, m);
+    pp_costs *costs = step_costs("F=10ns,I=11ns,W=7ns,comm=5ns", ranks, stages / ranks, m);
     costs->has_memory = true;
     for (uint32_t s = 0; s < stages; s++) {
         costs->activation_bytes[s] = 1000 + 10 * s;
@@ -15,7 +15,7 @@ static pp_costs *costs_of(uint32_t stages, uint32_t m)
         costs->message_bytes[s] = 70;
         costs->temporary_bytes[s] = 100 + s;
         costs->recompute_bytes[s] = 40;
-        costs->parameter_bytes[s % 2] = 5000 + s;
+        costs->parameter_bytes[s % ranks] = 5000 + s;
     }
     costs->logits_bytes[stages - 1] = 50;
     costs->output_bytes[stages - 1] = 30;
@@ -33,7 +33,8 @@ static bool compare(const pp_schedule *schedule, const pp_framework *framework, 
     pp_err err = { 0 };
     if (pp_schedule_build(schedule, &params, &order, &err))
         return false;
-    pp_costs *costs PP_CLEANUP(pp_costs_free) = costs_of(order->stages, order->microbatches);
+    pp_costs *costs PP_CLEANUP(pp_costs_free) =
+        costs_of(order->ranks, order->stages, order->microbatches);
     if (pp_framework_lower(framework, order, costs, &program, &err) ||
         pp_simulate(program, costs, &timeline, &err))
         return false;
