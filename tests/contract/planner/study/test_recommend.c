@@ -135,6 +135,26 @@ START_TEST(no_plan_leaves_too_much)
 }
 END_TEST
 
+/* A batch that is not given is one micro-batch per GPU, for the first fit, too. */
+START_TEST(the_default_batch_is_that_of_the_gpus)
+{
+    planning p = planning_of("llama3-70b", "h100-80g");
+    pp_plan_request request = request_of(&p, 0);
+    request.gpus = 64;
+    request.tie = TIE;
+    request.headroom_bytes = p.hardware.memory_bytes / 10;
+    pp_search_result *usual = choose(&request);
+    ck_assert_int_eq(usual->plan->global_batch_size, 64);
+    request.micro_batch_size = usual->plan->micro_batch_size;
+    request.global_batch_size = 64;
+    pp_search_result *given = choose(&request);
+    ck_assert(!usual->stopped && !given->stopped);
+    ck_assert(score(&usual->candidate[0]) <= score(&given->candidate[0]) * (1 + TIE));
+    pp_search_result_free(&given);
+    pp_search_result_free(&usual);
+}
+END_TEST
+
 /* Of splits of GPUs, too; and what has no pipeline has a simulated step, or does not fit. */
 START_TEST(splits_are_taken_by_the_rule)
 {
@@ -202,6 +222,7 @@ int main(void)
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, it_is_what_the_rule_says, 0, count);
     tcase_add_loop_test(tc, the_headroom_is_used_only_if_it_pays, 0, count);
+    tcase_add_test(tc, the_default_batch_is_that_of_the_gpus);
     tcase_add_loop_test(tc, splits_are_taken_by_the_rule, 0, 3);
     sample_add_test(tc, it_repeats, 2);
     tcase_add_test(tc, no_plan_leaves_too_much);
