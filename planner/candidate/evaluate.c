@@ -10,6 +10,8 @@
 #include "sim/program/program_new.h"
 #include "sim/schedule/registry.h"
 
+#include <math.h>
+
 /* PyTorch's rule fixes the group of an interleaved schedule and refuses some m. Megatron's rule
  * accepts any legal group; then the smallest one is tried. */
 static pp_status smallest_group(const pp_schedule *schedule, pp_schedule_params *params,
@@ -167,6 +169,8 @@ pp_status pp_candidate_simulate_orders(pp_search *search, pp_candidate *candidat
         status =
             simulate_replica(search, candidate, order[orders > 1 ? i : 0], set->costs[i], &why);
     candidate->mean_step_ns /= set->count;
+    if (!status && candidate->short_bytes <= 0)
+        search->progress.ops = fmax(search->progress.ops, pp_search_ops(search, candidate));
     return judge(&search->progress, candidate, status, &why, err);
 }
 

@@ -155,6 +155,8 @@ typedef struct pp_plan_request {
     bool (*stop)(void *context);
     /* With stop: the part of the time that has passed. The search for orders uses the rest. */
     double (*spent)(void *context);
+    double budget_s; /* with spent: all of the time; 0: not known. A simulation that cannot end in
+                        time is not begun */
     /* Reports a candidate that is better than those before it. Only its step_ns, least_step_ns and
      * schedule are set. Calls do not overlap. */
     void (*found)(void *context, const pp_candidate *better);

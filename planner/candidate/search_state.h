@@ -10,6 +10,7 @@ typedef struct pp_progress {
     size_t floors;       /* candidates that were tried by the memory of their order */
     size_t usable;       /* setups that are legal and may fit */
     double bounding_end; /* part of the time at which no more setups are bounded */
+    double ops;          /* of the largest candidate that was found to fit */
     bool unseen;         /* some setups were not bounded */
     bool stopped;        /* the budget was used up first */
     bool communicates;   /* programs have sends and receives; known after a simulation */
@@ -41,8 +42,13 @@ PP_MUST_CHECK pp_status pp_search_continue(pp_search *search, const pp_plan_requ
                                            pp_err *err);
 void pp_search_close(pp_search *search); /* for PP_CLEANUP; all zero is fine */
 
-/* True if the budget is used up. */
+/* True if the budget is used up, but for the time that the result of the largest candidate that
+ * fits takes. */
 bool pp_search_is_over(const pp_search *search);
+/* True if the time that is left suffices to simulate a candidate and to make a result of it. */
+bool pp_search_affords(const pp_search *search, const pp_candidate *candidate);
+/* The ops of all replicas of a candidate. */
+double pp_search_ops(const pp_search *search, const pp_candidate *candidate);
 /* Remembers the first reason why something is not legal. Fails: with `why` itself if its status is
  * neither USAGE nor INPUT. */
 PP_MUST_CHECK pp_status pp_refuse(pp_progress *progress, const pp_err *why, pp_err *err);

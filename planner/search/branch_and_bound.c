@@ -87,6 +87,10 @@ static pp_status simulate_best_first(pp_search *search, const entry *queue, size
             break;
         }
         pp_candidate *c = &search->pool.candidate[queue[k].index];
+        if (!pp_search_affords(search, c)) {
+            search->progress.stopped = true;
+            continue;
+        }
         pp_status status = pp_candidate_try(search, c, err);
         if (status)
             return status;
@@ -113,7 +117,8 @@ static pp_status try_others(pp_search *search, const entry *queue, size_t count,
                             queue[i].candidate->status == PP_CANDIDATE_OK);
         for (size_t i = 0, tries = 0; i < count && !done && tries < RUNNER_UP_TRIES; i++) {
             pp_candidate *c = &search->pool.candidate[queue[i].index];
-            if (c->schedule != schedule || c->status != PP_CANDIDATE_NOT_SIMULATED)
+            if (c->schedule != schedule || c->status != PP_CANDIDATE_NOT_SIMULATED ||
+                !pp_search_affords(search, c))
                 continue;
             if (pp_search_is_over(search))
                 return PP_OK;
@@ -171,7 +176,8 @@ pp_status pp_simulate_within(pp_search *search, double score, size_t most, pp_er
     if (status)
         return status;
     for (size_t k = 0; k < count && k < most && queue[k].score <= score && !status; k++) {
-        if (pp_search_is_over(search))
+        if (pp_search_is_over(search) ||
+            !pp_search_affords(search, &search->pool.candidate[queue[k].index]))
             break;
         status = pp_candidate_try(search, &search->pool.candidate[queue[k].index], err);
     }

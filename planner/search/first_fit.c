@@ -42,7 +42,6 @@ static pp_plan_request plainest(const pp_plan_request *request, int64_t tp)
     one.orders = PP_ORDERS_NAMED;
     one.max_simulations = 0;
     one.stop = NULL; /* an answer is due even if the time was too short for a search */
-    one.spent = NULL;
     one.found = NULL;
     one.missed = NULL;
     one.jitter = NULL;

@@ -36,6 +36,7 @@ void pp_budget_slice_cut(pp_budget_slice *slice, const pp_plan_request *request,
     part->context = slice;
     part->stop = is_over;
     part->spent = spent;
+    part->budget_s = (to - from) * request->budget_s;
     part->found = request->found ? pass_on : NULL;
     part->missed = request->missed ? pass_miss : NULL;
 }

@@ -234,15 +234,30 @@ static units units_of(const pp_cost_context *context, const pp_batch *batch)
     return u;
 }
 
-/* What a layer recomputes. layer: index within the stage. */
-static pp_recompute recompute_of(const pp_cost_context *context, const pp_stage *stage,
-                                 int64_t layer)
+static int64_t clamp(int64_t value, int64_t least, int64_t most)
 {
-    if (context->switches.recompute < (pp_recompute)RECOMPUTES)
-        return context->switches.recompute;
-    if (layer < stage->full)
-        return PP_RECOMPUTE_FULL;
-    return layer < stage->full + stage->selective ? PP_RECOMPUTE_SELECTIVE : PP_RECOMPUTE_NONE;
+    return value < least ? least : value > most ? most : value;
+}
+
+/* Counts the layers of a stage by what they recompute, in O(1): models of thousands of layers may
+ * have as many microbatches of different lengths. Dense layers come before those with experts. */
+static void count_layers(const pp_cost_context *context, const pp_stage *stage,
+                         int64_t dense[RECOMPUTES], int64_t moe[RECOMPUTES])
+{
+    static const pp_recompute order[] = { PP_RECOMPUTE_FULL, PP_RECOMPUTE_SELECTIVE,
+                                          PP_RECOMPUTE_NONE };
+    const pp_recompute how = context->switches.recompute;
+    const int64_t ends[] = { stage->full, stage->full + stage->selective, stage->layers };
+    const int64_t cut = pp_model_dense_layers(context->model, stage->first_layer, stage->layers);
+    int64_t from = 0;
+    for (int k = 0; k < RECOMPUTES; k++) {
+        const bool alike = how < (pp_recompute)RECOMPUTES;
+        const int64_t to = alike ? stage->layers : clamp(ends[k], from, stage->layers);
+        const int64_t plain = clamp(to, 0, cut) - clamp(from, 0, cut);
+        dense[alike ? how : order[k]] += plain;
+        moe[alike ? how : order[k]] += to - from - plain;
+        from = to;
+    }
 }
 
 static pp_unit_cost stage_cost(const pp_cost_context *context, const units *u,
@@ -251,11 +266,7 @@ static pp_unit_cost stage_cost(const pp_cost_context *context, const units *u,
     pp_unit_cost sum = { 0 };
     int64_t dense[RECOMPUTES] = { 0 };
     int64_t moe[RECOMPUTES] = { 0 };
-    for (int64_t l = 0; l < stage->layers; l++) {
-        const pp_recompute how = recompute_of(context, stage, l);
-        ++*(pp_model_layer_is_moe(context->model, stage->first_layer + l) ? &moe[how]
-                                                                          : &dense[how]);
-    }
+    count_layers(context, stage, dense, moe);
     add_unit(&sum, &u->embedding, stage->embedding);
     for (int how = 0; how < RECOMPUTES; how++)
         add_unit(&sum, &u->dense[how], (double)dense[how]);

@@ -63,8 +63,11 @@ static rank_parameters rank_parameters_of(const pp_cost_context *context, const 
         const pp_stage *stage = &stages[s];
         if (!pp_placement_holds(context->placement, s, costs->ranks, rank))
             continue;
-        for (int64_t l = stage->first_layer; l < stage->first_layer + stage->layers; l++)
-            add_unit(context, PP_UNIT_LAYER, l, 1, &sum);
+        const int64_t dense =
+            pp_model_dense_layers(context->model, stage->first_layer, stage->layers);
+        add_unit(context, PP_UNIT_LAYER, stage->first_layer, (double)dense, &sum);
+        add_unit(context, PP_UNIT_LAYER, stage->first_layer + dense,
+                 (double)(stage->layers - dense), &sum);
         add_unit(context, PP_UNIT_EMBEDDING, 0, stage->embedding, &sum);
         add_unit(context, PP_UNIT_LOSS, 0, stage->loss, &sum);
         add_unit(context, PP_UNIT_MTP, 0, (double)stage->mtp, &sum);

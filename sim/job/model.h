@@ -77,5 +77,7 @@ int64_t pp_model_mtp_parameters(const pp_model *model);
 /* Returns true if a layer is a mixture-of-experts layer. layer: 0-based; MTP modules are numbered
  * from model->layers on. */
 bool pp_model_layer_is_moe(const pp_model *model, int64_t layer);
+/* The number of dense layers among `layers` ones from `first` on; dense layers come first. */
+int64_t pp_model_dense_layers(const pp_model *model, int64_t first, int64_t layers);
 
 #endif

@@ -86,6 +86,14 @@ int64_t pp_model_mtp_parameters(const pp_model *model)
     return whole(mtp_parameters(model));
 }
 
+int64_t pp_model_dense_layers(const pp_model *model, int64_t first, int64_t layers)
+{
+    const int64_t before = model->dense_layers - first;
+    if (!model->experts)
+        return layers;
+    return before < 0 ? 0 : before > layers ? layers : before;
+}
+
 bool pp_model_layer_is_moe(const pp_model *model, int64_t layer)
 {
     return model->experts > 0 && layer >= model->dense_layers;

@@ -483,6 +483,7 @@ static pp_status read_budget(const pp_args *args, pp_plan_input *r, pp_err *err)
     r->end_ns = r->begin_ns + budget_ns;
     r->request.stop = time_is_up;
     r->request.spent = part_of_time;
+    r->request.budget_s = (double)budget_ns * 1e-9;
     r->request.context = r;
     return PP_OK;
 }

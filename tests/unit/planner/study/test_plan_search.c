@@ -356,6 +356,38 @@ START_TEST(a_budget_ends_the_bounding)
 }
 END_TEST
 
+static bool never(void *context)
+{
+    (void)context;
+    return false;
+}
+
+static double nothing(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+/* The clock stands still, so only the ops of a candidate tell that the time is too short: 196,608
+ * take longer than 0.2 s, and less than 5 s. */
+START_TEST(what_cannot_end_in_time_is_not_begun)
+{
+    planning p = planning_of("gpt1.7b", "h100-80g");
+    pp_plan_request request = request_of(&p, 8);
+    request.schedule = pp_schedule_find("1f1b");
+    request.micro_batch_size = 1;
+    request.global_batch_size = 8192;
+    request.stop = never;
+    request.spent = nothing;
+    request.budget_s = 0.2;
+    refuse(&request, PP_UNDECIDED, "after 0 simulations");
+    request.budget_s = 5;
+    pp_search_result *choice = choose(&request);
+    ck_assert_uint_gt(choice->simulated, 0);
+    pp_search_result_free(&choice);
+}
+END_TEST
+
 /* Every replica has data of its own; the prediction is that of the slowest one. */
 START_TEST(lengths_are_packed_per_replica)
 {
@@ -446,6 +478,7 @@ int main(void)
     tcase_add_test(tc, a_layout_is_taken_as_it_is);
     tcase_add_test(tc, a_budget_ends_the_search);
     tcase_add_test(tc, a_budget_ends_the_bounding);
+    tcase_add_test(tc, what_cannot_end_in_time_is_not_begun);
     tcase_add_test(tc, lengths_are_packed_per_replica);
     tcase_add_test(tc, odd_batches_plan_as_well);
     suite_add_tcase(suite, tc);
