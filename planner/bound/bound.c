@@ -458,10 +458,17 @@ pp_status pp_bound_report(const pp_costs *costs, const pp_order *order, pp_repor
     pp_order_bounds limits;
     status = pp_order_bounds_of_order(costs, order, within ? report->memory_limit_bytes : 0,
                                       &limits, err);
-    if (status || limits.ticks <= bound.ns)
+    if (status)
         return status;
-    report->lower_bound_ns = limits.ticks;
-    snprintf(report->bound_name, sizeof report->bound_name, "%s (any order of these ops)",
-             pp_order_bound_key(limits.largest));
-    return PP_OK;
+    if (limits.ticks > bound.ns) {
+        report->lower_bound_ns = limits.ticks;
+        snprintf(report->bound_name, sizeof report->bound_name, "%s (any order of these ops)",
+                 pp_order_bound_key(limits.largest));
+    }
+    if (report->lower_bound_ns <= report->makespan_ns)
+        return PP_OK;
+    return pp_err_set(err, PP_INTERNAL, NULL,
+                      "the simulated makespan, %" PRId64 " ns, is below its lower bound, %" PRId64
+                      " ns (%s), so that one of them is wrong; please report the input as an issue",
+                      report->makespan_ns, report->lower_bound_ns, report->bound_name);
 }

@@ -54,7 +54,8 @@ pp_ns pp_bound_boundary(const pp_costs *costs, bool step_sync);
 
 /* Sets lower_bound_ns and bound_name of `report`, which is that of `order` with `costs`, to the
  * larger of the bound above and those of planner/order/problem_bound.h. The report's memory limit
- * is used if the report stays within it. Fails: NOMEM. */
+ * is used if the report stays within it. Fails: NOMEM; INTERNAL if the report's makespan is below
+ * the bound. */
 PP_MUST_CHECK pp_status pp_bound_report(const pp_costs *costs, const pp_order *order,
                                         pp_report *report, pp_err *err);
 

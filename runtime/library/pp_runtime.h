@@ -40,6 +40,7 @@ typedef enum pp_runtime_status {
     PP_RUNTIME_IO,
     PP_RUNTIME_NOMEM,
     PP_RUNTIME_UNDECIDED, /* of the planner; nothing here returns it */
+    PP_RUNTIME_INTERNAL,  /* the same */
     PP_RUNTIME_CALLBACK,  /* a callback returned a value other than 0 */
 } pp_runtime_status;
 

@@ -18,7 +18,7 @@
     _Static_assert((int)PP_RUNTIME_##name == (int)PP_##name, "statuses are cast");
 PP_STATUS_MAP(SAME_STATUS)
 #undef SAME_STATUS
-_Static_assert((int)PP_RUNTIME_CALLBACK > (int)PP_UNDECIDED, "statuses are cast");
+_Static_assert((int)PP_RUNTIME_CALLBACK > (int)PP_INTERNAL, "statuses are cast");
 
 /* One rank's callbacks in one step; the worker of pp_compute_of_caller. */
 typedef struct caller {

@@ -7,15 +7,16 @@
 #define PP_PRINTF(at, first) __attribute__((format(printf, at, first)))
 
 /* X(name, exit status of the command, text) */
-#define PP_STATUS_MAP(X)                             \
-    X(OK, 0, "done")                                 \
-    X(INFEASIBLE, 1, "no plan satisfies the limits") \
-    X(USAGE, 2, "wrong usage")                       \
-    X(INPUT, 3, "bad input")                         \
-    X(UNAVAILABLE, 4, "not available here")          \
-    X(IO, 5, "input or output failed")               \
-    X(NOMEM, 6, "out of memory")                     \
-    X(UNDECIDED, 7, "the budget ended before an answer")
+#define PP_STATUS_MAP(X)                                 \
+    X(OK, 0, "done")                                     \
+    X(INFEASIBLE, 1, "no plan satisfies the limits")     \
+    X(USAGE, 2, "wrong usage")                           \
+    X(INPUT, 3, "bad input")                             \
+    X(UNAVAILABLE, 4, "not available here")              \
+    X(IO, 5, "input or output failed")                   \
+    X(NOMEM, 6, "out of memory")                         \
+    X(UNDECIDED, 7, "the budget ended before an answer") \
+    X(INTERNAL, 8, "an error of ppsim itself")
 
 typedef enum pp_status {
 #define PP_STATUS_ENUM(name, exit_status, text) PP_##name,

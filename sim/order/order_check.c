@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SEEN_F = 1 << PP_OP_F, SEEN_I = 1 << PP_OP_I, SEEN_W = 1 << PP_OP_W, SEEN_B = 1 << PP_OP_B };
 
@@ -15,51 +16,55 @@ static void free_bytes(uint8_t **bytes)
     free(*bytes);
 }
 
-/* Why `op` is not allowed at this place, or NULL. seen: earlier ops of its stage and microbatch. */
-static const char *objection(pp_op op, uint8_t seen)
+/* Why `op` is not allowed at this place, or NULL. seen: earlier ops of its stage and microbatch;
+ * elsewhere: those that are on no rank of an excerpt, and count as done. */
+static const char *objection(pp_op op, uint8_t seen, uint8_t elsewhere)
 {
+    uint8_t done = seen | elsewhere;
     if (seen & (1 << op.kind))
         return "occurs twice";
     switch ((pp_op_kind)op.kind) {
     case PP_OP_F:
         return seen ? "comes after its own backward" : NULL;
     case PP_OP_I:
-        return !(seen & SEEN_F) ? "has no forward before it"
+        return !(done & SEEN_F) ? "has no forward before it"
                : seen & SEEN_B ? "is given in addition to a fused backward B of the same microbatch"
                                : NULL;
     case PP_OP_B:
-        return !(seen & SEEN_F)           ? "has no forward before it"
+        return !(done & SEEN_F)           ? "has no forward before it"
                : seen & (SEEN_I | SEEN_W) ? "is given in addition to I or W of the same microbatch"
                                           : NULL;
     case PP_OP_W:
-        return !(seen & SEEN_I) ? "comes before its backward for input I" : NULL;
+        return !(done & SEEN_I) ? "comes before its backward for input I" : NULL;
     case PP_OP_KIND_COUNT:
         break;
     }
     return "is not a compute op";
 }
 
-static pp_status check_rank(const pp_order *order, uint32_t rank, uint8_t *seen, const char *file,
-                            pp_err *err)
+/* elsewhere: [stages * microbatches], or NULL if the order is complete. */
+static pp_status check_rank(const pp_order *order, uint32_t rank, const uint8_t *elsewhere,
+                            uint8_t *seen, const char *file, pp_err *err)
 {
     char where[256];
     char token[32];
     for (size_t i = order->rank_begin[rank]; i < order->rank_begin[rank + 1]; i++) {
         pp_op op = order->ops[i];
         const char *wrong = NULL;
+        size_t at = (size_t)op.stage * order->microbatches + op.microbatch;
         if (op.stage >= order->stages || op.microbatch >= order->microbatches)
             wrong = "is outside the schedule's stages or microbatches";
         else if (pp_order_rank(order, op.stage, op.microbatch) != rank)
             wrong = "belongs to another rank";
         else
-            wrong = objection(op, seen[(size_t)op.stage * order->microbatches + op.microbatch]);
+            wrong = objection(op, seen[at], elsewhere ? elsewhere[at] : 0);
         if (wrong) {
             snprintf(where, sizeof where, "%.160s: rank %" PRIu32 " op %zu", file, rank,
                      i - order->rank_begin[rank] + 1);
             return pp_err_set(err, PP_INPUT, where, "%s %s", pp_op_print(op, token, sizeof token),
                               wrong);
         }
-        seen[(size_t)op.stage * order->microbatches + op.microbatch] |= (uint8_t)(1 << op.kind);
+        seen[at] |= (uint8_t)(1 << op.kind);
     }
     return PP_OK;
 }
@@ -114,8 +119,29 @@ pp_status pp_order_check(const pp_order *order, const char *file, pp_err *err)
     if (!seen)
         return pp_err_nomem(err);
     for (uint32_t r = 0; r < order->ranks; r++) {
-        if ((status = check_rank(order, r, seen, file, err)))
+        if ((status = check_rank(order, r, NULL, seen, file, err)))
             return status;
     }
     return check_complete(order, seen, file, err);
+}
+
+pp_status pp_order_check_excerpt(const pp_order *order, const char *file, pp_err *err)
+{
+    const size_t cells = (size_t)order->stages * order->microbatches;
+    uint8_t *seen PP_CLEANUP(free_bytes) = pp_alloc_array(cells, 1);
+    uint8_t *elsewhere PP_CLEANUP(free_bytes) = pp_alloc_array(cells, 1);
+    if (!seen || !elsewhere)
+        return pp_err_nomem(err);
+    memset(elsewhere, SEEN_F | SEEN_I, cells);
+    for (size_t i = 0; i < order->rank_begin[order->ranks]; i++) {
+        const pp_op op = order->ops[i];
+        elsewhere[(size_t)op.stage * order->microbatches + op.microbatch] &=
+            (uint8_t) ~(1 << op.kind);
+    }
+    for (uint32_t r = 0; r < order->ranks; r++) {
+        pp_status status = check_rank(order, r, elsewhere, seen, file, err);
+        if (status)
+            return status;
+    }
+    return PP_OK;
 }

@@ -10,4 +10,9 @@
  * Fails: INPUT with rank and position, NOMEM. */
 PP_MUST_CHECK pp_status pp_order_check(const pp_order *order, const char *file, pp_err *err);
 
+/* Like pp_order_check for a part of an order: an op may be missing, and counts as done. Stages and
+ * microbatches must be within those of the order. */
+PP_MUST_CHECK pp_status pp_order_check_excerpt(const pp_order *order, const char *file,
+                                               pp_err *err);
+
 #endif

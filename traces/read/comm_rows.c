@@ -205,11 +205,72 @@ static pp_status make_order(const rows *r, const char *file, bool partial, pp_or
             order->stage_rank[s] = r->ranks;
     }
     pp_err inner = pp_err_like(err);
-    if (!partial && (status = pp_order_check(order, file, &inner)))
+    status =
+        partial ? pp_order_check_excerpt(order, file, &inner) : pp_order_check(order, file, &inner);
+    if (status)
         return pp_err_set(err, status == PP_INPUT ? PP_INFEASIBLE : status, inner.where, "%s",
                           inner.text);
     *order_out = order;
     order = NULL; /* the caller owns it now */
+    return PP_OK;
+}
+
+/* What the cells of a stage and microbatch do to its tensors. */
+enum { MADE_F = 1, MADE_B = 2, TRAVELLED = 4 /* shifted by pp_transfer_kind */ };
+
+static void free_bytes(uint8_t **bytes)
+{
+    free(*bytes);
+}
+
+/* The bit of the tensor that a compute cell makes, or that a send needs; 0: none. */
+static uint8_t made_by(const cell *c)
+{
+    if (c->kind == CELL_RUN)
+        return c->what == PP_OP_F ? MADE_F : c->what == PP_OP_W ? 0 : MADE_B;
+    return c->what == PP_SEND_F ? MADE_F : c->what == PP_SEND_B ? MADE_B : 0;
+}
+
+/* Checks that each tensor is sent and received once, and sent after the op that makes it. In an
+ * excerpt that op may be elsewhere. */
+static pp_status check_tensors(const rows *r, const char *file, pp_err *err)
+{
+    const size_t cells = (size_t)r->stages * r->microbatches;
+    uint8_t *later PP_CLEANUP(free_bytes) = pp_alloc_array(cells, 1); /* made by a cell to come */
+    uint8_t *seen PP_CLEANUP(free_bytes) = pp_alloc_array(cells, 1);
+    if (!later || !seen)
+        return pp_err_nomem(err);
+    for (size_t i = 0; i < r->count; i++) {
+        const cell *c = &r->cell[i];
+        if (c->kind == CELL_RUN)
+            later[(size_t)c->stage * r->microbatches + c->microbatch] |= made_by(c);
+    }
+    for (size_t i = 0; i < r->count; i++) {
+        const cell *c = &r->cell[i];
+        if (c->kind == CELL_MARK)
+            continue;
+        const size_t at = (size_t)c->stage * r->microbatches + c->microbatch;
+        if (c->kind == CELL_RUN) {
+            later[at] &= (uint8_t)~made_by(c);
+            continue;
+        }
+        const uint8_t bit = (uint8_t)(TRAVELLED << c->what);
+        const char *token = pp_transfer_token((pp_transfer_kind)c->what);
+        if (seen[at] & bit)
+            return pp_err_set(err, PP_INFEASIBLE, file,
+                              "%u%s%" PRIu32 " of rank %" PRIu32
+                              " is there twice; a tensor is sent and received once",
+                              c->stage, token, c->microbatch, c->rank);
+        if (later[at] & made_by(c))
+            return pp_err_set(err, PP_INFEASIBLE, file,
+                              "%u%s%" PRIu32 " of rank %" PRIu32
+                              " comes before the %s of stage %u microbatch %" PRIu32
+                              ", which makes its tensor; put it after that",
+                              c->stage, token, c->microbatch, c->rank,
+                              c->what == PP_SEND_F ? "forward" : "backward", c->stage,
+                              c->microbatch);
+        seen[at] |= bit;
+    }
     return PP_OK;
 }
 
@@ -267,6 +328,7 @@ pp_status pp_comm_rows_read(const char *text, size_t bytes, const char *file,
     pp_comm_builder *builder PP_CLEANUP(pp_comm_builder_free) = NULL;
     pp_status status = read_rows(text, bytes, file, &r, err);
     if (status || (status = make_order(&r, file, partial, &order, err)) ||
+        (status = check_tensors(&r, file, err)) ||
         (status = pp_program_from_order(order, &program, err)) ||
         (status = pp_comm_builder_new(program, &builder, err)))
         return status;

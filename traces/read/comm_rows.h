@@ -23,7 +23,8 @@ bool pp_comm_rows_locate(const char *text, size_t bytes, uint32_t rank, const ch
  * program_out: with the communication of the rows. order_out: the compute ops; may be NULL. The
  * caller frees both.
  * Fails: INPUT (a cell is no token, with file:line:column); INFEASIBLE when the rows are readable
- * but incomplete, impossible in order, do not pair up, or cannot finish; NOMEM. */
+ * but incomplete, impossible in order, send a tensor before it is made or twice, do not pair up, or
+ * cannot finish; NOMEM. */
 PP_MUST_CHECK pp_status pp_comm_rows_read(const char *text, size_t bytes, const char *file,
                                           pp_rows_grouping grouping, bool partial,
                                           pp_order **order_out, pp_program **program_out,

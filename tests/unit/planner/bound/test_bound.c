@@ -210,6 +210,19 @@ START_TEST(a_report_gets_its_bound)
 }
 END_TEST
 
+/* No simulation may be shorter than its bound: one of the two is wrong, and no number is shown. */
+START_TEST(a_makespan_below_its_bound_is_an_internal_error)
+{
+    step s = step_of(step_order("1f1b", 8, 1, 32, 0), "F=1us,I=1us,W=1us,comm=0");
+    pp_err err = { 0 };
+    s.report->makespan_ns = 116999;
+    ck_assert_int_eq(pp_bound_report(s.costs, s.order, s.report, &err), PP_INTERNAL);
+    ck_assert_int_eq(pp_status_exit(PP_INTERNAL), 8);
+    ck_assert_msg(strstr(err.text, "report") != NULL, "%s", err.text);
+    step_free(&s);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("bound");
@@ -223,6 +236,7 @@ int main(void)
     tcase_add_test(tc, memory_bounds_the_area);
     tcase_add_test(tc, a_microbatch_above_the_limit_fits_nothing);
     tcase_add_test(tc, a_report_gets_its_bound);
+    tcase_add_test(tc, a_makespan_below_its_bound_is_an_internal_error);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }

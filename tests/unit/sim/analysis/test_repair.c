@@ -151,7 +151,7 @@ START_TEST(a_repair_keeps_the_tensors)
 {
     pp_repair wrong = { .kind = PP_REPAIR_SWAP, .rank = 0, .first = 0, .second = 1 };
     stuck s PP_CLEANUP(stuck_free) = stuck_of(
-        "0SEND_F0,0SEND_F1,2RECV_F0,2F0\n1SEND_F0,1RECV_F0,1RECV_F1,1F0\n", PP_LANES_SINGLE);
+        "0SEND_F0,0SEND_F1,2RECV_F0,2F0\n1SEND_F0,1RECV_F0,1RECV_F1,1F1\n", PP_LANES_SINGLE);
     pp_repaired copy PP_CLEANUP(pp_repaired_free) = { 0 };
     pp_err err = { 0 };
     ck_assert_int_eq(pp_repair_apply(s.program, &wrong, true, &copy, &err), PP_INFEASIBLE);
@@ -199,7 +199,7 @@ END_TEST
 START_TEST(needs_follow_their_receive)
 {
     stuck s PP_CLEANUP(stuck_free) = stuck_of(
-        "0SEND_F0,0SEND_F1,2RECV_F0,2F0\n1SEND_F0,1RECV_F0,1RECV_F1,1F0\n", PP_LANES_SINGLE);
+        "0SEND_F0,0SEND_F1,2RECV_F0,2F0\n1SEND_F0,1RECV_F0,1RECV_F1,1F1\n", PP_LANES_SINGLE);
     const pp_repair repair = repair_of(&s);
     pp_repaired copy PP_CLEANUP(pp_repaired_free) = { 0 };
     pp_err err = { 0 };
@@ -261,7 +261,7 @@ END_TEST
 START_TEST(odd_ranks_take_turns)
 {
     static const char rows[] = "0F0,0SEND_F0,0F1,0SEND_F1\n"
-                               "1F0,1SEND_F0,1RECV_F0,1SEND_F1,1RECV_F1,1F1\n"
+                               "1F0,1SEND_F0,1RECV_F0,1SEND_F1,1RECV_F1,1F2\n"
                                "2RECV_F0,2RECV_F1,2F1\n";
     static const char *const expected[] = { "1RECV_F0", "1SEND_F0", "1RECV_F1", "1SEND_F1" };
     const pp_repair parity = { .kind = PP_REPAIR_PARITY };

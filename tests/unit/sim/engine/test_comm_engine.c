@@ -103,14 +103,19 @@ START_TEST(eager_ends_at_its_limit)
 }
 END_TEST
 
-static void refused(const char *rows, pp_status expected, const char *words)
+static void refused_part(const char *rows, bool partial, pp_status expected, const char *words)
 {
-    pp_program *program = NULL;
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_err err = { 0 };
-    ck_assert_msg(pp_comm_rows_read(rows, strlen(rows), "rows", PP_ROWS_SINGLE, false, NULL,
+    ck_assert_msg(pp_comm_rows_read(rows, strlen(rows), "rows", PP_ROWS_SINGLE, partial, NULL,
                                     &program, &err) == expected,
                   "%s was not refused so: %s", rows, err.text);
     ck_assert_msg(strstr(err.text, words) != NULL, "'%s' lacks '%s'", err.text, words);
+}
+
+static void refused(const char *rows, pp_status expected, const char *words)
+{
+    refused_part(rows, false, expected, words);
 }
 
 START_TEST(rows_that_do_not_pair_up_are_refused)
@@ -123,6 +128,43 @@ START_TEST(rows_that_do_not_pair_up_are_refused)
     refused("0F0,0SEND_F0,0RECV_B0\n1RECV_F0,1F0,1B0,1SEND_B0\n", PP_INFEASIBLE, "has no B");
     refused("0F0,0SEND_F0,0B0\n1RECV_F0,1F0,1B0\n", PP_INFEASIBLE, "never receives");
     refused("", PP_INPUT, "no compute op");
+}
+END_TEST
+
+START_TEST(a_send_follows_the_op_that_makes_its_tensor)
+{
+    static const char *const before[] = {
+        "0SEND_F0,0F0,0RECV_B0,0B0\n1RECV_F0,1F0,1SEND_B0,1B0\n",
+        "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1SEND_B0,1I0,1W0\n",
+        "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1SEND_B0,1F0,1B0\n",
+    };
+    for (size_t i = 0; i < sizeof before / sizeof before[0]; i++) {
+        refused(before[i], PP_INFEASIBLE, "comes before");
+        refused_part(before[i], true, PP_INFEASIBLE, "comes before");
+    }
+    /* W needs no message, and in an excerpt an op of another part may have made the tensor. */
+    pp_program *program = program_of(
+        "0F0,0SEND_F0,0RECV_B0,0I0,0W0\n1RECV_F0,1F0,1I0,1SEND_B0,1W0\n", PP_ROWS_SINGLE, false);
+    pp_program_free(&program);
+    program = program_of("0SEND_F0,0F1,0SEND_F1\n1RECV_F0,1F0\n", PP_ROWS_SINGLE, true);
+    pp_program_free(&program);
+}
+END_TEST
+
+START_TEST(a_tensor_is_sent_and_received_once)
+{
+    refused("0F0,0SEND_F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1RECV_F0,1F0,1B0,1SEND_B0\n",
+            PP_INFEASIBLE, "0SEND_F0 of rank 0 is there twice");
+    refused_part("0RECV_B0,0B0,0RECV_B0\n1B0,1SEND_B0\n", true, PP_INFEASIBLE,
+                 "0RECV_B0 of rank 0 is there twice");
+}
+END_TEST
+
+START_TEST(an_excerpt_keeps_the_order_of_its_ops)
+{
+    refused_part("0F0,0F0\n", true, PP_INFEASIBLE, "occurs twice");
+    refused_part("0B0,0F0\n", true, PP_INFEASIBLE, "has no forward before it");
+    refused_part("0W0,0I0\n", true, PP_INFEASIBLE, "comes before its backward");
 }
 END_TEST
 
@@ -167,6 +209,9 @@ int main(void)
     tcase_add_test(tc, published_hangs_depend_on_the_semantics);
     tcase_add_test(tc, eager_ends_at_its_limit);
     tcase_add_test(tc, rows_that_do_not_pair_up_are_refused);
+    tcase_add_test(tc, a_send_follows_the_op_that_makes_its_tensor);
+    tcase_add_test(tc, a_tensor_is_sent_and_received_once);
+    tcase_add_test(tc, an_excerpt_keeps_the_order_of_its_ops);
     tcase_add_test(tc, blocking_exchanges_cost_what_peers_print);
     suite_add_tcase(suite, tc);
     return step_run(suite);
