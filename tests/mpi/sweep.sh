@@ -26,7 +26,7 @@ if [ "$mpiexec" = none ]; then
     exit 77
 fi
 
-points=800
+points=240
 [ -z "${PPSIM_SANITIZE:-}" ] || points=100 # slow enough to be killed in between
 set -- --model gpt175b --pp 8,16 --tp 8 --schedule 1f1b,zbv --seed 0..$((points / 4 - 1)) --top 1
 
