@@ -3,6 +3,7 @@
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"
 #include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/files.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/commands.h"
 #include "tools/ppsim/compare/export.h"
@@ -72,7 +73,7 @@ static pp_status commit(const pp_args *args, side_product *p, pp_err *err)
     return pp_file_commit(&p->staged, p->text.data, p->text.bytes, err);
 }
 
-/* Refuses two products with the same path. */
+/* Refuses two products on standard output. */
 static pp_status check_targets(const pp_args *args, pp_err *err)
 {
     static const char *const names[] = { "-o", "--markdown", "--junit" };
@@ -80,7 +81,7 @@ static pp_status check_targets(const pp_args *args, pp_err *err)
         for (size_t k = 0; k < i; k++) {
             const char *a = pp_args_text(args, names[i]);
             const char *b = pp_args_text(args, names[k]);
-            if (a && b && strcmp(a, b) == 0 && !pp_file_is_special(a))
+            if (a && b && strcmp(a, "-") == 0 && strcmp(b, "-") == 0)
                 return pp_err_set(err, PP_USAGE, a,
                                   "is the target of two outputs; choose another file");
         }
@@ -208,6 +209,20 @@ static pp_status refresh(const pp_args *args, const char *baseline, size_t fails
     return status;
 }
 
+/* Refuses to overwrite a file that is compared. */
+static pp_status check_inputs(const pp_args *args, const pp_compare_pairs *pairs, pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (size_t i = 0; i < pairs->count && !status; i++) {
+        const pp_compare_pair *pair = &pairs->pair[i];
+        if (pair->base_path)
+            status = pp_files_check_input(args, pair->base_path, err);
+        if (!status && pair->new_path)
+            status = pp_files_check_input(args, pair->new_path, err);
+    }
+    return status;
+}
+
 static pp_status compare(const pp_args *args, pp_err *err)
 {
     pp_compare_pairs pairs PP_CLEANUP(pp_compare_pairs_free) = { 0 };
@@ -219,6 +234,7 @@ static pp_status compare(const pp_args *args, pp_err *err)
     pp_status status = read_tolerances(args, &tolerances, err);
     if (status || (status = pp_args_int(args, "--rows", 0, INT32_MAX, &rows, err)) ||
         (status = check_targets(args, err)) || (status = read_pairs(args, baseline, &pairs, err)) ||
+        (status = check_inputs(args, &pairs, err)) ||
         (status = judge(&pairs, &tolerances, &differences, err)))
         return status;
     char *base PP_CLEANUP(pp_free_text) = pp_compare_printable(baseline ? baseline : first);

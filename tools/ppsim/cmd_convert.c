@@ -61,7 +61,7 @@ static pp_status write_out(const pp_args *args, const char *option, const char *
     pp_text request PP_CLEANUP(pp_text_free) = { 0 };
     pp_text_add(&request, "%s=%s", target, path ? path : "-");
     pp_status status = pp_text_check(&request, err);
-    return status ? status : pp_write_export(option, request.data, data, err);
+    return status ? status : pp_write_export(args, option, request.data, data, err);
 }
 
 typedef struct source {

@@ -218,8 +218,8 @@ static pp_status plan(const pp_args *args, pp_err *err)
             "--seq-length %lld exceeds %lld tokens, the longest sequence that %s was made for",
             (long long)input.request.seq_length, (long long)input.model.max_seq_length,
             input.model.name);
-    if ((status = write_candidates(args, choice, err)) ||
-        (status = write_exports(args, choice->plan, err)))
+    if ((status = write_exports(args, choice->plan, err)) ||
+        (status = write_candidates(args, choice, err)))
         return status;
     return print(args, choice, err);
 }

@@ -3,6 +3,7 @@
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"
 #include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/files.h"
 #include "tools/ppsim/base/option_rows.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/commands.h"
@@ -13,7 +14,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static const pp_option options[] = {
     { PP_ROW("--kind", "NAME", PICTURE, "a name from 'ppsim list plots'",
@@ -92,38 +92,11 @@ static pp_status load(const pp_args *args, pp_picture *picture, pp_err *err)
                   : pp_args_bytes(args, "--memory-limit", &picture->memory_limit_bytes, err);
 }
 
-static bool same_file(const char *a, const char *b)
-{
-    struct stat first;
-    struct stat second;
-    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
-           first.st_ino == second.st_ino;
-}
-
-static pp_status check_source(const char *source, const pp_plot_files *files, pp_err *err)
-{
-    const char *const targets[] = { files->picture, files->script, files->data };
-    for (size_t k = 0; k < sizeof targets / sizeof targets[0]; k++) {
-        if (same_file(source, targets[k]))
-            return pp_err_set(err, PP_USAGE, "-o",
-                              "%.200s is an input file; choose another name for the picture",
-                              targets[k]);
-    }
-    return PP_OK;
-}
-
 /* Refuses a picture whose files would overwrite one of the inputs. */
 static pp_status check_targets(const pp_args *args, const pp_plot_files *files, pp_err *err)
 {
-    static const char *const sources[] = { "--schedule", "--costs-file" };
-    pp_status status = PP_OK;
-    for (size_t i = 0; pp_args_word(args, i) && !status; i++)
-        status = check_source(pp_args_word(args, i), files, err);
-    for (size_t i = 0; i < sizeof sources / sizeof sources[0] && !status; i++) {
-        if (pp_args_has(args, sources[i]))
-            status = check_source(pp_args_text(args, sources[i]), files, err);
-    }
-    return status;
+    pp_status status = pp_files_check_product(args, files->script, err);
+    return status ? status : pp_files_check_product(args, files->data, err);
 }
 
 static void discard(pp_staged_file *staged)
@@ -188,9 +161,8 @@ static pp_status plot(const pp_args *args, pp_err *err)
         return pp_err_set(err, PP_USAGE, "-o", "is missing; give -o FILE.svg or -o FILE.png");
     pp_status status = pp_plot_files_name(pp_args_text(args, "-o"), &files, err);
     if (status || (status = read_view(args, &picture, err)) ||
-        (status = load(args, &picture, err)) ||
+        (status = check_targets(args, &files, err)) || (status = load(args, &picture, err)) ||
         (status = check_kind_options(args, &picture, err)) ||
-        (status = check_targets(args, &files, err)) ||
         (status = pp_plot_choose(pp_args_text(args, "--kind"), &picture, &kind, err)))
         return status;
     picture.data_name = pp_plot_base_name(files.data);

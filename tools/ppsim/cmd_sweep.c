@@ -2,6 +2,7 @@
  * that was killed continues from its file. */
 #include "sim/base/file.h"
 #include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/files.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/commands.h"
 #include "tools/ppsim/plan/interrupt.h"
@@ -158,6 +159,15 @@ static pp_status run_first(const pp_args *args, sweeping *s, pp_sweep_farm *farm
     return status;
 }
 
+/* Refuses to overwrite a file that the grid names. */
+static pp_status check_inputs(const pp_args *args, const pp_sweep *sweep, pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (size_t i = 0; i < sweep->inputs.count && !status; i++)
+        status = pp_files_check_input(args, sweep->inputs.input[i].name, err);
+    return status;
+}
+
 static pp_status sweep_grid(const pp_args *args, sweeping *s, pp_err *err)
 {
     pp_sweep_farm farm PP_CLEANUP(pp_sweep_farm_close) = { 0 };
@@ -168,7 +178,7 @@ static pp_status sweep_grid(const pp_args *args, sweeping *s, pp_err *err)
                           pp_args_word(args, 0));
     pp_status status = pp_grid_read(args, pp_command_sweep.options, &s->sweep.grid, err);
     if (status || (status = pp_sweep_load(&s->sweep, err)) ||
-        (status = pp_sweep_farm_open(&farm, err)))
+        (status = check_inputs(args, &s->sweep, err)) || (status = pp_sweep_farm_open(&farm, err)))
         return status;
     if (farm.processes > 1 && pp_args_has(args, "--threads")) {
         farm.missing = true;

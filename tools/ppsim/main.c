@@ -2,6 +2,7 @@
  * turns its status into an exit status. */
 #include "sim/base/alloc.h"
 #include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/files.h"
 #include "tools/ppsim/base/help.h"
 #include "tools/ppsim/base/option_names.h"
 #include "tools/ppsim/base/output.h"
@@ -9,10 +10,12 @@
 #include "tools/ppsim/base/words.h"
 #include "tools/ppsim/commands.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const pp_command *const commands[] = {
 #define PP_COMMAND(id) &pp_command_##id,
@@ -73,6 +76,8 @@ static int run(const pp_command *command, int argc, char **argv)
     if (pp_help_requested(argc, argv, &topic))
         return print_help(command, topic);
     pp_status status = pp_args_parse(command, argc, argv, &args, &err);
+    if (!status)
+        status = pp_files_check(args, &err);
     if (!status)
         status = command->run(args, &err);
     if (!status)
@@ -135,8 +140,22 @@ static int help(int argc, char **argv)
     return print_help(command, topic);
 }
 
+/* Occupies the standard streams that are closed, lest a file of ours becomes one of them and
+ * receives what is printed. They are opened the wrong way round, so that using one still fails. */
+static bool open_streams(void)
+{
+    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++) {
+        if (fcntl(stream, F_GETFD) < 0 &&
+            open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) != stream)
+            return false;
+    }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
+    if (!open_streams())
+        return pp_status_exit(PP_IO);
     pp_alloc_keep_freed();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write(), with a message */
     if (argc < 2) {

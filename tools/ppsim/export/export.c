@@ -6,6 +6,7 @@
 #include "sim/base/file.h"
 #include "sim/plan/plan_write.h"
 #include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/files.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/export/nearest.h"
 #include "tools/ppsim/export/target_fit.h"
@@ -23,6 +24,7 @@ typedef struct export_file {
     char *path;
     pp_text text;
     pp_staged_file staged;
+    bool companion; /* the second file of a format, whose name is not on the command line */
 } export_file;
 
 typedef struct export_files {
@@ -65,7 +67,8 @@ static pp_status add_file(export_files *files, const char *path, const char *suf
         pp_text_free(text);
         *text = packed;
     }
-    files->file[files->count++] = (export_file){ .path = whole, .text = *text };
+    files->file[files->count++] =
+        (export_file){ .path = whole, .text = *text, .companion = *suffix != '\0' };
     *text = (pp_text){ 0 };
     return PP_OK;
 }
@@ -168,20 +171,27 @@ static const char *content(const export_file *file)
     return file->text.data ? file->text.data : "";
 }
 
-/* Refuses two products with the same path. */
-static pp_status check_targets(const pp_args *args, const export_files *files, pp_err *err)
+/* Refuses a second file of a format that would overwrite another file. */
+static pp_status check_companion(const pp_args *args, const export_files *files, size_t at,
+                                 pp_err *err)
 {
-    const char *product = pp_args_text(args, "-o");
-    for (size_t i = 0; i < files->count; i++) {
-        const char *path = files->file[i].path;
-        bool taken = product && strcmp(product, path) == 0;
-        for (size_t k = 0; k < i && !taken; k++)
-            taken = strcmp(files->file[k].path, path) == 0;
-        if (taken && !pp_file_is_special(path))
+    const char *path = files->file[at].path;
+    for (size_t i = 0; i < at; i++) {
+        if (files->file[i].companion && pp_files_same(files->file[i].path, path))
             return pp_err_set(err, PP_USAGE, path,
                               "is the target of two outputs; choose another file");
     }
-    return PP_OK;
+    return pp_files_check_product(args, path, err);
+}
+
+static pp_status check_companions(const pp_args *args, const export_files *files, pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (size_t i = 0; i < files->count && !status; i++) {
+        if (files->file[i].companion)
+            status = check_companion(args, files, i, err);
+    }
+    return status;
 }
 
 /* Stages all files before the first is renamed, so that all are written or none. */
@@ -202,11 +212,13 @@ static pp_status write_files(export_files *files, pp_err *err)
     return status;
 }
 
-pp_status pp_write_export(const char *option, const char *request, const pp_export *data,
-                          pp_err *err)
+pp_status pp_write_export(const pp_args *args, const char *option, const char *request,
+                          const pp_export *data, pp_err *err)
 {
     export_files files PP_CLEANUP(free_exports) = { 0 };
     pp_status status = make_export(request, option, data, &files, err);
+    if (!status)
+        status = check_companions(args, &files, err);
     return status ? status : write_files(&files, err);
 }
 
@@ -246,6 +258,6 @@ pp_status pp_write_exports(const pp_args *args, const pp_export *all, pp_err *er
                 return status;
         }
     }
-    pp_status status = check_targets(args, &files, err);
+    pp_status status = check_companions(args, &files, err);
     return status ? status : write_files(&files, err);
 }

@@ -11,7 +11,7 @@
 PP_MUST_CHECK pp_status pp_write_exports(const pp_args *args, const pp_export *data, pp_err *err);
 /* Writes one file: `option` is "--emit" or "--trace", `request` is FORMAT=FILE. Fails: as
  * pp_write_exports. */
-PP_MUST_CHECK pp_status pp_write_export(const char *option, const char *request,
-                                        const pp_export *data, pp_err *err);
+PP_MUST_CHECK pp_status pp_write_export(const pp_args *args, const char *option,
+                                        const char *request, const pp_export *data, pp_err *err);
 
 #endif
