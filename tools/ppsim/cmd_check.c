@@ -12,12 +12,15 @@
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/option_rows.h"
 #include "tools/ppsim/check/print.h"
+#include "tools/ppsim/check/target.h"
 #include "tools/ppsim/commands.h"
+#include "tools/ppsim/export/target_fit.h"
 #include "tools/ppsim/input/exchange_args.h"
 #include "tools/ppsim/scenario/scenario_run.h"
 #include "traces/format/registry.h"
 #include "traces/read/comm_rows.h"
 #include "traces/read/gzip.h"
+#include "traces/target/registry.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,11 +32,14 @@ static const pp_option options[] = {
              "framework that adds the sends and receives if the file has none: a name from 'ppsim "
              "list executors'",
              "torch") },
+    { PP_ROW("--target", "NAME", FRAMEWORK,
+             "also check that this runtime runs it, and trains rightly (see 'ppsim list targets')",
+             NULL) },
     { PP_ROW("--comm", "MODE", COMMUNICATION, "how sends work: rendezvous, eager:BYTES or batched",
              "rendezvous") },
     { PP_ROW("--lanes", "WHICH", COMMUNICATION,
              "queues of a rank: single, per-direction, per-peer or per-edge",
-             "the plan's executor's, or single") },
+             "those of the plan's executor or of the target's, or single") },
     { PP_ROW("--shapes", "PROTOCOL", COMMUNICATION,
              "how receivers learn tensor sizes: plan, local, message or cached", "plan") },
     { PP_OPTION_TENSORS_PER_BOUNDARY },
@@ -68,9 +74,26 @@ static bool is_readable(const char *text, size_t bytes)
            PP_INPUT;
 }
 
-static pp_status load_rows(const char *text, size_t bytes, bool partial, pp_check_verdict *v,
+/* Lowers an order. If the target's framework cannot run it, that is the target's answer. */
+static pp_status lower(const pp_order *order, const pp_costs *costs, pp_check_verdict *v,
+                       pp_check_subject *s, pp_err *err)
+{
+    pp_err why = pp_err_like(err);
+    const pp_status status = pp_framework_lower(v->framework, order, costs, &s->program, &why);
+    if (status)
+        *err = why;
+    v->refused =
+        v->target && (status == PP_USAGE || (status == PP_INFEASIBLE && !pp_check_circle(v)));
+    if (!v->refused)
+        return status;
+    v->refusal = why;
+    return PP_INFEASIBLE;
+}
+
+static pp_status load_rows(const char *text, size_t bytes, const pp_args *args, pp_check_verdict *v,
                            pp_check_subject *s, pp_err *err)
 {
+    const bool partial = pp_args_has(args, "--partial");
     if (partial || pp_comm_rows_recognise(text, bytes)) {
         pp_rows_grouping grouping =
             v->comm.mode == PP_COMM_BATCHED_SHAPES ? PP_ROWS_BATCHED : PP_ROWS_SINGLE;
@@ -78,13 +101,15 @@ static pp_status load_rows(const char *text, size_t bytes, bool partial, pp_chec
         return pp_comm_rows_read(text, bytes, v->file, grouping, partial, &s->order, &s->program,
                                  err);
     }
-    pp_status status = pp_format_read(text, bytes, v->file, &s->order, err);
+    pp_status status = pp_check_use_target(pp_args_has(args, "--executor"), NULL, v, err);
+    if (status || (status = pp_format_read(text, bytes, v->file, &s->order, err)) == PP_OK)
+        return status ? status : lower(s->order, NULL, v, s, err);
     if (status == PP_INPUT &&
         is_readable(text, bytes)) { /* the cells are correct, but the order is not */
         err->status = PP_INFEASIBLE;
         return PP_INFEASIBLE;
     }
-    return status ? status : pp_framework_lower(v->framework, s->order, NULL, &s->program, err);
+    return status;
 }
 
 /* Lowers the order of one replica of the plan. Replicas may have orders and microbatches of their
@@ -98,8 +123,7 @@ static pp_status take_replica(pp_check_verdict *v, pp_check_subject *s, uint32_t
     v->sized = true;
     v->replica = replica;
     s->costs = plan->costs[plan->costs_count > 1 ? replica : 0];
-    pp_status status = pp_framework_lower(
-        v->framework, plan->order[plan->order_count > 1 ? replica : 0], s->costs, &s->program, err);
+    pp_status status = lower(plan->order[plan->order_count > 1 ? replica : 0], s->costs, v, s, err);
     if (!status && s->program->comm)
         s->program->comm->collective |= plan->p2p != PP_P2P_SEND_RECV;
     return status;
@@ -114,6 +138,8 @@ static pp_status load_plan(const char *text, size_t bytes, const pp_args *args, 
         return status;
     if (!pp_args_has(args, "--executor") && s->plan->framework != &pp_framework_ideal)
         v->framework = s->plan->framework;
+    if ((status = pp_check_use_target(pp_args_has(args, "--executor"), s->plan, v, err)))
+        return status;
     if (!pp_args_has(args, "--comm") && s->plan->comm.has_mode) {
         v->comm.mode = s->plan->comm.mode;
         v->comm.eager_bytes = s->plan->comm.eager_bytes;
@@ -291,9 +317,10 @@ static pp_status judge(const pp_args *args, pp_check_verdict *v, pp_check_subjec
     v->sized = pp_args_has(args, "--message-bytes");
     bool plan = bytes && text[strspn(text, " \t\r\n")] == '{';
     pp_status status = plan ? load_plan(text, bytes, args, v, s, &v->reason)
-                            : load_rows(text, bytes, partial, v, s, &v->reason);
+                            : load_rows(text, bytes, args, v, s, &v->reason);
     if (status == PP_INFEASIBLE) {
-        v->valid = v->hangs = pp_check_circle(v) != NULL;
+        v->hangs = pp_check_circle(v) != NULL;
+        v->valid = v->hangs || v->refused;
         return PP_OK;
     }
     if (status)
@@ -303,6 +330,9 @@ static pp_status judge(const pp_args *args, pp_check_verdict *v, pp_check_subjec
                           "%.64s contains its own sends and receives, which are checked as they "
                           "are; remove the option",
                           v->file);
+    if (v->target && partial)
+        return pp_err_set(err, PP_USAGE, "--partial",
+                          "a runtime runs whole schedules; remove it, or --target");
     if (plan && partial)
         return pp_err_set(err, PP_USAGE, "--partial",
                           "%.64s is a plan, and plans are always complete; remove the option",
@@ -315,7 +345,7 @@ static pp_status judge(const pp_args *args, pp_check_verdict *v, pp_check_subjec
                           v->framework->name);
     const pp_lanes own = s->program->comm->semantics.lanes;
     const bool lanes_given = pp_args_has(args, "--lanes") || (plan && s->plan->comm.has_lanes);
-    if (plan && !lanes_given)
+    if ((plan || v->target) && !lanes_given && v->framework)
         v->comm.lanes = own;
     else if (!lanes_given && own != PP_LANES_SINGLE)
         v->own_lanes = pp_lanes_name(own);
@@ -324,7 +354,8 @@ static pp_status judge(const pp_args *args, pp_check_verdict *v, pp_check_subjec
          plan && !status && !v->hangs && !v->mismatch && i < pp_check_replicas(s->plan); i++) {
         status = take_replica(v, s, i, &v->reason);
         if (status == PP_INFEASIBLE) {
-            v->valid = v->hangs = pp_check_circle(v) != NULL;
+            v->hangs = pp_check_circle(v) != NULL;
+            v->valid = v->hangs || v->refused;
             return PP_OK;
         }
         if (!status)
@@ -341,7 +372,8 @@ static pp_status simulate(pp_check_verdict *v, const pp_check_subject *s, pp_err
     uint32_t rank = 0;
     if (!s->plan || !v->valid || v->hangs || v->mismatch)
         return PP_OK;
-    pp_status status = pp_plan_simulate(s->plan, NULL, NULL, NULL, &v->report, &why);
+    const pp_plan plan = v->target ? pp_target_plan(v->target, s->plan) : *s->plan;
+    pp_status status = pp_plan_simulate(&plan, NULL, NULL, NULL, &v->report, &why);
     if (status == PP_INFEASIBLE)
         return PP_OK;
     if (status) {
@@ -370,18 +402,23 @@ static pp_status check(const pp_args *args, pp_err *err)
                                               pp_args_text(args, "--lanes"), &v.comm, err);
     if (!status && framework)
         status = pp_framework_get(framework, &v.framework, err);
+    if (!status && pp_args_has(args, "--target"))
+        status = pp_target_get(pp_args_text(args, "--target"), &v.target, err);
     if (status || (status = pp_gzip_read(v.file, &s.text, &s.bytes, err)) ||
-        (status = judge(args, &v, &s, err)) || (status = simulate(&v, &s, err)))
+        (status = judge(args, &v, &s, err)) || (status = simulate(&v, &s, err)) ||
+        (v.valid && !v.hangs && !v.mismatch && !v.refused && !pp_args_has(args, "--partial") &&
+         (status = pp_check_runtime(&s, &v, err))))
         return status;
     status = pp_args_has(args, "--json") ? pp_check_print_json(args, &v, &s, err)
                                          : pp_check_print_text(args, &v, &s, err);
-    if (status || (v.valid && !v.hangs && !v.mismatch && !v.overflows))
+    if (status || (v.valid && !v.hangs && !v.mismatch && !v.overflows && !v.refused))
         return status;
     return pp_err_set(err, PP_INFEASIBLE, v.file, "%s",
-                      !v.valid     ? "is not a complete and valid schedule"
-                      : v.mismatch ? "has mismatched sizes"
-                      : v.hangs    ? "can hang"
-                                   : "exceeds its memory limit");
+                      !v.valid      ? "is not a complete and valid schedule"
+                      : v.mismatch  ? "has mismatched sizes"
+                      : v.hangs     ? "can hang"
+                      : v.overflows ? "exceeds its memory limit"
+                                    : "does not run as it should on its target");
 }
 
 const pp_command pp_command_check = {
@@ -390,9 +427,10 @@ const pp_command pp_command_check = {
     .summary = "check a schedule or plan for errors, deadlocks and memory overruns",
     .options = options,
     .details = "The exit status is 1 if an op is missing or misplaced, if the schedule can hang "
-               "(the ranks and ops that wait for each other are printed), or if a plan exceeds its "
-               "memory limit.\n",
+               "(the ranks and ops that wait for each other are printed), if a plan exceeds its "
+               "memory limit, or if the target does not run it.\n",
     .examples = "ppsim check plan.json\n"
-                "ppsim check schedule.csv --executor torch --comm eager:64KiB\n",
+                "ppsim check schedule.csv --executor torch --comm eager:64KiB\n"
+                "ppsim check schedule.csv --target torchtitan\n",
     .run = check,
 };

@@ -10,21 +10,10 @@
 
 #include <stdio.h>
 
-static void warn_of_losses(pp_json_build *build, pp_json *list, const pp_err *err)
-{
-    char text[400];
-    snprintf(text, sizeof text,
-             "the last stage computes forwards in another order than that of the microbatches: "
-             "PyTorch 2.13 keeps losses in that order, looks them up by microbatch, and silently "
-             "computes wrong gradients; number the microbatches, in all rows and in the data, in "
-             "the order of the last stage's forwards, as %s does",
-             pp_err_name(err, PP_FIELD_ASK_PLAN));
-    pp_json_add_text(build, list, text);
-}
-
 static void add_warnings(const pp_pytorch_facts *facts, const char *name, pp_json_build *build,
                          pp_json *list, const pp_err *err)
 {
+    char losses[PP_PYTORCH_WARNING_BYTES];
     bool v_shape = facts->placed && facts->placement == PP_PLACE_V && facts->per_rank != 1;
     if (!facts->per_rank)
         pp_json_add_text(build, list,
@@ -55,7 +44,7 @@ static void add_warnings(const pp_pytorch_facts *facts, const char *name, pp_jso
         pp_json_add_text(build, list,
                          "forwards only: run it with the schedule's eval(), not step()");
     if (facts->losses_shuffled)
-        warn_of_losses(build, list, err);
+        pp_json_add_text(build, list, pp_pytorch_losses_warning(err, losses, sizeof losses));
     if (facts->lengths_differ)
         pp_json_add_text(build, list,
                          "PyTorch needs one shape for all microbatches of a step, and the "

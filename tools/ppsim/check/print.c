@@ -7,6 +7,7 @@
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/base/words.h"
 #include "tools/ppsim/report/report_print.h"
+#include "traces/format/export/pytorch_facts.h"
 #include "traces/read/comm_rows.h"
 
 #include <inttypes.h>
@@ -113,6 +114,7 @@ pp_status pp_check_print_json(const pp_args *args, const pp_check_verdict *v,
     pp_json_build build = { 0 };
     pp_json *json PP_CLEANUP(pp_json_free) = pp_json_new_object(&build);
     char comm[32];
+    char warning[PP_PYTORCH_WARNING_BYTES];
     bool good = v->valid && !v->hangs && !v->mismatch;
     pp_json_put_text(&build, json, "format", "ppsim.check");
     pp_json_put_int(&build, json, "version", 1);
@@ -123,7 +125,7 @@ pp_status pp_check_print_json(const pp_args *args, const pp_check_verdict *v,
     if (s->plan && pp_check_replicas(s->plan) > 1)
         pp_json_put_int(&build, json, "replicas_checked", (int64_t)v->replica + 1);
     pp_json_put_bool(&build, json, "valid", v->valid);
-    if (v->valid && !v->mismatch)
+    if (v->valid && !v->mismatch && (s->program || v->hangs))
         pp_json_put_bool(&build, json, "hang_free", !v->hangs);
     else
         pp_json_put_null(&build, json, "hang_free");
@@ -139,6 +141,15 @@ pp_status pp_check_print_json(const pp_args *args, const pp_check_verdict *v,
         pp_json_put_bool(&build, json, "sizes_match", !v->mismatch);
     if (v->report && v->report->has_memory && v->report->memory_limit_bytes)
         pp_json_put_bool(&build, json, "fits_memory", !v->overflows);
+    if (v->target) {
+        pp_json_put_text(&build, json, "target", v->target->limits.name);
+        pp_json_put_bool(&build, json, "target_runs", good && !v->refused);
+        pp_json_put_text(&build, json, "target_reason", v->refused ? v->refusal.text : NULL);
+    }
+    pp_json *warnings = pp_json_new_array(&build);
+    if (v->shuffled)
+        pp_json_add_text(&build, warnings, pp_pytorch_losses_warning(err, warning, sizeof warning));
+    pp_json_put(&build, json, "warnings", warnings);
     return pp_print_json(args, &build, json, err);
 }
 
@@ -262,6 +273,9 @@ static void print_verdict(const pp_check_verdict *v, pp_text *text)
     } else if (v->overflows) {
         pp_print_line(text, "verdict", "valid, and cannot hang, but %sexceeds the memory limit%s",
                       bad, end);
+    } else if (v->refused) {
+        pp_print_line(text, "verdict", "valid, but %snot for %s%s", bad, v->target->limits.name,
+                      end);
     } else {
         pp_print_line(text, "verdict", "%svalid, and cannot hang%s, however long each op takes",
                       good, end);
@@ -277,6 +291,19 @@ static void print_settings(const pp_check_verdict *v, pp_text *text)
                       pp_lanes_name(v->comm.lanes));
 }
 
+/* Prints what the target says, or else a warning about PyTorch, which says nothing. */
+static void print_runtime(const pp_check_verdict *v, const pp_err *err, pp_text *text)
+{
+    char warning[PP_PYTORCH_WARNING_BYTES];
+    if (v->refused)
+        pp_print_line(text, "target", "%s: %s", v->target->limits.name, v->refusal.text);
+    else if (v->shuffled)
+        pp_print_line(text, "warning", "%s",
+                      pp_pytorch_losses_warning(err, warning, sizeof warning));
+    else if (v->target && v->valid && !v->hangs && !v->mismatch)
+        pp_print_line(text, "target", "%s runs it", v->target->limits.name);
+}
+
 pp_status pp_check_print_text(const pp_args *args, const pp_check_verdict *v,
                               const pp_check_subject *s, pp_err *err)
 {
@@ -284,6 +311,7 @@ pp_status pp_check_print_text(const pp_args *args, const pp_check_verdict *v,
     print_verdict(v, &text);
     if (v->valid && !v->mismatch && v->hangs)
         print_hang(v, s, &text);
+    print_runtime(v, err, &text);
     print_settings(v, &text);
     print_memory(v->report, &text);
     if (v->valid && v->transfers)
@@ -295,7 +323,7 @@ pp_status pp_check_print_text(const pp_args *args, const pp_check_verdict *v,
     if (s->plan && pp_check_replicas(s->plan) > 1)
         pp_print_line(&text, "replicas", "%" PRIu32 " of %" PRIu32 " checked", v->replica + 1,
                       pp_check_replicas(s->plan));
-    if (v->framework)
+    if (v->framework && (s->program || !v->refused))
         pp_print_line(&text, "sends", "the file has none, so those of executor %s were added",
                       v->framework->name);
     if (v->own_lanes)

@@ -5,6 +5,7 @@
 #include "sim/analysis/repair.h"
 #include "sim/plan/plan.h"
 #include "tools/ppsim/base/command.h"
+#include "traces/target/target.h"
 
 /* What `ppsim check` is asked, and the verdict. */
 typedef struct pp_check_verdict {
@@ -22,9 +23,13 @@ typedef struct pp_check_verdict {
     pp_repair repair;         /* repair of a hang */
     const char *own_lanes;    /* the framework's lanes, if single lanes were assumed instead */
     size_t ops, transfers;
-    uint32_t replica;  /* replica of the plan that the reason is about */
-    pp_report *report; /* of the simulated plan; NULL: there is none */
-    bool overflows;    /* a rank of the plan exceeds its memory limit */
+    uint32_t replica;        /* replica of the plan that the reason is about */
+    pp_report *report;       /* of the simulated plan; NULL: there is none */
+    bool overflows;          /* a rank of the plan exceeds its memory limit */
+    const pp_target *target; /* NULL: none was named */
+    bool refused;            /* the target does not run it; `refusal` says why */
+    pp_err refusal;
+    bool shuffled; /* PyTorch would run it and compute wrong gradients */
     pp_err reason;
 } pp_check_verdict;
 

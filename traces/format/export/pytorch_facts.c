@@ -2,8 +2,10 @@
 #include "traces/format/export/pytorch_facts.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,13 +38,35 @@ static pp_status count_stages(const pp_order *order, uint32_t *per_rank_out, pp_
     return PP_OK;
 }
 
+bool pp_pytorch_losses_shuffled(const pp_order *order)
+{
+    uint32_t losses = 0;
+    for (size_t i = 0; i < order->rank_begin[order->ranks]; i++) {
+        const pp_op op = order->ops[i];
+        if (op.kind == PP_OP_F && op.stage + 1u == order->stages && op.microbatch != losses++)
+            return true;
+    }
+    return false;
+}
+
+const char *pp_pytorch_losses_warning(const pp_err *err, char *buffer, size_t size)
+{
+    snprintf(buffer, size,
+             "the last stage computes forwards in another order than that of the microbatches: "
+             "PyTorch 2.13 keeps losses in that order, looks them up by microbatch, and silently "
+             "computes wrong gradients; number the microbatches, in all rows and in the data, in "
+             "the order of the last stage's forwards, as %s does",
+             pp_err_name(err, PP_FIELD_ASK_PLAN));
+    return buffer;
+}
+
 pp_status pp_pytorch_facts_gather(const pp_export *data, pp_pytorch_facts *facts_out, pp_err *err)
 {
     const pp_order *order = data->order;
     pp_pytorch_facts facts = { .lengths_differ = lengths_differ(data),
                                .forward_only = pp_order_forward_only(order) };
     facts.placed = pp_order_placement(order, &facts.placement);
-    uint32_t losses = 0;
+    facts.losses_shuffled = pp_pytorch_losses_shuffled(order);
     pp_status status = pp_order_one_rank(order, "pytorch-csv", err);
     if (status)
         return status;
@@ -63,8 +87,6 @@ pp_status pp_pytorch_facts_gather(const pp_export *data, pp_pytorch_facts *facts
                     op.stage, home < r ? home : r, home < r ? r : home);
             facts.split |= op.kind == PP_OP_I || op.kind == PP_OP_W;
             facts.overlapped |= op.paired;
-            if (op.kind == PP_OP_F && op.stage + 1u == order->stages)
-                facts.losses_shuffled |= op.microbatch != losses++;
         }
     }
     if ((status = count_stages(order, &facts.per_rank, err)))

@@ -21,6 +21,15 @@ typedef struct pp_pytorch_facts {
 PP_MUST_CHECK pp_status pp_pytorch_facts_gather(const pp_export *data, pp_pytorch_facts *facts_out,
                                                 pp_err *err);
 
+/* Returns whether the last stage computes forwards in an order other than by number. */
+bool pp_pytorch_losses_shuffled(const pp_order *order);
+
+#define PP_PYTORCH_WARNING_BYTES 400
+
+/* What PyTorch does with such an order, and the way out. `err` names the command. Returns buffer.
+ */
+const char *pp_pytorch_losses_warning(const pp_err *err, char *buffer, size_t size);
+
 /* Returns whether stages are placed on a V of two per rank. */
 bool pp_pytorch_is_v(const pp_pytorch_facts *facts);
 
