@@ -405,6 +405,11 @@ void pp_json_put_null(pp_json_build *build, pp_json *object, const char *key)
     pp_json_put(build, object, key, wrap(json_null()));
 }
 
+void pp_json_drop(pp_json *object, const char *key)
+{
+    (void)json_object_del(raw(object), key);
+}
+
 void pp_json_add(pp_json_build *build, pp_json *array, pp_json *child)
 {
     if (json_array_append_new(raw(array), raw(child)))

@@ -111,6 +111,8 @@ void pp_json_put_bool(pp_json_build *build, pp_json *object, const char *key, bo
 /* text: NULL writes null. */
 void pp_json_put_text(pp_json_build *build, pp_json *object, const char *key, const char *text);
 void pp_json_put_null(pp_json_build *build, pp_json *object, const char *key);
+/* Removes a member, if there is one. */
+void pp_json_drop(pp_json *object, const char *key);
 void pp_json_add(pp_json_build *build, pp_json *array, pp_json *child);
 void pp_json_add_int(pp_json_build *build, pp_json *array, int64_t value);
 void pp_json_add_double(pp_json_build *build, pp_json *array, double value);

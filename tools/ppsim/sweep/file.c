@@ -8,6 +8,7 @@
 #include "runtime/core/clock.h"
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"
+#include "tools/ppsim/sweep/seal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,16 +39,24 @@ void pp_sweep_lines_free(pp_sweep_lines *lines)
     *lines = (pp_sweep_lines){ 0 };
 }
 
+/* sealed: the file's header has a checksum, as every version after 0.2.0 writes it, so that the
+ * line must have one, too. */
 static pp_status add_line(const pp_sweep *sweep, const char *text, size_t bytes, const char *where,
-                          pp_sweep_lines *lines, pp_err *err)
+                          bool sealed, pp_sweep_lines *lines, pp_err *err)
 {
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    const char *ignored;
     uint32_t point = 0;
     pp_status status = pp_json_parse(text, bytes, where, &json, err);
     if (status)
         return status;
     pp_json_at root = pp_json_root(json, where);
-    if ((status = pp_grid_find(&sweep->grid, &root, &point, err)))
+    if ((sealed || pp_json_has(&root, PP_SWEEP_SEAL)) && !pp_sweep_is_sealed(text, bytes))
+        return pp_err_set(err, PP_INPUT, where,
+                          "was changed after it was written, since its checksum differs; remove "
+                          "the line, and its point is computed again");
+    if ((status = pp_grid_find(&sweep->grid, &root, &point, err)) ||
+        (status = pp_json_get_text(&root, "status", &ignored, err)))
         return status;
     const char *before = lines->line[point];
     if (before && (strlen(before) != bytes || memcmp(before, text, bytes) != 0))
@@ -82,6 +91,7 @@ pp_status pp_sweep_lines_parse(const pp_sweep *sweep, const char *text, size_t b
                                off_t *good_bytes_out, pp_err *err)
 {
     size_t good = 0;
+    bool sealed = false;
     pp_status status;
     const char *newline = memchr(text, '\n', bytes);
     if (!newline && (status = check_torn_header(sweep, path, text, bytes, err)))
@@ -95,9 +105,14 @@ pp_status pp_sweep_lines_parse(const pp_sweep *sweep, const char *text, size_t b
             if ((status = pp_json_parse(text, end, path, &json, err)))
                 return status;
             pp_json_at root = pp_json_root(json, path);
+            sealed = pp_json_has(&root, PP_SWEEP_SEAL);
+            if (sealed && !pp_sweep_is_sealed(text, end))
+                return pp_err_set(err, PP_INPUT, where,
+                                  "was changed after it was written, since its checksum differs; "
+                                  "run the sweep again with another file");
             status = pp_sweep_same(sweep, &root, any_shard, err);
         } else {
-            status = add_line(sweep, text + good, end - good, where, lines, err);
+            status = add_line(sweep, text + good, end - good, where, sealed, lines, err);
         }
         if (status)
             return status;

@@ -5,14 +5,15 @@
 #include "sim/base/alloc.h"
 #include "sim/schedule/registry.h"
 #include "sim/schedule/schedule.h"
+#include "tools/ppsim/sweep/seal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const header_keys[] = { "format", "version", "study", "grid", "inputs",
-                                           "points", "ppsim",   "shard", NULL };
+static const char *const header_keys[] = { "format", "version", "study", "grid",        "inputs",
+                                           "points", "ppsim",   "shard", PP_SWEEP_SEAL, NULL };
 
 /* Returns whether this value of the axis names a file, and its kind. */
 static bool names_file(const pp_axis *axis, const char *value, pp_input_kind *kind)
@@ -101,7 +102,8 @@ pp_status pp_sweep_header(const pp_sweep *sweep, char **text_out, size_t *bytes_
         snprintf(shard, sizeof shard, "%" PRIu32 "/%" PRIu32, sweep->shard, sweep->shards);
         pp_json_put_text(&build, root, "shard", shard);
     }
-    return pp_json_print_line(&build, root, text_out, bytes_out, err);
+    status = pp_json_print_line(&build, root, text_out, bytes_out, err);
+    return status ? status : pp_sweep_seal(text_out, bytes_out, err);
 }
 
 static pp_status read_contents(const pp_json_at *header, char **text_out, pp_err *err)

@@ -8,6 +8,7 @@
 #include "tools/ppsim/plan/input.h"
 #include "tools/ppsim/scenario/scenario.h"
 #include "tools/ppsim/scenario/scenario_run.h"
+#include "tools/ppsim/sweep/seal.h"
 #include "tools/ppsim/sweep/study.h"
 
 #include <stdio.h>
@@ -205,7 +206,8 @@ pp_status pp_point_run(const pp_sweep *sweep, uint32_t point, char **line_out, s
         pp_json_put_text(&build, line, "reason", reason);
     }
     pp_grid_write_point(&sweep->grid, point, &build, line);
-    return pp_json_print_line(&build, line, line_out, bytes_out, err);
+    status = pp_json_print_line(&build, line, line_out, bytes_out, err);
+    return status ? status : pp_sweep_seal(line_out, bytes_out, err);
 }
 
 /* Checks a point as far as that is possible without planning it. */

@@ -4,6 +4,7 @@
 #include "sim/base/alloc.h"
 #include "tools/ppsim/base/words.h"
 #include "tools/ppsim/sweep/point.h"
+#include "tools/ppsim/sweep/seal.h"
 #include "tools/ppsim/sweep/study.h"
 
 #include <inttypes.h>
@@ -305,8 +306,10 @@ pp_status pp_sweep_print_json(const pp_sweep *sweep, const pp_sweep_lines *lines
     for (size_t i = 0; i < r.count && i < top && !status; i++) {
         pp_json *line = NULL;
         status = parse_line(lines, r.row[i].point, &line, err);
-        if (!status)
-            pp_json_add(&build, best, line);
+        if (status)
+            break;
+        pp_json_drop(line, PP_SWEEP_SEAL); /* it belongs to the line, not to its values */
+        pp_json_add(&build, best, line);
     }
     pp_json_put(&build, root, "best", best);
     pp_json_put_text(&build, root, "format", "ppsim.sweep-summary");
