@@ -38,22 +38,20 @@ static void try_policy(const pp_order_problem *x, pp_search_scratch *scratch,
     keep(x, scratch, makespan, chain);
 }
 
-/* Runs one microbatch after the other, each W right after its B. This always fits the memory, since
- * pp_order_problem_check_room has tried exactly that, so a search always has an order. */
+/* Runs one microbatch after the other, each W as soon as it fits. This always fits the memory,
+ * since pp_order_problem_check_room has tried exactly that, so a search always has an order. */
 static void run_serially(const pp_order_problem *x, pp_search_scratch *scratch,
                          const uint32_t *order, pp_search_chain *chain)
 {
     uint32_t k = 0;
+    uint32_t *weights = scratch->path + x->microbatches; /* `order` is before it */
     for (uint32_t r = 0; r < x->ranks; r++) {
+        uint32_t stages = 0;
+        for (uint32_t s = 0; s < x->stages; s++)
+            stages += x->stage_rank[s] == r;
         for (uint32_t i = 0; i < x->microbatches; i++) {
-            uint32_t begin = order[i] * 3 * x->stages;
-            for (uint32_t op = begin; op < begin + 2 * x->stages; op++) {
-                if (x->task[op].rank != r)
-                    continue;
-                chain->ops[k++] = op;
-                if (x->task[op].weight < x->ops)
-                    chain->ops[k++] = x->task[op].weight;
-            }
+            (void)pp_order_problem_run_alone(x, order[i], r, weights, chain->ops + k);
+            k += 3 * stages;
         }
     }
     if (pp_movable_order_set(scratch->order, chain->ops))

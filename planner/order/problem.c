@@ -3,6 +3,7 @@
 #include "planner/order/problem.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/heap.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -70,38 +71,61 @@ void pp_order_problem_free(pp_order_problem **problem)
     *problem = NULL;
 }
 
-/* Runs microbatch `i` alone on `rank`, each W right after its B. Returns the op that does not fit,
- * or x->ops. */
-static uint32_t misfit(const pp_order_problem *x, uint32_t i, uint32_t rank)
+/* A W that needs less leaves the heap first. */
+static bool needs_less(const void *context, uint32_t a, uint32_t b)
 {
+    const pp_order_problem *x = context;
+    return x->memory[a].need != x->memory[b].need ? x->memory[a].need < x->memory[b].need : a < b;
+}
+
+/* Each W runs as soon as it fits. That is best, since no other op needs it and it only gives back:
+ * in any order that fits, a W that fits earlier may run earlier. */
+uint32_t pp_order_problem_run_alone(const pp_order_problem *x, uint32_t i, uint32_t rank,
+                                    uint32_t *weights, uint32_t *ops)
+{
+    pp_heap wait = { .id = weights, .context = x };
     int64_t held = 0;
-    uint32_t chain = i * 3 * x->stages;
+    const uint32_t chain = i * 3 * x->stages;
     for (uint32_t op = chain; op < chain + 2 * x->stages; op++) {
-        const uint32_t pair[] = { op, x->task[op].weight };
-        for (int k = 0; k < 2 && x->task[op].rank == rank && pair[k] < x->ops; k++) {
-            if (held + x->memory[pair[k]].need > x->room[rank])
-                return pair[k];
-            held += x->memory[pair[k]].delta;
+        if (x->task[op].rank != rank)
+            continue;
+        if (held + x->memory[op].need > x->room[rank])
+            return op;
+        held += x->memory[op].delta;
+        if (ops)
+            *ops++ = op;
+        if (x->task[op].weight < x->ops)
+            pp_heap_push(&wait, needs_less, x->task[op].weight);
+        while (wait.count && held + x->memory[wait.id[0]].need <= x->room[rank]) {
+            const uint32_t weight = pp_heap_pop(&wait, needs_less);
+            held += x->memory[weight].delta;
+            if (ops)
+                *ops++ = weight;
         }
     }
-    return x->ops;
+    return wait.count ? wait.id[0] : x->ops;
 }
 
 pp_status pp_order_problem_check_room(const pp_order_problem *x, pp_err *err)
 {
-    for (uint32_t i = 0; i < x->microbatches; i++) {
-        for (uint32_t r = 0; r < x->ranks; r++) {
-            uint32_t op = misfit(x, i, r);
-            if (op == x->ops)
-                continue;
-            return pp_err_set(err, PP_INFEASIBLE, x->name,
-                              "%c of microbatch %" PRIu32 " (stage %" PRIu32
-                              ") does not fit into the %" PRId64 " of rank %" PRIu32
-                              " even alone; give it more memory or a smaller microbatch",
-                              "FBW"[x->task[op].kind], i, x -> task[op].stage, x->room[r], r);
-        }
+    uint32_t *weights = pp_alloc_array(x->stages, sizeof *weights);
+    uint32_t op = x->ops;
+    if (!weights)
+        return pp_err_nomem(err);
+    for (uint32_t i = 0; i < x->microbatches && op == x->ops; i++) {
+        for (uint32_t r = 0; r < x->ranks && op == x->ops; r++)
+            op = pp_order_problem_run_alone(x, i, r, weights, NULL);
     }
-    return PP_OK;
+    free(weights);
+    if (op == x->ops)
+        return PP_OK;
+    const pp_task *task = &x->task[op];
+    return pp_err_set(err, PP_INFEASIBLE, x->name,
+                      "%c of microbatch %" PRIu32 " (stage %u) does not fit into the %" PRId64
+                      " of rank %" PRIu32
+                      " even alone; give it more memory or a smaller microbatch",
+                      "FBW"[task->kind], task -> microbatch, (unsigned)task -> stage,
+                      x -> room[task->rank], task -> rank);
 }
 
 const char *pp_order_problem_token(const pp_order_problem *x, uint32_t op, char *buffer,

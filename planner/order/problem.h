@@ -63,8 +63,14 @@ PP_MUST_CHECK pp_status pp_order_problem_new(const char *name, uint32_t ranks, u
                                              pp_order_problem **problem_out, pp_err *err);
 void pp_order_problem_free(pp_order_problem **problem); /* for PP_CLEANUP; *problem NULL is fine */
 
-/* Checks that the microbatches fit one after the other, each W right after its B. If every rank has
- * one stage, no order fits unless this one does. Fails: INFEASIBLE, naming the microbatch and the
+/* Runs the ops of microbatch i on `rank` while the rank holds nothing else. Returns the op that
+ * does not fit, or problem->ops; in the first case no order of the whole problem fits. weights:
+ * [stages], for its own use. ops: receives the rank's ops in that order; NULL: they are not wanted.
+ */
+uint32_t pp_order_problem_run_alone(const pp_order_problem *problem, uint32_t i, uint32_t rank,
+                                    uint32_t *weights, uint32_t *ops);
+/* Checks that the microbatches fit one after the other. No order fits unless they do, since a
+ * microbatch that is not there holds nothing. Fails: INFEASIBLE, naming the microbatch and the
  * rank; NOMEM. */
 PP_MUST_CHECK pp_status pp_order_problem_check_room(const pp_order_problem *problem, pp_err *err);
 

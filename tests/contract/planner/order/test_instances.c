@@ -177,6 +177,51 @@ START_TEST(room_is_what_decides)
 }
 END_TEST
 
+/* One rank, two stages, one microbatch, every op 1 tick: A 10, G 5, and W of stage 1 needs 10 more.
+ * Right after its B it would need 25 of 22, after B and W of stage 0 it needs 15. Both F need 20.
+ */
+START_TEST(a_weight_may_wait_until_it_fits)
+{
+    static const char text[] =
+        "{\"name\":\"late\",\"p\":1,\"v\":2,\"m\":1,\"rank_of\":[0,0],\"stages\":["
+        "{\"f\":[1,0,0],\"b\":[1,0,0],\"w\":[1,0,0],\"act\":[10,0],\"whold\":[5,0],"
+        "\"transient\":[0,0,0]},"
+        "{\"f\":[1,0,0],\"b\":[1,0,0],\"w\":[1,0,0],\"act\":[10,0],\"whold\":[5,0],"
+        "\"transient\":[0,0,%d]}],\"microbatches\":{\"tokens\":[1],\"sumsq\":[1]},"
+        "\"link\":{\"lat\":0,\"per_token_q20\":0},\"cap\":[%d]}";
+    static const struct {
+        int extra, room;
+        pp_status status;
+    } cases[] = { { 10, 22, PP_OK }, { 17, 22, PP_OK }, { 18, 22, PP_INFEASIBLE },
+                  { 7, 22, PP_OK },  { 0, 20, PP_OK },  { 0, 19, PP_INFEASIBLE } };
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+        pp_order_problem *instance PP_CLEANUP(pp_order_problem_free) = NULL;
+        pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
+        pp_text file PP_CLEANUP(pp_text_free) = { 0 };
+        pp_text orders PP_CLEANUP(pp_text_free) = { 0 };
+        replay x PP_CLEANUP(replay_free) = { 0 };
+        pp_order_bounds limits;
+        pp_err err = { 0 };
+        pp_text_add(&file, text, cases[k].extra, cases[k].room);
+        STEP_OK(pp_json_parse(file.data, file.bytes, "late", &json, &err), err);
+        const pp_json_at root = pp_json_root(json, "late");
+        STEP_OK(pp_order_problem_read(&root, &instance, &err), err);
+        STEP_OK(pp_order_bounds_find(instance, &limits, &err), err);
+        const pp_order_search_options budget = { .iterations = 50 };
+        ck_assert_msg(pp_order_search(instance, limits.ticks, &budget, &found, &err) ==
+                          cases[k].status,
+                      "case %zu: %s", k, err.text);
+        if (cases[k].status)
+            continue;
+        pp_order_problem_print_orders(instance, found->ops, &orders);
+        replay_read(&root, &x);
+        ck_assert_int_eq(replay_run(&x, orders.data, false), 6);
+        ck_assert_int_eq(found->makespan, 6);
+    }
+}
+END_TEST
+
 START_TEST(all_instances_are_there)
 {
     ck_assert_int_eq(file_count, 24);
@@ -192,6 +237,7 @@ int main(void)
     tcase_add_test(tc, all_instances_are_there);
     tcase_add_loop_test(tc, edges_are_solved_and_valid, 0, (int)(sizeof edges / sizeof *edges));
     tcase_add_test(tc, room_is_what_decides);
+    tcase_add_test(tc, a_weight_may_wait_until_it_fits);
     tcase_add_loop_test(tc, few_iterations_come_close_and_are_valid, 0, file_count);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
