@@ -1,14 +1,21 @@
 /* Reads and writes whole files. A new file is written next to the old one and renamed over it,
- * which POSIX makes atomic, so that a failure leaves the old one intact. */
+ * which POSIX makes atomic, so that a failure leaves the old one intact. Its name until then is
+ * that of the file with .tmpPID; it is locked (flock), so that the next process that writes the
+ * file knows whether the writer still lives, and removes it if not. */
 #include "sim/base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define SUFFIX ".tmp"
+#define SUFFIX_BYTES (sizeof SUFFIX - 1)
 
 static void close_file(FILE **file)
 {
@@ -69,32 +76,126 @@ static pp_status write_and_close(FILE *file, const char *path, const char *text,
     return failed ? io_error(path, err) : PP_OK;
 }
 
+bool pp_file_is_strangers(const char *path)
+{
+    struct stat info;
+    return lstat(path, &info) == 0 && !S_ISREG(info.st_mode) && info.st_uid != 0 &&
+           info.st_uid != geteuid();
+}
+
 bool pp_file_is_special(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
 }
 
-static pp_status write_temporary(pp_staged_file *staged, const char *path, int mode,
+/* Splits a path at its last slash: its folder, which the caller frees, and the rest. */
+static char *folder_of(const char *path, const char **name_out)
+{
+    const char *slash = strrchr(path, '/');
+    *name_out = slash ? slash + 1 : path;
+    return slash ? strndup(path, (size_t)(slash + 1 - path)) : pp_copy_text("./");
+}
+
+/* Returns whether a file's name is that of a temporary file for `target`. */
+static bool is_temporary(const char *name, const char *target)
+{
+    const size_t length = strlen(target);
+    if (strncmp(name, target, length) != 0 || strncmp(name + length, SUFFIX, SUFFIX_BYTES) != 0)
+        return false;
+    const char *number = name + length + SUFFIX_BYTES;
+    return *number && strspn(number, "0123456789") == strlen(number);
+}
+
+/* Removes a temporary file whose writer is gone: nobody holds its lock. */
+static void remove_leftover(int folder, const char *name)
+{
+    struct stat info;
+    const int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0)
+        return;
+    if (fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() &&
+        info.st_nlink == 1 && flock(file, LOCK_EX | LOCK_NB) == 0)
+        (void)unlinkat(folder, name, 0);
+    close(file);
+}
+
+static void close_folder(DIR **folder)
+{
+    if (*folder)
+        closedir(*folder);
+}
+
+/* Removes what processes left that were killed while they wrote this file. If the folder cannot be
+ * read, they stay. */
+static void remove_leftovers(const char *target)
+{
+    const char *name;
+    const struct dirent *entry;
+    char *path PP_CLEANUP(pp_free_text) = folder_of(target, &name);
+    DIR *folder PP_CLEANUP(close_folder) = path ? opendir(path) : NULL;
+    while (folder && (entry = readdir(folder))) {
+        if (is_temporary(entry->d_name, name))
+            remove_leftover(dirfd(folder), entry->d_name);
+    }
+}
+
+/* Gives a new file the owner and the mode of the one that it replaces, as far as this process may:
+ * only root gives files away. */
+static void keep_mode(int file, const struct stat *old)
+{
+    mode_t mode = old->st_mode & 0777;
+    if (fchown(file, old->st_uid, old->st_gid) && fchown(file, (uid_t)-1, old->st_gid))
+        mode &= ~(mode_t)S_IRWXG; /* it is another group */
+    (void)fchmod(file, mode);
+}
+
+/* Creates and locks a file. Another process may take it for a leftover before it is locked, and
+ * remove it; then it is created again. Returns -1 with errno if it cannot. */
+static int create(const char *path)
+{
+    struct stat info;
+    for (;;) {
+        const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (file < 0)
+            return -1;
+        const bool locked = flock(file, LOCK_EX | LOCK_NB) == 0;
+        if (!locked && errno != EWOULDBLOCK) /* no locks here, so nobody removes it */
+            return file;
+        if (locked && (fstat(file, &info) || info.st_nlink > 0))
+            return file;
+        unlink(path);
+        close(file);
+    }
+}
+
+static pp_status write_temporary(pp_staged_file *staged, const char *path, const struct stat *old,
                                  const char *text, size_t bytes, pp_err *err)
 {
     size_t room = strlen(staged->target) + 32;
     char *temporary PP_CLEANUP(pp_free_text) = malloc(room);
     if (!temporary)
         return pp_err_nomem(err);
-    snprintf(temporary, room, "%s.tmp%ld", staged->target, (long)getpid());
-    int descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL, mode);
+    snprintf(temporary, room, "%s" SUFFIX "%ld", staged->target, (long)getpid());
+    remove_leftovers(staged->target);
+    const int descriptor = create(temporary);
     if (descriptor < 0)
         return io_error(path, err);
-    FILE *file = fdopen(descriptor, "wb");
+    if (old)
+        keep_mode(descriptor, old);
+    const int lock = fcntl(descriptor, F_DUPFD_CLOEXEC, 0); /* holds the lock until the end */
+    FILE *file = lock < 0 ? NULL : fdopen(descriptor, "wb");
+    pp_status status = file ? write_and_close(file, path, text, bytes, err) : io_error(path, err);
     if (!file)
         close(descriptor);
-    pp_status status = file ? write_and_close(file, path, text, bytes, err) : io_error(path, err);
     if (status) {
         unlink(temporary);
+        if (lock >= 0)
+            close(lock);
         return status;
     }
     staged->temporary = temporary;
+    staged->lock = lock;
     temporary = NULL; /* now owned by the staged file */
     return PP_OK;
 }
@@ -113,8 +214,7 @@ pp_status pp_file_stage(const char *path, const char *text, size_t bytes,
         return exists && errno != ENOMEM ? io_error(path, err) : pp_err_nomem(err);
     pp_status status = PP_OK;
     if (!special)
-        status = write_temporary(&staged, path, exists ? (int)(info.st_mode & 0777) : 0666, text,
-                                 bytes, err);
+        status = write_temporary(&staged, path, exists ? &info : NULL, text, bytes, err);
     if (status)
         pp_file_discard(&staged);
     else
@@ -131,6 +231,7 @@ pp_status pp_file_commit(pp_staged_file *staged, const char *text, size_t bytes,
     }
     if (rename(staged->temporary, staged->target))
         return io_error(staged->target, err);
+    close(staged->lock);
     free(staged->temporary);
     staged->temporary = NULL;
     return PP_OK;
@@ -138,8 +239,10 @@ pp_status pp_file_commit(pp_staged_file *staged, const char *text, size_t bytes,
 
 void pp_file_discard(pp_staged_file *staged)
 {
-    if (staged->temporary)
+    if (staged->temporary) {
         unlink(staged->temporary);
+        close(staged->lock);
+    }
     free(staged->temporary);
     free(staged->target);
     *staged = (pp_staged_file){ 0 };

@@ -16,8 +16,8 @@ PP_MUST_CHECK pp_status pp_file_read(const char *path, char **text_out, size_t *
                                      pp_err *err);
 
 /* Writes a temporary file next to the target and renames it, so that a failure leaves the old file
- * as it was. A target that is not a regular file (a pipe, /dev/full) is written directly.
- * Fails: IO, NOMEM. */
+ * as it was. The mode of the old file is kept, and its owner if this process may. A target that is
+ * not a regular file (a pipe, /dev/full) is written directly. Fails: IO, NOMEM. */
 PP_MUST_CHECK pp_status pp_file_write(const char *path, const char *text, size_t bytes,
                                       pp_err *err);
 
@@ -27,6 +27,7 @@ PP_MUST_CHECK pp_status pp_file_write(const char *path, const char *text, size_t
 typedef struct pp_staged_file {
     char *target;
     char *temporary; /* NULL: the target is not a regular file and is written at commit */
+    int lock;        /* descriptor that holds the lock of `temporary` */
 } pp_staged_file;
 
 PP_MUST_CHECK pp_status pp_file_stage(const char *path, const char *text, size_t bytes,
@@ -36,6 +37,9 @@ PP_MUST_CHECK pp_status pp_file_commit(pp_staged_file *staged, const char *text,
                                        pp_err *err);
 void pp_file_discard(pp_staged_file *staged);
 
+/* Returns true if `path` is a link, a pipe or another special file of somebody else, who is not
+ * root: where other users may write, it leads to where they want. */
+bool pp_file_is_strangers(const char *path);
 /* Returns true if `path` exists and is not a regular file (a pipe, a terminal, /dev/full). */
 bool pp_file_is_special(const char *path);
 

@@ -301,6 +301,10 @@ static void write_flight(const pp_args *args, const pp_execution *x)
     int length = snprintf(path, sizeof path, "%s%s", given ? given : FLIGHT_FILE, suffix);
     if (length >= (int)sizeof path)
         pp_remark("--flight: the name is too long");
+    else if (pp_file_is_strangers(path))
+        pp_remark("%s: belongs to another user and is no file, so the last moments are not written "
+                  "there; name another file with --flight",
+                  path);
     else if (pp_file_write(path, x->result.flight, strlen(x->result.flight), &err))
         pp_remark("%s: %s", err.where, err.text);
     else

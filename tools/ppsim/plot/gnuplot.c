@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -67,8 +69,27 @@ static void close_file(FILE **file)
         fclose(*file);
 }
 
+/* Looks for gnuplot in the folders of PATH, as a shell does, and makes its path absolute, since the
+ * child changes its folder. Returns NULL if it is in none; the caller frees it. */
+static char *find_gnuplot(void)
+{
+    static const char name[] = "/gnuplot";
+    const char *path = getenv("PATH");
+    struct stat info;
+    for (const char *at = path; at; at = strchr(at, ':') ? strchr(at, ':') + 1 : NULL) {
+        char program[PATH_MAX];
+        const int length = (int)strcspn(at, ":");
+        if (length >= (int)(sizeof program - sizeof name))
+            continue;
+        snprintf(program, sizeof program, "%.*s%s", length ? length : 1, length ? at : ".", name);
+        if (stat(program, &info) == 0 && S_ISREG(info.st_mode) && access(program, X_OK) == 0)
+            return realpath(program, NULL);
+    }
+    return NULL;
+}
+
 /* Runs in the child process and never returns. */
-static void become_gnuplot(const pp_plot_files *files, int out, int words)
+static void become_gnuplot(const char *program, const pp_plot_files *files, int out, int words)
 {
     char script[512]; /* "./" comes first, so that a name with a leading dash is not an option */
     int length = snprintf(script, sizeof script, "./%s", pp_plot_base_name(files->script));
@@ -77,7 +98,7 @@ static void become_gnuplot(const pp_plot_files *files, int out, int words)
     setenv("LC_ALL", "C.UTF-8", 1); /* names may be UTF-8, whatever the user's locale */
     if (length < (int)sizeof script && chdir(files->folder) == 0 && nothing >= 0 &&
         dup2(nothing, 0) == 0 && dup2(out, 1) == 1 && dup2(words, 2) == 2)
-        execvp(argv[0], argv);
+        execv(program, argv);
     _exit(NOT_THERE);
 }
 
@@ -105,6 +126,16 @@ static const char *first_words(char *text)
     return *at ? at : "it said nothing";
 }
 
+static pp_status not_installed(const pp_plot_files *files, pp_err *err)
+{
+    return pp_err_set(
+        err, PP_UNAVAILABLE, "gnuplot",
+        "is not installed; the picture's script %.200s and data %.200s are written: install "
+        "gnuplot, then run 'gnuplot %.100s > %.100s' in their folder",
+        files->script, files->data, pp_plot_base_name(files->script),
+        pp_plot_base_name(files->picture));
+}
+
 static pp_status judge(const pp_plot_files *files, int status, FILE *out, FILE *words,
                        char **picture_out, size_t *bytes_out, pp_err *err)
 {
@@ -112,12 +143,7 @@ static pp_status judge(const pp_plot_files *files, int status, FILE *out, FILE *
     char *picture PP_CLEANUP(pp_free_text) = NULL;
     size_t bytes = 0;
     if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_THERE)
-        return pp_err_set(
-            err, PP_UNAVAILABLE, "gnuplot",
-            "is not installed; the picture's script %.200s and data %.200s are written: install "
-            "gnuplot, then run 'gnuplot %.100s > %.100s' in their folder",
-            files->script, files->data, pp_plot_base_name(files->script),
-            pp_plot_base_name(files->picture));
+        return not_installed(files, err);
     pp_status read = read_back(words, &said, &bytes, err);
     if (read || (read = read_back(out, &picture, &bytes, err)))
         return read;
@@ -135,13 +161,16 @@ pp_status pp_gnuplot_run(const pp_plot_files *files, char **picture_out, size_t 
 {
     FILE *out PP_CLEANUP(close_file) = tmpfile();
     FILE *words PP_CLEANUP(close_file) = tmpfile();
+    char *program PP_CLEANUP(pp_free_text) = find_gnuplot();
     int status = 0;
     if (!out || !words)
         return pp_err_set(err, PP_IO, "gnuplot", "a temporary file cannot be made: %s",
                           strerror(errno));
+    if (!program)
+        return not_installed(files, err);
     pid_t child = fork();
     if (child == 0)
-        become_gnuplot(files, fileno(out), fileno(words));
+        become_gnuplot(program, files, fileno(out), fileno(words));
     while (child > 0 && waitpid(child, &status, 0) < 0) {
         if (errno != EINTR)
             child = -1;
