@@ -50,10 +50,7 @@ static void add_usage(pp_text *text)
 
 static int complain(const pp_err *err)
 {
-    if (err->where[0])
-        fprintf(stderr, "ppsim: %s: %s\n", err->where, err->text);
-    else
-        fprintf(stderr, "ppsim: %s\n", err->text[0] ? err->text : pp_status_text(err->status));
+    pp_complain(err);
     return pp_status_exit(err->status);
 }
 
@@ -105,9 +102,10 @@ static int unknown_command(const char *name)
     names[COMMANDS] = "--version";
     char hint[PP_TEXT_HINT_BYTES];
     pp_text_nearest_hint("command", name, names, hint);
-    fprintf(stderr, "ppsim: there is no command '%s'%s%s see 'ppsim --help'\n", name, hint,
-            pp_text_hint_end(hint));
-    return pp_status_exit(PP_USAGE);
+    pp_err err = PP_COMMAND_ERR;
+    (void)pp_err_set(&err, PP_USAGE, NULL, "there is no command '%s'%s%s see 'ppsim --help'", name,
+                     hint, pp_text_hint_end(hint));
+    return complain(&err);
 }
 
 static int print_words(void add(pp_text *))
@@ -131,11 +129,11 @@ static int help(int argc, char **argv)
     if (!command)
         return unknown_command(argv[2]);
     if (argc > 3 && (argc > 4 || !pp_help_topic_find(argv[3], &topic))) {
-        fprintf(stderr,
-                "ppsim: help: write 'ppsim help %s', 'ppsim help %s all' or 'ppsim help %s "
-                "megatron'\n",
-                command->name, command->name, command->name);
-        return pp_status_exit(PP_USAGE);
+        pp_err err = PP_COMMAND_ERR;
+        (void)pp_err_set(&err, PP_USAGE, "help",
+                         "write 'ppsim help %s', 'ppsim help %s all' or 'ppsim help %s megatron'",
+                         command->name, command->name, command->name);
+        return complain(&err);
     }
     return print_help(command, topic);
 }

@@ -5,16 +5,23 @@
 #include "sim/base/file.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/colour.h"
+#include "tools/ppsim/base/escape.h"
 #include "traces/read/gzip.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 pp_status pp_print_stdout(const char *text, size_t bytes, pp_err *err)
 {
-    if (fwrite(text, 1, bytes, stdout) == bytes && fflush(stdout) == 0)
+    pp_text shown PP_CLEANUP(pp_text_free) = { 0 };
+    pp_escape_add(&shown, text, bytes, "\n\t", pp_colour_is_wanted());
+    pp_status status = pp_text_check(&shown, err);
+    if (status)
+        return status;
+    if (fwrite(shown.data, 1, shown.bytes, stdout) == shown.bytes && fflush(stdout) == 0)
         return PP_OK;
     if (errno == EPIPE) /* the command continues: files and exit status are the same */
         return PP_OK;
@@ -69,9 +76,15 @@ pp_status pp_print_answer(const pp_args *args, pp_text *text, pp_err *err)
     pp_status status = pp_text_check(text, err);
     if (status)
         return status;
-    if ((path && strcmp(path, "-") != 0) || !pp_colour_is_wanted())
+    const bool to_file = path && strcmp(path, "-") != 0;
+    if (to_file || !pp_colour_is_wanted())
         pp_colour_strip(text);
-    return pp_print_product(args, text->data, text->bytes, err);
+    if (!to_file)
+        return pp_print_product(args, text->data, text->bytes, err);
+    pp_text shown PP_CLEANUP(pp_text_free) = { 0 };
+    pp_escape_add(&shown, text->data, text->bytes, "\n\t", false); /* somebody will show it */
+    status = pp_text_check(&shown, err);
+    return status ? status : pp_write_text(path, shown.data, shown.bytes, err);
 }
 
 pp_status pp_print_json(const pp_args *args, const pp_json_build *build, const pp_json *json,
@@ -83,12 +96,35 @@ pp_status pp_print_json(const pp_args *args, const pp_json_build *build, const p
     return status ? status : pp_print_product(args, text, bytes, err);
 }
 
+/* Prints what follows "ppsim: " on stderr. Without memory it is left out. */
+static void say(const char *words, const char *kept)
+{
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_escape_add(&text, words, strlen(words), kept, false);
+    fprintf(stderr, "ppsim: %s\n", text.failed || !text.data ? "" : text.data);
+}
+
+void pp_complain(const pp_err *err)
+{
+    char words[sizeof err->where + sizeof err->text + 2];
+    snprintf(words, sizeof words, "%s%s%s", err->where, err->where[0] ? ": " : "",
+             err->text[0] ? err->text : pp_status_text(err->status));
+    say(words, "\t");
+}
+
 void pp_remark(const char *format, ...)
 {
+    char *words PP_CLEANUP(pp_free_text) = NULL;
     va_list args;
+    va_list again;
     va_start(args, format);
-    fputs("ppsim: ", stderr);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    va_copy(again, args);
+    const int bytes = vsnprintf(NULL, 0, format, args);
+    words = bytes < 0 ? NULL : malloc((size_t)bytes + 1);
+    if (words) {
+        vsnprintf(words, (size_t)bytes + 1, format, again);
+        say(words, "\n\t");
+    }
+    va_end(again);
     va_end(args);
 }

@@ -14,8 +14,8 @@ PP_MUST_CHECK pp_status pp_print_product(const pp_args *args, const char *text, 
 /* Prints a text for people as the product, with its colour if stdout is a terminal that wants it.
  * Fails: IO, NOMEM, the latter also when the text is incomplete. */
 PP_MUST_CHECK pp_status pp_print_answer(const pp_args *args, pp_text *text, pp_err *err);
-/* Writes to stdout. A pipe whose reader has closed it, as `head` does, is not a failure: the reader
- * has what it wanted. Fails: IO. */
+/* Writes to stdout, with control characters as \u001b. A pipe whose reader has closed it, as `head`
+ * does, is not a failure: the reader has what it wanted. Fails: IO. */
 PP_MUST_CHECK pp_status pp_print_stdout(const char *text, size_t bytes, pp_err *err);
 /* Prints `json` as the product. Fails: IO, NOMEM. */
 PP_MUST_CHECK pp_status pp_print_json(const pp_args *args, const pp_json_build *build,
@@ -24,7 +24,10 @@ PP_MUST_CHECK pp_status pp_print_json(const pp_args *args, const pp_json_build *
  * NOMEM. */
 PP_MUST_CHECK pp_status pp_write_text(const char *path, const char *text, size_t bytes,
                                       pp_err *err);
-/* Prints a warning or remark to stderr. */
+/* Prints an error to stderr, as one line with control characters as \u001b. */
+void pp_complain(const pp_err *err);
+/* Prints a warning or remark to stderr, with control characters other than
+ * newlines as \u001b. */
 void pp_remark(const char *format, ...) PP_PRINTF(1, 2);
 
 #endif

@@ -33,7 +33,7 @@ static size_t colour_bytes(const char *word, size_t bytes)
 {
     size_t sum = 0;
     for (size_t i = 0; i < bytes;) {
-        const size_t sequence = pp_colour_sequence(word + i);
+        const size_t sequence = pp_colour_mark(word + i);
         sum += sequence;
         i += sequence ? sequence : 1;
     }
