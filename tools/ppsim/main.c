@@ -6,6 +6,7 @@
 #include "tools/ppsim/base/help.h"
 #include "tools/ppsim/base/option_names.h"
 #include "tools/ppsim/base/output.h"
+#include "tools/ppsim/base/pipes.h"
 #include "tools/ppsim/base/version.h"
 #include "tools/ppsim/base/words.h"
 #include "tools/ppsim/commands.h"
@@ -76,10 +77,14 @@ static int run(const pp_command *command, int argc, char **argv)
     if (!status)
         status = pp_files_check(args, &err);
     if (!status)
+        status = pp_pipes_read(args, &err);
+    if (!status)
         status = command->run(args, &err);
     if (!status)
         return EXIT_SUCCESS;
     err.status = status; /* even if no message was set */
+    if (args)
+        pp_args_restore(args, &err);
     return complain(&err);
 }
 

@@ -31,6 +31,11 @@ struct pp_args {
     size_t option_count, option_capacity;
     const char **words;
     size_t word_count, word_capacity;
+    struct replaced {
+        char *text;                /* a word, or the value of an option */
+        const char *name, *before; /* the name that stands at its end, and in its place before */
+    } * replaced;
+    size_t replaced_count, replaced_capacity;
 };
 
 const pp_option *pp_option_find(const pp_option *options, const char *name, size_t length)
@@ -223,10 +228,63 @@ void pp_args_free(pp_args **args)
 {
     if (!*args)
         return;
+    for (size_t i = 0; i < (*args)->replaced_count; i++)
+        free((*args)->replaced[i].text);
+    free((*args)->replaced);
     free((*args)->options);
     free((*args)->words);
     free(*args);
     *args = NULL;
+}
+
+const char *pp_args_replacement(const pp_args *args, const char *name)
+{
+    for (size_t i = 0; i < args->replaced_count; i++) {
+        if (strcmp(args->replaced[i].before, name) == 0)
+            return args->replaced[i].name;
+    }
+    return NULL;
+}
+
+pp_status pp_args_replace(pp_args *args, bool is_word, size_t index, size_t at, const char *name,
+                          pp_err *err)
+{
+    const char **place = is_word ? &args->words[index] : &args->options[index].value;
+    void *grown = args->replaced;
+    pp_status status = pp_grow(&grown, &args->replaced_capacity, args->replaced_count + 1,
+                               sizeof *args->replaced, err);
+    if (status)
+        return status;
+    args->replaced = grown;
+    const size_t bytes = at + strlen(name) + 1;
+    char *text = malloc(bytes);
+    if (!text)
+        return pp_err_nomem(err);
+    snprintf(text, bytes, "%.*s%s", (int)at, *place, name);
+    args->replaced[args->replaced_count++] = (struct replaced){ text, text + at, *place + at };
+    *place = text;
+    return PP_OK;
+}
+
+/* Puts `before` in the place of the first `name` in a text of `size` bytes. */
+static void restore(char *text, size_t size, const char *name, const char *before)
+{
+    char rest[sizeof((pp_err *)0)->text];
+    char *at = strstr(text, name);
+    const size_t length = strlen(name);
+    if (!at || (at[length] >= '0' && at[length] <= '9'))
+        return;
+    snprintf(rest, sizeof rest, "%s", at + length);
+    snprintf(at, size - (size_t)(at - text), "%s%s", before, rest);
+}
+
+void pp_args_restore(const pp_args *args, pp_err *err)
+{
+    for (size_t i = 0; i < args->replaced_count; i++) {
+        const struct replaced *r = &args->replaced[i];
+        restore(err->where, sizeof err->where, r->name, r->before);
+        restore(err->text, sizeof err->text, r->name, r->before);
+    }
 }
 
 const char *pp_args_word(const pp_args *args, size_t index)

@@ -56,6 +56,14 @@ char *pp_args_command(const pp_args *args);
 PP_MUST_CHECK pp_status pp_args_parse(const pp_command *command, int argc, char **argv,
                                       pp_args **args_out, pp_err *err);
 void pp_args_free(pp_args **args); /* for PP_CLEANUP */
+/* Puts another name of a file into the index-th word, or into the value of the index-th option,
+ * from its byte `at` on. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_args_replace(pp_args *args, bool is_word, size_t index, size_t at,
+                                        const char *name, pp_err *err);
+/* Returns what was put in the place of a name, or NULL. */
+const char *pp_args_replacement(const pp_args *args, const char *name);
+/* Puts the names as they were given into the place and the words of an error. */
+void pp_args_restore(const pp_args *args, pp_err *err);
 
 /* Returns the index-th option of a command, its own first, then those that every command has; NULL
  * after the last. */

@@ -90,8 +90,7 @@ static bool is_product(const pp_option *option)
            (option->group == PP_GROUP_OUTPUT || strcmp(option->name, "--flight") == 0);
 }
 
-/* Returns whether an option reads a file, or may. */
-static bool is_input(const pp_option *option)
+bool pp_files_is_input(const pp_option *option)
 {
     return option->argument && !is_product(option) &&
            (strstr(option->argument, "FILE") || strcmp(option->name, "--model") == 0 ||
@@ -173,7 +172,7 @@ static pp_status check_product(const pp_args *args, const char *own, const char 
     const char *value = NULL;
     pp_status status = compare_streams(own, product, err);
     for (size_t i = 0; !status && (option = pp_args_given(args, i, &value)); i++) {
-        if (is_input(option))
+        if (pp_files_is_input(option))
             status = compare_value(own, product, value, err);
     }
     for (size_t i = 0; !status && pp_args_word(args, i); i++)
@@ -205,7 +204,7 @@ static pp_status check_names(const pp_args *args, pp_err *err)
     const pp_option *option;
     const char *value = NULL;
     for (size_t i = 0; (option = pp_args_given(args, i, &value)); i++) {
-        if ((is_product(option) || is_input(option)) && !*value)
+        if ((is_product(option) || pp_files_is_input(option)) && !*value)
             return pp_err_set(err, PP_USAGE, option->name, "the name of the file is empty");
     }
     for (size_t i = 0; pp_args_word(args, i); i++) {

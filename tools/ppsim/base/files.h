@@ -14,6 +14,8 @@ PP_MUST_CHECK pp_status pp_files_check_product(const pp_args *args, const char *
 /* Checks an input that is not on the command line, such as a file of a folder. Fails: as
  * pp_files_check. */
 PP_MUST_CHECK pp_status pp_files_check_input(const pp_args *args, const char *path, pp_err *err);
+/* Returns whether an option reads a file, or may. */
+bool pp_files_is_input(const pp_option *option);
 /* Returns whether two paths are one file: a file that exists by its device and inode, any other by
  * its name in its folder. What is not a regular file, such as a pipe, is never the same. */
 bool pp_files_same(const char *a, const char *b);
