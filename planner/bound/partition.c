@@ -256,12 +256,20 @@ static pp_status balance_stages(const units *u, pp_ns cap, size_t *begin, pp_err
     return spread(u, cap, first, last, begin, err);
 }
 
+/* A rank that is almost without room is given work that takes as long as can be counted
+ * (`at_speed`); several such stages take no longer. */
+static void add_weight(pp_ns ns, pp_ns *sum)
+{
+    if (__builtin_add_overflow(*sum, ns, sum))
+        *sum = INT64_MAX;
+}
+
 static void rank_weights(const units *u, const size_t *begin, pp_ns *rank_ns)
 {
     memset(rank_ns, 0, u->ranks * sizeof *rank_ns);
     for (uint32_t s = 0; s < u->stages; s++)
-        rank_ns[pp_placement_rank(u->placement, s, u->ranks)] +=
-            weight(u, s, begin[s], begin[s + 1]);
+        add_weight(weight(u, s, begin[s], begin[s + 1]),
+                   &rank_ns[pp_placement_rank(u->placement, s, u->ranks)]);
 }
 
 typedef struct score {
@@ -451,7 +459,7 @@ pp_status pp_partition_heaviest(const pp_unit_weights *weights, const pp_partiti
                           .placement = split->placement,
                           .rank_speed = split->rank_speed };
         pp_ns ns = at_speed(&u, s, time_of(weights, &stages[s]));
-        rank_ns[rank] += ns;
+        add_weight(ns, &rank_ns[rank]);
         stage_ns = ns > stage_ns ? ns : stage_ns;
         heaviest = rank_ns[rank] > heaviest ? rank_ns[rank] : heaviest;
     }

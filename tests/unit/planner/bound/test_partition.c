@@ -268,6 +268,28 @@ START_TEST(more_stages_than_units_are_refused)
 }
 END_TEST
 
+/* Rank 1 is so slow that each of its stages takes as long as can be counted: their sum is no less.
+ */
+START_TEST(a_rank_without_room_is_the_heaviest)
+{
+    static pp_ns layer_ns[24];
+    static const double speed[] = { 1, 1e-18 };
+    const pp_unit_weights w = { .layers = 24, .layer_ns = layer_ns };
+    const pp_partition_params split = { .ranks = 2, .chunks = 6, .rank_speed = speed };
+    pp_ns stage_ns = 0;
+    pp_ns rank_ns = 0;
+    pp_err err = { 0 };
+    for (size_t k = 0; k < 24; k++)
+        layer_ns[k] = 1000000;
+    pp_stage *stages = balance(&w, &split);
+    check_whole(&w, &split, stages);
+    ck_assert_int_eq(pp_partition_heaviest(&w, &split, stages, &stage_ns, &rank_ns, &err), PP_OK);
+    ck_assert_int_eq(stage_ns, INT64_MAX / 4);
+    ck_assert_int_eq(rank_ns, INT64_MAX);
+    free(stages);
+}
+END_TEST
+
 START_TEST(too_long_times_are_refused)
 {
     pp_ns layer_ns[] = { INT64_MAX / 2, INT64_MAX / 2, INT64_MAX / 2 };
@@ -319,6 +341,7 @@ int main(void)
                         sizeof of_colossal_ai / sizeof of_colossal_ai[0]);
     tcase_add_test(tc, uniform_leaves_no_stage_empty_and_no_chunk_longer);
     tcase_add_test(tc, more_stages_than_units_are_refused);
+    tcase_add_test(tc, a_rank_without_room_is_the_heaviest);
     tcase_add_test(tc, too_long_times_are_refused);
     tcase_add_test(tc, large_models_take_little_time);
     suite_add_tcase(suite, tc);
