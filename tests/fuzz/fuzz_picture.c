@@ -20,12 +20,13 @@ static void require(int truth)
 static pp_status read_json(const char *text, size_t bytes, pp_track *track, pp_err *err)
 {
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    if (pp_chrome_recognise(text, bytes))
+        return pp_chrome_read(text, bytes, "fuzz", track, err);
     pp_status status = pp_json_parse(text, bytes, "fuzz", &json, err);
     if (status)
         return status;
     pp_json_at root = pp_json_root(json, "fuzz");
-    return pp_chrome_recognise(&root) ? pp_chrome_read(&root, track, err)
-                                      : pp_memory_json_read(&root, track, err);
+    return pp_memory_json_read(&root, track, err);
 }
 
 static pp_status read_any(const char *text, size_t bytes, pp_picture *picture, pp_err *err)

@@ -1,7 +1,11 @@
-/* Reads the traces that traces/format/chrome.c writes, from a JSON tree: ops, idle time, transfers
- * and samples of memory. Other events are left out. */
+/* Reads the traces that traces/format/chrome.c writes, event by event: ops, idle time, transfers
+ * and samples of memory. Other events are passed over. Linear in the text. */
 #include "traces/read/chrome_read.h"
+
 #include "sim/base/field.h"
+#include "sim/base/json.h"
+#include "sim/base/text.h"
+#include "traces/read/events.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,9 +22,20 @@ static bool has_text(const pp_json_at *object, const char *key, const char *want
            strcmp(text, wanted) == 0;
 }
 
-bool pp_chrome_recognise(const pp_json_at *root)
+bool pp_chrome_recognise(const char *text, size_t bytes)
 {
-    return pp_json_kind_at(root) == PP_JSON_OBJECT && pp_json_has(root, "traceEvents");
+    pp_span events;
+    return pp_events_find(text, bytes, "traceEvents", &events);
+}
+
+typedef struct reader {
+    const char *file;
+    pp_track track;
+} reader;
+
+static void free_reader(reader *r)
+{
+    pp_track_free(&r->track);
 }
 
 /* Reads a time in microseconds, whose three decimals are whole nanoseconds. */
@@ -128,59 +143,79 @@ static pp_status read_sample(const pp_json_at *event, pp_track *track, pp_err *e
     return status;
 }
 
-static pp_status read_event(const pp_json_at *event, pp_track *track, pp_err *err)
+static pp_status read_event(const pp_event *event, const pp_json_at *at, pp_track *track,
+                            pp_err *err)
 {
-    if (has_text(event, "ph", "C") && has_text(event, "name", "memory (bytes)"))
-        return read_sample(event, track, err);
-    if (!has_text(event, "ph", "X"))
+    if (pp_span_is(event->phase, "C"))
+        return read_sample(at, track, err);
+    return pp_span_is(event->category, "compute") ? read_op(at, track, err)
+           : pp_span_is(event->category, "idle")  ? read_gap(at, track, err)
+                                                  : read_transfer(at, track, err);
+}
+
+static pp_status take_event(void *context, const pp_event *event, pp_err *err)
+{
+    reader *r = context;
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    char place[256];
+    const bool sample = pp_span_is(event->phase, "C") && pp_span_is(event->name, "memory (bytes)");
+    const bool slice = pp_span_is(event->phase, "X") &&
+                       (pp_span_is(event->category, "compute") ||
+                        pp_span_is(event->category, "idle") || pp_span_is(event->category, "send"));
+    if (!sample && !slice)
         return PP_OK;
-    if (has_text(event, "cat", "compute"))
-        return read_op(event, track, err);
-    if (has_text(event, "cat", "idle"))
-        return read_gap(event, track, err);
-    return has_text(event, "cat", "send") ? read_transfer(event, track, err) : PP_OK;
+    snprintf(place, sizeof place, "%.200s:%zu", r->file, event->line);
+    pp_status status = pp_json_parse(event->text.at, event->text.bytes, place, &json, err);
+    if (status)
+        return status;
+    const pp_json_at at = pp_json_root(json, place);
+    return read_event(event, &at, &r->track, err);
 }
 
 /* Reads the name, such as "zbv, executor ideal", from the data of the trace. */
-static pp_status read_name(const pp_json_at *root, pp_track *track, pp_err *err)
+static pp_status read_name(const pp_json_at *data, pp_track *track, pp_err *err)
 {
-    pp_json_at data;
     const char *schedule = "";
     const char *framework = "";
-    if (!pp_json_has(root, "otherData"))
-        return PP_OK;
-    pp_status status = pp_json_get(root, "otherData", &data, err);
-    if (!status && pp_json_has(&data, "schedule"))
-        status = pp_json_get_text(&data, "schedule", &schedule, err);
-    if (!status && pp_json_has(&data, "executor"))
-        status = pp_json_get_text(&data, "executor", &framework, err);
+    pp_status status = PP_OK;
+    if (pp_json_has(data, "schedule"))
+        status = pp_json_get_text(data, "schedule", &schedule, err);
+    if (!status && pp_json_has(data, "executor"))
+        status = pp_json_get_text(data, "executor", &framework, err);
     if (!status)
         snprintf(track->name, sizeof track->name, "%.64s%s%.64s", schedule,
                  *framework ? ", executor " : "", framework);
     return status;
 }
 
-pp_status pp_chrome_read(const pp_json_at *root, pp_track *track_out, pp_err *err)
+static pp_status take_member(void *context, const pp_event_member *member, pp_err *err)
 {
-    pp_track track PP_CLEANUP(pp_track_free) = { 0 };
-    pp_json_at events;
-    size_t count = 0;
-    pp_status status = read_name(root, &track, err);
-    if (status || (status = pp_json_get(root, "traceEvents", &events, err)) ||
-        (status = pp_json_count(&events, &count, err)))
+    reader *r = context;
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    char place[256];
+    if (!pp_span_is(member->key, "otherData"))
+        return PP_OK;
+    snprintf(place, sizeof place, "%.200s:%zu", r->file, member->line);
+    pp_status status = pp_json_parse(member->value.at, member->value.bytes, place, &json, err);
+    if (status)
         return status;
-    for (size_t i = 0; i < count && !status; i++) {
-        pp_json_at event;
-        status = pp_json_item(&events, i, &event, err);
-        if (!status)
-            status = read_event(&event, &track, err);
-    }
-    if (!status && !track.box_count)
-        status = pp_json_fail(&events, err, "contains no compute ops; give a trace that %s wrote",
-                              pp_err_name(err, PP_FIELD_CHROME_WRITER));
-    if (status || (status = pp_track_finish(&track, err)))
+    const pp_json_at data = pp_json_root(json, place);
+    return read_name(&data, &r->track, err);
+}
+
+pp_status pp_chrome_read(const char *text, size_t bytes, const char *file, pp_track *track_out,
+                         pp_err *err)
+{
+    reader r PP_CLEANUP(free_reader) = { .file = file };
+    const pp_events_visitor visitor = { take_event, take_member, &r };
+    pp_status status = pp_events_parse(text, bytes, file, &visitor, err);
+    if (!status && !r.track.box_count)
+        status =
+            pp_err_set(err, PP_INPUT, file, "contains no compute ops; give a trace that %s wrote",
+                       pp_err_name(err, PP_FIELD_CHROME_WRITER));
+    if (status || (status = pp_track_finish(&r.track, err)))
         return status;
-    *track_out = track;
-    track = (pp_track){ 0 }; /* the caller owns it now */
+    *track_out = r.track;
+    r.track = (pp_track){ 0 }; /* the caller owns it now */
     return PP_OK;
 }

@@ -264,6 +264,26 @@ pp_status pp_events_recognise(const char *path, bool *is_out, pp_err *err)
     return PP_OK;
 }
 
+bool pp_events_find(const char *text, size_t bytes, const char *key, pp_span *value_out)
+{
+    pp_json_stream s = pp_json_stream_of(text, bytes);
+    pp_span found;
+    if (pp_json_stream_peek(&s) != PP_TOKEN_OBJECT || !pp_json_stream_enter(&s, '{'))
+        return false;
+    while (pp_json_stream_key(&s, &found)) {
+        if (pp_json_stream_peek(&s) == PP_TOKEN_NONE)
+            return false;
+        const char *begin = s.at;
+        if (!pp_json_stream_skip(&s))
+            return false;
+        if (!pp_span_is(found, key))
+            continue;
+        *value_out = (pp_span){ begin, (size_t)(s.at - begin) };
+        return true;
+    }
+    return false;
+}
+
 pp_status pp_events_read(const char *path, const pp_events_visitor *visitor, pp_err *err)
 {
     pp_gzip_file file PP_CLEANUP(pp_gzip_close) = { 0 };

@@ -45,6 +45,11 @@ typedef struct pp_events_visitor {
  * Fails: IO, INPUT (damaged compressed file), NOMEM. */
 PP_MUST_CHECK pp_status pp_events_recognise(const char *path, bool *is_out, pp_err *err);
 
+/* Finds a member of the object that is the text: value_out is its value as it is there. Returns
+ * false, and writes nothing, if the text is no object, or is damaged before the end of the value,
+ * or has no such member. Linear in the text up to there, without memory. */
+bool pp_events_find(const char *text, size_t bytes, const char *key, pp_span *value_out);
+
 /* Reads a file, which may be compressed with gzip. Members above PP_EVENT_BYTES_MAX are left out. A
  * key, a text in a member, and a run of blank space have at most PP_JSON_PIECE_MAX bytes (32 MiB).
  * Fails: IO, INPUT (bad syntax, cut off, an event or text that is too long, no list of events),

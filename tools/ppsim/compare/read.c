@@ -12,6 +12,7 @@
 #include "sim/plan/plan_read.h"
 #include "tools/ppsim/compare/profile.h"
 #include "tools/ppsim/compare/timeline.h"
+#include "traces/read/events.h"
 #include "traces/read/gzip.h"
 
 #include <float.h>
@@ -277,10 +278,6 @@ static pp_status read_kind(const char *text, size_t bytes, pp_compare_file *file
         file->kind = PP_COMPARE_PROFILE;
         return pp_compare_read_profile(text, bytes, file, err);
     }
-    if (pp_json_kind_at(&root) == PP_JSON_OBJECT && pp_json_has(&root, "traceEvents")) {
-        file->kind = PP_COMPARE_TIMELINE;
-        return pp_compare_read_timeline(&root, text, bytes, file, err);
-    }
     return PP_OK;
 }
 
@@ -299,8 +296,14 @@ pp_status pp_compare_parse(const char *text, size_t bytes, const char *name, pp_
         text = unpacked;
         bytes = size;
     }
-    if ((status = pp_json_parse(text, bytes, name, &file->json, err)) ||
-        (status = read_kind(text, bytes, file, err)))
+    pp_span events;
+    if (pp_events_find(text, bytes, "traceEvents", &events)) {
+        file->kind = PP_COMPARE_TIMELINE;
+        status = pp_compare_read_timeline(text, bytes, file, err);
+    } else if (!(status = pp_json_parse(text, bytes, name, &file->json, err))) {
+        status = read_kind(text, bytes, file, err);
+    }
+    if (status)
         return status;
     return pp_compare_sort(file, err);
 }

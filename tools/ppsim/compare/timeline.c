@@ -1,9 +1,10 @@
-/* Reads timelines as quantities: Chrome traces of ppsim to the nanosecond, recordings of
- * profilers by their ops. */
+/* Reads timelines as quantities, event by event: Chrome traces of ppsim to the nanosecond,
+ * recordings of profilers by their ops. */
 #include "tools/ppsim/compare/timeline.h"
 
 #include "calib/import/import_read.h"
 #include "sim/base/alloc.h"
+#include "traces/read/events.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -81,31 +82,49 @@ static pp_status add_slice(const slice *s, pp_compare_file *file, sums *sum, pp_
     return add_time(file, op ? "op" : "transfer", place, s->ns, err);
 }
 
-static pp_status read_ours(const pp_json_at *root, pp_compare_file *file, pp_err *err)
+typedef struct reader {
+    pp_compare_file *file;
+    sums *sum;
+} reader;
+
+static pp_status take_event(void *context, const pp_event *event, pp_err *err)
+{
+    reader *r = context;
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    char place[256];
+    slice s;
+    bool is_slice = false;
+    snprintf(place, sizeof place, "%.200s:%zu", r->file->name, event->line);
+    pp_status status = pp_json_parse(event->text.at, event->text.bytes, place, &json, err);
+    if (status)
+        return status;
+    const pp_json_at at = pp_json_root(json, place);
+    status = read_slice(&at, &s, &is_slice, err);
+    return status || !is_slice ? status : add_slice(&s, r->file, r->sum, err);
+}
+
+static pp_status take_member(void *context, const pp_event_member *member, pp_err *err)
+{
+    (void)context;
+    (void)member;
+    (void)err;
+    return PP_OK;
+}
+
+static pp_status read_ours(const char *text, size_t bytes, pp_compare_file *file, pp_err *err)
 {
     sums *sum PP_CLEANUP(free_sums) = pp_alloc_array(1, sizeof *sum);
-    pp_json_at list;
-    size_t count = 0;
     if (!sum)
         return pp_err_nomem(err);
-    pp_status status = pp_json_get(root, "traceEvents", &list, err);
-    if (status || (status = pp_json_count(&list, &count, err)))
-        return status;
-    for (size_t i = 0; i < count; i++) {
-        pp_json_at event;
-        slice s;
-        bool is_slice = false;
-        if ((status = pp_json_item(&list, i, &event, err)) ||
-            (status = read_slice(&event, &s, &is_slice, err)) ||
-            (is_slice && (status = add_slice(&s, file, sum, err))))
-            return status;
-    }
-    if (!sum->ranks)
-        return pp_json_fail(&list, err, "has no op");
-    for (size_t r = 0; r < sum->ranks && !status; r++) {
+    reader r = { file, sum };
+    const pp_events_visitor visitor = { take_event, take_member, &r };
+    pp_status status = pp_events_parse(text, bytes, file->name, &visitor, err);
+    if (!status && !sum->ranks)
+        return pp_err_set(err, PP_INPUT, file->name, "has no op");
+    for (size_t k = 0; k < sum->ranks && !status; k++) {
         char place[32];
-        snprintf(place, sizeof place, "rank %zu", r);
-        status = add_time(file, "busy", place, sum->busy_ns[r], err);
+        snprintf(place, sizeof place, "rank %zu", k);
+        status = add_time(file, "busy", place, sum->busy_ns[k], err);
     }
     return status ? status : add_time(file, "makespan", "", sum->last_ns - sum->first_ns, err);
 }
@@ -143,25 +162,36 @@ static pp_status read_recording(const char *text, size_t bytes, pp_compare_file 
     return status;
 }
 
-pp_status pp_compare_read_timeline(const pp_json_at *root, const char *text, size_t bytes,
-                                   pp_compare_file *file, pp_err *err)
+/* Reads "otherData" of ppsim's own traces. */
+static pp_status read_about(pp_span about, pp_compare_file *file, bool *ours_out, pp_err *err)
 {
-    pp_json_at about;
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
     const char *producer = "";
     const char *times = "";
-    pp_status status = PP_OK;
-    if (pp_json_has(root, "otherData")) {
-        if ((status = pp_json_get(root, "otherData", &about, err)))
-            return status;
-        if (pp_json_has(&about, "producer") &&
-            (status = pp_json_get_text(&about, "producer", &producer, err)))
-            return status;
-        if (pp_json_has(&about, "times") &&
-            (status = pp_json_get_text(&about, "times", &times, err)))
-            return status;
-    }
-    if (strcmp(producer, "ppsim") != 0)
-        return read_recording(text, bytes, file, err);
+    char place[256];
+    snprintf(place, sizeof place, "%.200s, otherData", file->name);
+    pp_status status = pp_json_parse(about.at, about.bytes, place, &json, err);
+    if (status)
+        return status;
+    const pp_json_at at = pp_json_root(json, place);
+    if ((pp_json_has(&at, "producer") &&
+         (status = pp_json_get_text(&at, "producer", &producer, err))) ||
+        (pp_json_has(&at, "times") && (status = pp_json_get_text(&at, "times", &times, err))))
+        return status;
+    *ours_out = strcmp(producer, "ppsim") == 0;
     file->measured = strcmp(times, "measured") == 0;
-    return read_ours(root, file, err);
+    return PP_OK;
+}
+
+pp_status pp_compare_read_timeline(const char *text, size_t bytes, pp_compare_file *file,
+                                   pp_err *err)
+{
+    pp_span about;
+    bool ours = false;
+    pp_status status = PP_OK;
+    if (pp_events_find(text, bytes, "otherData", &about))
+        status = read_about(about, file, &ours, err);
+    if (status)
+        return status;
+    return ours ? read_ours(text, bytes, file, err) : read_recording(text, bytes, file, err);
 }

@@ -4,9 +4,8 @@
 
 #include "tools/ppsim/compare/quantities.h"
 
-/* Adds the quantities of a timeline: `text` as pp_compare_parse has it, `root` the same parsed.
- * Fails: INPUT, NOMEM. */
-PP_MUST_CHECK pp_status pp_compare_read_timeline(const pp_json_at *root, const char *text,
-                                                 size_t bytes, pp_compare_file *file, pp_err *err);
+/* Adds the quantities of a timeline, whose text is read event by event. Fails: INPUT, NOMEM. */
+PP_MUST_CHECK pp_status pp_compare_read_timeline(const char *text, size_t bytes,
+                                                 pp_compare_file *file, pp_err *err);
 
 #endif

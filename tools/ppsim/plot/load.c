@@ -68,7 +68,6 @@ static pp_status add_prediction(const pp_scenario *s, pp_picture *picture, pp_er
 {
     const pp_format *chrome;
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
-    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
     pp_track track PP_CLEANUP(pp_track_free) = { 0 };
     const pp_export data = { .plan = s->plan,
                              .order = pp_scenario_order(s),
@@ -78,15 +77,12 @@ static pp_status add_prediction(const pp_scenario *s, pp_picture *picture, pp_er
                              .report = s->plan->prediction };
     pp_status status = pp_format_get("chrome", &chrome, err);
     if (status || (status = chrome->trace(&data, &text, err)) ||
-        (status = pp_json_parse(text.data, text.bytes, "prediction", &json, err)))
+        (status = pp_chrome_read(text.data, text.bytes, "prediction", &track, err)))
         return status;
-    pp_json_at root = pp_json_root(json, "prediction");
-    status = pp_chrome_read(&root, &track, err);
-    if (!status && *s->plan->model)
+    if (*s->plan->model)
         describe(s->plan, track.about, sizeof track.about);
-    if (!status)
-        pp_picture_add_track(picture, &track);
-    return status;
+    pp_picture_add_track(picture, &track);
+    return PP_OK;
 }
 
 static pp_status add_study(const pp_args *args, const char *source, pp_picture *picture,
@@ -185,6 +181,16 @@ static bool has_format(const pp_json_at *root, const char *format)
            !pp_json_read_text(&at, &found, NULL) && strcmp(found, format) == 0;
 }
 
+static pp_status add_trace(const char *text, size_t bytes, const char *source, pp_picture *picture,
+                           pp_err *err)
+{
+    pp_track track PP_CLEANUP(pp_track_free) = { 0 };
+    const pp_status status = pp_chrome_read(text, bytes, source, &track, err);
+    if (!status)
+        pp_picture_add_track(picture, &track);
+    return status;
+}
+
 /* Adds a JSON file of a known kind. *mine_out receives false, and nothing is added, when it is
  * another kind and may be a scenario. */
 static pp_status add_json(const pp_args *args, const char *text, size_t bytes, const char *source,
@@ -203,9 +209,7 @@ static pp_status add_json(const pp_args *args, const char *text, size_t bytes, c
     if (has_format(&root, "ppsim.profile"))
         return pp_plot_add_profile(text, bytes, source, pp_args_text(args, "--class"), picture,
                                    err);
-    if (pp_chrome_recognise(&root))
-        status = pp_chrome_read(&root, &track, err);
-    else if (has_format(&root, "ppsim.memory"))
+    if (has_format(&root, "ppsim.memory"))
         status = pp_memory_json_read(&root, &track, err);
     else
         *mine_out = false;
@@ -249,6 +253,8 @@ pp_status pp_plot_load(const pp_args *args, const char *source, pp_picture *pict
     }
     if (pp_heat_recognise(text))
         return pp_heat_read(args, text, bytes, source, picture, err);
+    if (pp_chrome_recognise(text, bytes))
+        return add_trace(text, bytes, source, picture, err);
     if (text[strspn(text, " \t\r\n")] == '{')
         status = add_json(args, text, bytes, source, picture, &mine, err);
     else

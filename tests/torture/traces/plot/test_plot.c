@@ -15,12 +15,13 @@ static pp_status add_json(const pp_text *text, pp_picture *picture, pp_err *err)
 {
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
     pp_track track PP_CLEANUP(pp_track_free) = { 0 };
-    pp_status status = pp_json_parse(text->data, text->bytes, "trace", &json, err);
-    if (status)
-        return status;
-    pp_json_at root = pp_json_root(json, "trace");
-    status = pp_chrome_recognise(&root) ? pp_chrome_read(&root, &track, err)
-                                        : pp_memory_json_read(&root, &track, err);
+    const bool chrome = pp_chrome_recognise(text->data, text->bytes);
+    pp_status status = chrome ? pp_chrome_read(text->data, text->bytes, "trace", &track, err)
+                              : pp_json_parse(text->data, text->bytes, "trace", &json, err);
+    if (!chrome && !status) {
+        const pp_json_at root = pp_json_root(json, "trace");
+        status = pp_memory_json_read(&root, &track, err);
+    }
     if (!status)
         pp_picture_add_track(picture, &track);
     return status;

@@ -23,13 +23,10 @@ static void write_trace(const step *s, const char *name, pp_text *text)
 
 static pp_track read_chrome(const char *text, size_t bytes)
 {
-    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
     pp_track track = { 0 };
     pp_err err = { 0 };
-    STEP_OK(pp_json_parse(text, bytes, "trace", &json, &err), err);
-    pp_json_at root = pp_json_root(json, "trace");
-    ck_assert(pp_chrome_recognise(&root));
-    STEP_OK(pp_chrome_read(&root, &track, &err), err);
+    ck_assert(pp_chrome_recognise(text, bytes));
+    STEP_OK(pp_chrome_read(text, bytes, "trace", &track, &err), err);
     return track;
 }
 
