@@ -330,6 +330,33 @@ static pp_status run(search *s, pp_err *err)
     return PP_OK;
 }
 
+/* The best orders of the chains but `best`, sorted by makespan, each makespan once. */
+static pp_status add_runners(const search *s, const pp_search_chain *best, pp_found_order *found,
+                             pp_err *err)
+{
+    const size_t ops = s->problem->ops;
+    int64_t after = best->best;
+    found->runner_ops = pp_alloc_array(s->chains * ops + 1, sizeof *found->runner_ops);
+    found->runner = pp_alloc_array(s->chains + 1, sizeof *found->runner);
+    if (!found->runner_ops || !found->runner)
+        return pp_err_nomem(err);
+    for (;;) {
+        const pp_search_chain *next = NULL;
+        for (uint32_t k = 0; k < s->chains; k++) {
+            const pp_search_chain *chain = &s->chain[k];
+            if (chain->best > after && chain->best < INT64_MAX &&
+                (!next || chain->best < next->best))
+                next = chain;
+        }
+        if (!next)
+            return PP_OK;
+        memcpy(found->runner_ops + found->runners * ops, next->best_ops,
+               ops * sizeof *found->runner_ops);
+        after = next->best;
+        found->runner[found->runners++] = after;
+    }
+}
+
 pp_status pp_order_search(const pp_order_problem *problem, int64_t bound,
                           const pp_order_search_options *options, pp_found_order **found_out,
                           pp_err *err)
@@ -354,6 +381,8 @@ pp_status pp_order_search(const pp_order_problem *problem, int64_t bound,
     if (!found || !(found->ops = pp_alloc_array((size_t)problem->ops + 1, sizeof *found->ops)))
         return pp_err_nomem(err);
     memcpy(found->ops, best->best_ops, problem->ops * sizeof *found->ops);
+    if ((status = add_runners(&s, best, found, err)))
+        return status;
     found->makespan = best->best;
     found->exhausted = s.exhausted;
     found->proved = best->best <= bound || s.exhausted;
@@ -366,8 +395,11 @@ pp_status pp_order_search(const pp_order_problem *problem, int64_t bound,
 
 void pp_found_order_free(pp_found_order **found)
 {
-    if (*found)
+    if (*found) {
         free((*found)->ops);
+        free((*found)->runner_ops);
+        free((*found)->runner);
+    }
     free(*found);
     *found = NULL;
 }

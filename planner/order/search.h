@@ -33,10 +33,13 @@ typedef struct pp_order_search_options {
 /* Owner frees with pp_found_order_free. */
 typedef struct pp_found_order {
     int64_t makespan;
-    uint32_t *ops;    /* as pp_order_problem_print_orders takes them */
-    bool proved;      /* no order is shorter: it meets the bound, or all orders were examined */
-    bool exhausted;   /* all orders were examined (planner/order/exact.h): small problems */
-    bool ended_early; /* `spent` reached 1 before the iterations were used up */
+    uint32_t *ops;        /* as pp_order_problem_print_orders takes them */
+    bool proved;          /* no order is shorter: it meets the bound, or all orders were examined */
+    bool exhausted;       /* all orders were examined (planner/order/exact.h): small problems */
+    bool ended_early;     /* `spent` reached 1 before the iterations were used up */
+    uint32_t *runner_ops; /* [runners x ops]: the best orders of other chains, by makespan */
+    int64_t *runner;      /* [runners] makespans */
+    uint32_t runners;
 } pp_found_order;
 
 /* bound: of pp_order_bounds_find; the search ends when it is met. Fails: INFEASIBLE if a microbatch

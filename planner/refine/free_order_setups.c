@@ -101,9 +101,6 @@ static void list_setup_candidates(const pp_search *search, double best_score, bo
         if (!fits && best_score < HUGE_VAL &&
             setup_forwards(&search->pool, setup) > DISPATCHED_FORWARDS_MAX)
             continue;
-        if (!fits &&
-            search->progress.communicates) /* buffers count too, and instances do not model them */
-            continue;
         if (search->problem->request->one_order &&
             search->pool.data[setup->data].workload.replicas > 1)
             continue;
@@ -122,7 +119,8 @@ pp_setup_candidates pp_search_setup_candidates(const pp_search *search, double b
 {
     pp_setup_candidates list = { .count = 0 };
     list_setup_candidates(search, best_score, false, true, PP_SETUP_CANDIDATES_MOST, &list);
-    list_setup_candidates(search, best_score, false, false, PP_SETUP_CANDIDATES_MOST, &list);
+    list_setup_candidates(search, best_score, false, false,
+                          search->progress.communicates ? 1 : PP_SETUP_CANDIDATES_MOST, &list);
     list_setup_candidates(search, best_score, true, true, 1, &list);
     return list;
 }

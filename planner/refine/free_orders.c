@@ -15,6 +15,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Steps that differ by at most 1 / this are the same. */
+#define SAME_STEP_PART 10000
+
+/* Estimates hold for framework ideal. They say something of a framework whose communication adds at
+ * most this part to the step. */
+#define LOST_MOST 0.01
+
+/* If the framework's buffers leave too little memory for the orders that were found, the search is
+ * repeated with more reserved for them, at most so often. */
+enum { RETRIES_MOST = 1 };
+
 static pp_status keep(pp_ordering *o, pp_candidate *c, pp_err *err)
 {
     pp_search *search = o->search;
@@ -43,37 +54,102 @@ static pp_status keep(pp_ordering *o, pp_candidate *c, pp_err *err)
     return PP_OK;
 }
 
-/* Simulates the orders that were found; keeps them if they fit and cannot hang. */
-static pp_status try_orders(pp_ordering *o, pp_free_orders_outcome *outcome, pp_err *err)
+/* Simulates one set of orders. c_out: `like` with what was found. */
+static pp_status simulate(const pp_ordering *o, pp_order *const *order, pp_candidate *c_out,
+                          pp_err *err)
 {
     pp_search *search = o->search;
     pp_candidate c = search->pool.candidate[o->at.like];
-    pp_order **order = pp_alloc_array(o->set.count, sizeof *order);
-    if (!order)
-        return pp_err_nomem(err);
-    for (uint32_t i = 0; i < o->set.count; i++)
-        order[i] = o->share[i].order;
     c.schedule = &pp_planned_schedule;
     c.group_size = 0;
     c.setup = (uint32_t)o->at.setup;
     c.legal = true;
     c.least_step_ns = pp_ordering_setup(o)->least_step_ns;
-    pp_err refusal = search->progress.refusal;
+    const pp_err refusal = search->progress.refusal;
     pp_status status = pp_candidate_simulate_orders(search, &c, &o->set, order, o->set.count, err);
-    free(order);
     search->progress.refusal = refusal; /* the hang of one order is not a refusal by a rule */
+    *c_out = c;
+    return status;
+}
+
+/* True if it does not fit, for want of memory alone. */
+static bool lacks_memory(const pp_candidate *c)
+{
+    return c->status != PP_CANDIDATE_OK && c->legal && c->short_bytes > 0;
+}
+
+/* True if the step is measurably shorter, or the recomputation may still be fitted to the order. */
+static bool would_win(const pp_candidate *c, double best_score)
+{
+    return c->recompute == PP_RECOMPUTE_STAGES ||
+           pp_candidate_score(c, c->step_ns) * PP_MEASURABLE_PART <
+               best_score * (PP_MEASURABLE_PART - 1);
+}
+
+/* True if `a` is better: it fits, and ends earlier or, as early but for 0.01 %, needs less. */
+static bool is_better(const pp_candidate *a, const pp_candidate *b)
+{
+    if (a->status != PP_CANDIDATE_OK || b->status != PP_CANDIDATE_OK)
+        return a->status == PP_CANDIDATE_OK && b->status != PP_CANDIDATE_OK;
+    const pp_ns differ =
+        (a->step_ns < b->step_ns ? b->step_ns - a->step_ns : a->step_ns - b->step_ns);
+    return differ > b->step_ns / SAME_STEP_PART ? a->step_ns < b->step_ns
+                                                : a->peak_bytes < b->peak_bytes;
+}
+
+/* Simulates the other orders of an only replica; takes the one that is best in the framework. */
+static pp_status try_others(pp_ordering *o, pp_candidate *c, pp_err *err)
+{
+    for (size_t k = 0; k < o->others; k++) {
+        pp_candidate now;
+        pp_status status = simulate(o, &o->other[k].order, &now, err);
+        if (status)
+            return status;
+        if (!is_better(&now, c))
+            continue;
+        const pp_replica_order worse = o->share[0];
+        o->share[0] = o->other[k];
+        o->other[k] = worse;
+        o->makespan = o->share[0].makespan;
+        *c = now;
+    }
+    return PP_OK;
+}
+
+/* How far the order is from the bound. */
+static pp_reason gap_of(const pp_ordering *o)
+{
+    if (o->exhausted)
+        return (pp_reason){ .kind = PP_REASON_ALL_ORDERS };
+    return (pp_reason){ .kind = PP_REASON_ORDER_GAP,
+                        .gap =
+                            o->limits.ticks ? (double)o->makespan / (double)o->limits.ticks - 1 : 0,
+                        .order_bound = o->limits.largest };
+}
+
+/* Simulates the orders that were found; keeps them if they fit and cannot hang. lacks_out: they
+ * would win, but do not fit for want of memory. */
+static pp_status try_orders(pp_ordering *o, double best_score, pp_free_orders_outcome *outcome,
+                            bool *lacks_out, pp_err *err)
+{
+    pp_search *search = o->search;
+    pp_candidate c;
+    pp_order **order = pp_alloc_array(o->set.count, sizeof *order);
+    if (!order)
+        return pp_err_nomem(err);
+    for (uint32_t i = 0; i < o->set.count; i++)
+        order[i] = o->share[i].order;
+    pp_status status = simulate(o, order, &c, err);
+    free(order);
+    if (!status)
+        status = try_others(o, &c, err);
+    *lacks_out = !status && lacks_memory(&c) && would_win(&c, best_score);
     if (!status && c.status != PP_CANDIDATE_OK)
         *outcome =
             (pp_free_orders_outcome){ .verdict = PP_FREE_ORDERS_UNUSABLE, .reason = c.reason };
     if (status || c.status != PP_CANDIDATE_OK)
         return status;
-    double gap = o->limits.ticks ? (double)o->makespan / (double)o->limits.ticks - 1 : 0;
-    if (o->exhausted)
-        c.reason.kind = PP_REASON_ALL_ORDERS;
-    else
-        c.reason = (pp_reason){ .kind = PP_REASON_ORDER_GAP,
-                                .gap = gap,
-                                .order_bound = o->limits.largest };
+    c.reason = gap_of(o);
     status = keep(o, &c, err);
     return status ? status : pp_recompute_refine_planned(search, search->pool.count - 1, err);
 }
@@ -140,53 +216,112 @@ static pp_status search_one(pp_ordering *o, pp_ordering *list, size_t count, dou
     return status;
 }
 
-/* Searches the opened setups. found: the best candidate that was found, or SIZE_MAX. */
+/* Searches one setup and simulates what was found; again with more memory reserved for buffers if
+ * they lack it. Nothing is found if no order leaves that much. searched_out: as for search_one. */
+static pp_status search_and_try(pp_ordering *o, pp_ordering *list, size_t count, double best_score,
+                                size_t parts, int64_t *used, bool *searched_out,
+                                pp_free_orders_outcome *outcome, pp_err *err)
+{
+    bool again = true;
+    for (int k = 0; again; k++) {
+        bool searched;
+        pp_err why = pp_err_like(err);
+        pp_status status = search_one(o, list, count, best_score, parts, used, &searched, &why);
+        *searched_out = searched || k > 0;
+        if (!status && searched)
+            status = try_orders(o, best_score, outcome, &again, &why);
+        again = again && searched && k < RETRIES_MOST && o->search->progress.communicates;
+        if (!status && again)
+            status = pp_ordering_retry(o, &why);
+        if (status == PP_INFEASIBLE) /* a microbatch alone does not fit beside the buffers */
+            return PP_OK;
+        if (status) {
+            *err = why;
+            return status;
+        }
+    }
+    return PP_OK;
+}
+
+/* Takes an order with a lower peak for a candidate that was found in this setup, if one ends as
+ * early. One whose recomputation was fitted to its order uses the memory, and keeps it. */
+static pp_status shrink(pp_ordering *o, size_t index, pp_err *err)
+{
+    pp_search *search = o->search;
+    pp_planned *planned = pp_pool_planned(&search->pool, index);
+    bool shrunk;
+    if (o->set.count > 1 || search->pool.candidate[index].recompute == PP_RECOMPUTE_MICROBATCHES)
+        return PP_OK;
+    o->share[0].order = planned->order[0];
+    planned->order[0] = NULL;
+    pp_candidate c;
+    pp_status status = pp_ordering_shrink(o, &shrunk, err);
+    if (!status && shrunk && !(status = simulate(o, &o->share[0].order, &c, err)))
+        status = try_others(o, &c, err);
+    planned->order[0] = o->share[0].order;
+    o->share[0].order = NULL;
+    if (status || !shrunk)
+        return status;
+    c.reason = gap_of(o);
+    search->pool.candidate[index] = c;
+    return PP_OK;
+}
+
+/* Searches the opened setups; the order that wins is searched again for a lower peak. found: the
+ * best candidate that was found, or SIZE_MAX. */
 static pp_status search_all(pp_search *search, pp_ordering *list, size_t count, double best_score,
                             bool *ended_out, size_t *found, pp_free_orders_outcome *outcome,
                             pp_err *err)
 {
     int64_t used = 0;
     size_t worth;
-    pp_ordering *o;
+    const double given = best_score;
+    pp_ordering *o, *winner = NULL;
     while ((o = next_ordering(list, count, best_score, &worth))) {
         bool searched;
         size_t before = search->pool.count;
         o->done = true;
-        pp_status status = search_one(o, list, count, best_score, worth, &used, &searched, err);
+        pp_status status =
+            search_and_try(o, list, count, best_score, worth, &used, &searched, outcome, err);
         *ended_out = *ended_out || !searched;
-        if (!status && searched)
-            status = try_orders(o, outcome, err);
         if (status)
             return status;
         if (search->pool.count == before)
             continue;
         const pp_candidate *c = &search->pool.candidate[before];
         double score = pp_candidate_score(c, c->step_ns);
-        if (*found == SIZE_MAX || score < best_score)
+        if (*found == SIZE_MAX || score < best_score) {
             *found = before;
+            winner = o;
+        }
         if (score < best_score && search->problem->request->found)
             search->problem->request->found(search->problem->request->context, c);
         best_score = fmin(best_score, score);
     }
-    return PP_OK;
+    return winner && best_score < given ? shrink(winner, *found, err) : PP_OK;
 }
 
 /* Opens the setups that may win, with orders to begin with. Once there is a good one, those that
- * are far behind are not opened. */
+ * are far behind are not opened, nor those without a named order if the framework's communication
+ * decides how long orders take. */
 static pp_status open_all(pp_search *search, const pp_setup_candidates *setup_candidates,
                           double best_score, pp_ordering *list, size_t *count, pp_err *err)
 {
+    double lost = 1;
     for (size_t i = 0; i < setup_candidates->count; i++) {
         const pp_setup_candidate *at = &setup_candidates->row[i];
+        lost = i == 0 && !at->seeded ? 0 : lost;
         const pp_setup *setup = &search->pool.setup[at->setup];
         const pp_candidate on = { .parallel = setup->context.parallel };
         double least = pp_candidate_score(&on, setup->least_step_ns);
-        if (!pp_is_worth(least, least, at->score, best_score))
+        if (!pp_is_worth(least, least, at->score, best_score) || (!at->seeded && lost > LOST_MOST))
             continue;
         pp_status status = pp_ordering_open(&list[(*count)++], search, at, false, err);
         if (status)
             return status;
         best_score = with_estimate(&list[*count - 1], best_score);
+        if (at->seeded)
+            lost = fmin(lost, list[*count - 1].lost);
     }
     return PP_OK;
 }
@@ -200,11 +335,12 @@ static pp_status take_seed(pp_search *search, const pp_setup_candidates *setup_c
     for (size_t i = 0; i < setup_candidates->count && *found == SIZE_MAX; i++) {
         pp_ordering o = { 0 };
         pp_status status = PP_OK;
+        bool lacks;
         if (!setup_candidates->row[i].seeded)
             continue;
         status = pp_ordering_open(&o, search, &setup_candidates->row[i], true, err);
         if (!status && o.named)
-            status = try_orders(&o, outcome, err);
+            status = try_orders(&o, 0, outcome, &lacks, err);
         pp_ordering_free(&o);
         if (status)
             return status;

@@ -7,16 +7,26 @@
 #include "planner/order/movable_order.h"
 #include "planner/order/problem_costs.h"
 #include "planner/order/search.h"
+#include "planner/refine/order_reserve.h"
 #include "sim/base/alloc.h"
+#include "sim/base/minmax.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Without a budget, iterations times ops: about a quarter of a second, proportionally less if the
  * bound leaves less than 1 / AMPLE_ROOM to gain. ITERATIONS_LEAST and ITERATIONS_MOST limit the
  * iterations. */
 #define DEFAULT_WORK 3000000
 enum { AMPLE_ROOM = 200, ITERATIONS_LEAST = 30, ITERATIONS_MOST = 6000 };
+
+/* A search that is repeated gets this part of the iterations. */
+enum { RETRY_PART = 3 };
+
+/* The steps of the bisection for the least peak, each with a part of the iterations of a search,
+ * and the part of the limit at which it ends. */
+enum { SHRINK_STEPS = 5, SHRINK_PART = 6, SHRINK_FINE = 64 };
 
 /* The probe of a setup: policies times ops. PROBE_LEAST and PROBE_MOST limit the policies. */
 #define PROBE_WORK 300000
@@ -44,10 +54,19 @@ static void report_better(void *context, int64_t makespan)
     p->request->found(p->request->context, &now);
 }
 
+static void drop_others(pp_ordering *o)
+{
+    for (size_t i = 0; i < o->others; i++)
+        pp_order_free(&o->other[i].order);
+    o->others = 0;
+}
+
 void pp_ordering_free(pp_ordering *o)
 {
     for (uint32_t i = 0; o->share && i < o->set.count; i++)
         pp_order_free(&o->share[i].order);
+    drop_others(o);
+    free(o->reserve);
     free(o->share);
     pp_order_free(&o->seed);
     pp_cost_set_free(&o->set);
@@ -67,6 +86,19 @@ static pp_status make_instance(const pp_ordering *o, uint32_t replica, pp_order_
                                        o->search->problem->memory_limit_bytes, x_out, err);
 }
 
+/* Makes the reserve at least what the framework's buffers take in this order. */
+static pp_status reserve_for(pp_ordering *o, uint32_t replica, const pp_order *order, pp_err *err)
+{
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
+    const pp_reserved_order of = { .problem = o->search->problem,
+                                   .setup = pp_ordering_setup(o),
+                                   .candidate = &o->search->pool.candidate[o->at.like],
+                                   .costs = o->set.costs[replica],
+                                   .order = order };
+    pp_status status = make_instance(o, replica, &x, err);
+    return status ? status : pp_order_reserve_grow(&of, x, o->reserve, err);
+}
+
 /* Initialises a replica with the order of the named schedule and its makespan. */
 static pp_status begin_replica(pp_ordering *o, uint32_t replica, pp_err *err)
 {
@@ -79,6 +111,7 @@ static pp_status begin_replica(pp_ordering *o, uint32_t replica, pp_err *err)
     ops = pp_alloc_array((size_t)x->ops + 1, sizeof *ops);
     if (!ops)
         return pp_err_nomem(err);
+    pp_order_reserve_take(o->reserve, x);
     pp_order_problem_from_order(x, o->seed, ops);
     if (!pp_movable_order_set(movable, ops))
         return PP_OK; /* it fits only in the fused twin */
@@ -108,6 +141,7 @@ static void rate(pp_ordering *o)
     if (o->named && like->setup == o->at.setup && like->step_ns - o->named > end_ns)
         end_ns = like->step_ns - o->named;
     o->end_ns = end_ns;
+    o->lost = o->named ? (double)(end_ns - boundary_ns) / (double)like->step_ns : 0;
     o->least = pp_candidate_score(&on, bound + boundary_ns);
     o->floor = pp_candidate_score(&on, bound + end_ns);
     o->score = makespan == INT64_MAX ? HUGE_VAL : pp_candidate_score(&on, makespan + end_ns);
@@ -126,6 +160,23 @@ static pp_status adopt(pp_ordering *o, const pp_order_problem *x, const pp_found
     return pp_order_problem_to_order(x, found->ops, o->split, &part->order, err);
 }
 
+/* Keeps orders of other chains. */
+static pp_status keep_runners(pp_ordering *o, const pp_order_problem *x,
+                              const pp_found_order *found, pp_err *err)
+{
+    pp_status status = PP_OK;
+    if (o->set.count > 1 || !o->search->progress.communicates)
+        return PP_OK;
+    for (uint32_t k = 0; k < found->runners && o->others < PP_ORDERING_OTHERS && !status; k++) {
+        pp_replica_order *other = &o->other[o->others];
+        *other = (pp_replica_order){ .makespan = found->runner[k] };
+        status = pp_order_problem_to_order(x, found->runner_ops + (size_t)k * x->ops, o->split,
+                                           &other->order, err);
+        o->others += !status;
+    }
+    return status;
+}
+
 static pp_status search_replica(pp_ordering *o, const pp_order_search_options *given, int64_t work,
                                 uint32_t replica, pp_err *err)
 {
@@ -137,6 +188,7 @@ static pp_status search_replica(pp_ordering *o, const pp_order_search_options *g
     pp_status status = make_instance(o, replica, &x, err);
     if (status || (status = pp_order_bounds_find(x, &o->limits, err)))
         return status;
+    pp_order_reserve_take(o->reserve, x);
     ops = pp_alloc_array((size_t)x->ops + 1, sizeof *ops);
     if (!ops)
         return pp_err_nomem(err);
@@ -150,7 +202,84 @@ static pp_status search_replica(pp_ordering *o, const pp_order_search_options *g
         budget.iterations = clamp((int64_t)fair, ITERATIONS_LEAST, ITERATIONS_MOST);
     }
     status = pp_order_search(x, o->limits.ticks, &budget, &found, err);
+    if (!status)
+        status = keep_runners(o, x, found, err);
     return status ? status : adopt(o, x, found, part, err);
+}
+
+static int64_t shrink_iterations(const pp_ordering *o)
+{
+    const pp_costs *costs = o->set.costs[0];
+    const int64_t ops = 3 * (int64_t)costs->stages * costs->microbatches;
+    return clamp(DEFAULT_WORK / SHRINK_PART / (ops + 1), ITERATIONS_LEAST, ITERATIONS_MOST);
+}
+
+/* Bisects for the least limit within which a short search finds an order that ends as early. */
+pp_status pp_ordering_shrink(pp_ordering *o, bool *shrunk_out, pp_err *err)
+{
+    const pp_plan_request *request = o->search->problem->request;
+    pp_replica_order *part = &o->share[0];
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
+    *shrunk_out = false;
+    if (request->max_simulations || request->stop)
+        return PP_OK;
+    pp_status status = make_instance(o, 0, &x, err);
+    if (status || x->room[0] >= PP_ORDER_PROBLEM_BYTES_MAX)
+        return status;
+    drop_others(o);
+    pp_order_reserve_take(o->reserve, x);
+    uint32_t *ops PP_CLEANUP(pp_free_array) = pp_alloc_array((size_t)x->ops + 1, sizeof *ops);
+    int64_t *room PP_CLEANUP(pp_free_array) = pp_alloc_array(x->ranks, sizeof *room);
+    int64_t *used PP_CLEANUP(pp_free_array) = pp_alloc_array(x->ranks, sizeof *used);
+    if (!ops || !room || !used)
+        return pp_err_nomem(err);
+    const int64_t limit = o->search->problem->memory_limit_bytes;
+    memcpy(room, x->room, x->ranks * sizeof *room);
+    pp_order_problem_from_order(x, part->order, ops);
+    pp_order_used(x, ops, used);
+    int64_t low = 0, high = limit; /* what is taken from every room: high is too much */
+    for (uint32_t r = 0; r < x->ranks; r++) {
+        const int64_t spare = room[r] - used[r];
+        high = pp_min(high, room[r]);
+        low = r ? pp_min(low, spare) : spare;
+    }
+    const int64_t fine = limit / SHRINK_FINE;
+    if (o->seed) /* it needs little memory as a rule; a search ignores it where it does not fit */
+        pp_order_problem_from_order(x, o->seed, ops);
+    for (int k = 0; k < SHRINK_STEPS && high - low > fine; k++) {
+        const int64_t middle = low + (high - low) / 2;
+        pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
+        const pp_order_search_options budget = { .iterations = shrink_iterations(o),
+                                                 .start = o->seed ? ops : NULL,
+                                                 .seed = request->seed,
+                                                 .threads = request->threads };
+        pp_err why = pp_err_like(err);
+        const int64_t goal = pp_max(part->makespan, o->limits.ticks);
+        pp_order_bounds least = { 0 };
+        for (uint32_t r = 0; r < x->ranks; r++)
+            x->room[r] = room[r] - middle;
+        status = pp_order_bounds_find(x, &least, &why);
+        if (!status && least.ticks <= part->makespan)
+            status = pp_order_search(x, goal, &budget, &found, &why);
+        if (status == PP_NOMEM)
+            return pp_err_nomem(err);
+        if (status || !found || found->makespan > part->makespan) {
+            high = middle;
+            continue;
+        }
+        if (o->search->progress.communicates && o->others < PP_ORDERING_OTHERS)
+            o->other[o->others++] = *part; /* in the framework it may end first */
+        else
+            pp_order_free(&part->order);
+        part->order = NULL;
+        part->makespan = found->makespan;
+        *shrunk_out = true;
+        if ((status = pp_order_problem_to_order(x, found->ops, o->split, &part->order, err)))
+            return status;
+        low = middle;
+    }
+    o->makespan = part->makespan;
+    return PP_OK;
 }
 
 typedef struct probe {
@@ -177,8 +306,7 @@ static pp_status bound_replica(pp_ordering *o, uint32_t replica, pp_order_proble
 }
 
 /* Finds the best of a few policies to begin a search with. It uses one thread, so that the result
- * is reproducible. seed_only: the order of the
- * named schedule must do. */
+ * is reproducible. seed_only: the order of the named schedule must do. */
 static pp_status probe_replica(pp_ordering *o, bool seed_only, uint32_t replica, pp_err *err)
 {
     pp_replica_order *part = &o->share[replica];
@@ -189,6 +317,7 @@ static pp_status probe_replica(pp_ordering *o, bool seed_only, uint32_t replica,
         return status;
     probe few = { clamp(PROBE_WORK / ((int64_t)x->ops + 1), PROBE_LEAST, PROBE_MOST),
                   o->search->problem->request };
+    pp_order_reserve_take(o->reserve, x);
     const pp_order_search_options budget = { .iterations = INT32_MAX,
                                              .spent = probed,
                                              .context = &few,
@@ -209,7 +338,8 @@ pp_status pp_ordering_open(pp_ordering *o, pp_search *search, const pp_setup_can
         return status;
     o->split = pp_ordering_setup(o)->split;
     o->share = pp_alloc_array(o->set.count, sizeof *o->share);
-    if (!o->share)
+    o->reserve = pp_alloc_array(o->set.costs[0]->ranks, sizeof *o->reserve);
+    if (!o->share || !o->reserve)
         return pp_err_nomem(err);
     for (uint32_t i = 0; i < o->set.count; i++)
         o->share[i].makespan = INT64_MAX;
@@ -218,8 +348,12 @@ pp_status pp_ordering_open(pp_ordering *o, pp_search *search, const pp_setup_can
                                     o->set.costs[0], &o->seed, err);
     if (status)
         return status;
-    for (uint32_t i = 0; i < o->set.count && o->seed && !status; i++)
-        status = begin_replica(o, i, &why);
+    for (uint32_t i = 0; i < o->set.count && o->seed && !status; i++) {
+        if (search->progress.communicates)
+            status = reserve_for(o, i, o->seed, &why);
+        if (!status)
+            status = begin_replica(o, i, &why);
+    }
     o->named = o->share[slowest_replica(o)].makespan;
     o->named = o->named == INT64_MAX ? 0 : o->named;
     for (uint32_t i = 0; i < o->set.count && !status; i++) {
@@ -227,6 +361,8 @@ pp_status pp_ordering_open(pp_ordering *o, pp_search *search, const pp_setup_can
         if (i && o->share[slowest].makespan < INT64_MAX)
             break;
         status = probe_replica(o, seed_only, slowest, &why);
+        if (!status && search->progress.communicates && !o->seed)
+            status = reserve_for(o, slowest, o->share[slowest].order, &why);
     }
     rate(o);
     o->done = status != PP_OK;
@@ -266,10 +402,26 @@ pp_status pp_ordering_search(pp_ordering *o, const pp_budget_share *budget_share
                                                  .context = &one,
                                                  .seed = request->seed,
                                                  .threads = request->threads };
-        int64_t work = timed || one.iterations ? 0 : DEFAULT_WORK;
+        int64_t work = timed || one.iterations ? 0 : DEFAULT_WORK / (o->retried ? RETRY_PART : 1);
         status = search_replica(o, &budget, work, slowest, err);
         o->share[slowest].searched = true;
     }
     rate(o);
+    return status;
+}
+
+pp_status pp_ordering_retry(pp_ordering *o, pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (uint32_t i = 0; i < o->set.count && !status; i++)
+        status = reserve_for(o, i, o->share[i].order, err);
+    drop_others(o);
+    o->retried = true;
+    for (uint32_t i = 0; i < o->set.count && !status; i++) {
+        pp_order_free(&o->share[i].order);
+        o->share[i].makespan = INT64_MAX;
+        if (o->seed)
+            status = begin_replica(o, i, err);
+    }
     return status;
 }

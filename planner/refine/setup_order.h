@@ -23,23 +23,32 @@ typedef struct pp_replica_order {
     bool searched;
 } pp_replica_order;
 
+/* Orders that are simulated beside the best one, since in a framework another may end first. */
+enum { PP_ORDERING_OTHERS = 2 };
+
 /* The search in one setup. */
 typedef struct pp_ordering {
     pp_search *search;
     pp_setup_candidate at;
     bool split;
     pp_cost_set set;
-    pp_order *seed;          /* the named order to begin with; NULL: none */
-    pp_replica_order *share; /* [set.count] */
-    int64_t named;           /* makespan of the seed in the slowest replica; 0: none */
-    pp_order_bounds limits;  /* bounds of the replica that was searched last */
-    int64_t makespan;        /* makespan of that replica */
-    pp_ns end_ns;            /* estimated time from the makespan to the end of the step */
-    bool exhausted;          /* all orders of that replica were examined */
-    bool done;               /* searched, or not worth it */
-    double least;            /* lower bound of the score of any order */
-    double score;            /* estimated score of its orders, under framework ideal */
-    double floor;            /* estimated score of an order that meets the bound */
+    pp_order *seed;                             /* the named order to begin with; NULL: none */
+    pp_replica_order *share;                    /* [set.count] */
+    int64_t *reserve;                           /* [ranks]: memory for the framework's buffers */
+    pp_replica_order other[PP_ORDERING_OTHERS]; /* [others]; only if there is one replica */
+    size_t others;
+    int64_t named;          /* makespan of the seed in the slowest replica; 0: none */
+    pp_order_bounds limits; /* bounds of the replica that was searched last */
+    int64_t makespan;       /* makespan of that replica */
+    pp_ns end_ns;           /* estimated time from the makespan to the end of the step */
+    double lost;            /* part of the named order's step that the framework's communication
+                               adds to its makespan and the shortest end of step; 0: not known */
+    bool exhausted;         /* all orders of that replica were examined */
+    bool retried;           /* with more reserved: pp_ordering_retry */
+    bool done;              /* searched, or not worth it */
+    double least;           /* lower bound of the score of any order */
+    double score;           /* estimated score of its orders, under framework ideal */
+    double floor;           /* estimated score of an order that meets the bound */
 } pp_ordering;
 
 /* Looked up each time, since setups move in memory when the pool grows. */
@@ -57,6 +66,13 @@ PP_MUST_CHECK pp_status pp_ordering_open(pp_ordering *o, pp_search *search,
  * searched; the others keep their orders. Fails: like pp_order_search. */
 PP_MUST_CHECK pp_status pp_ordering_search(pp_ordering *o, const pp_budget_share *budget_share,
                                            pp_err *err);
+/* Shrinks the peak of the order that was found at an equal makespan, if there is one replica: the
+ * orders that it replaces are kept as others in a framework that communicates. Without a budget
+ * only. shrunk_out: whether it is another order now. Fails: like pp_order_search. */
+PP_MUST_CHECK pp_status pp_ordering_shrink(pp_ordering *o, bool *shrunk_out, pp_err *err);
+/* Raises the reserve to what the framework's buffers take in the orders that were found, and begins
+ * again with the named order. Fails: NOMEM, INPUT. */
+PP_MUST_CHECK pp_status pp_ordering_retry(pp_ordering *o, pp_err *err);
 void pp_ordering_free(pp_ordering *o);
 
 #endif

@@ -59,6 +59,46 @@ START_TEST(a_planned_step_is_never_worse)
 }
 END_TEST
 
+/* The job fills the memory under framework ideal; with buffers the same step fits, too. */
+START_TEST(buffers_of_the_framework_are_reserved)
+{
+    static const pp_framework *const frameworks[] = { &pp_framework_zero_bubble,
+                                                      &pp_framework_ppsim };
+    planning p = planning_of("gpt175b", "h100-80g");
+    pp_plan_request request = request_of(&p, 16);
+    request.parallel.tp = 8;
+    request.global_batch_size = 128;
+    request.orders = PP_ORDERS_BETTER;
+    pp_search_result *ideal = choose(&request);
+    request.framework = frameworks[_i];
+    pp_search_result *real = choose(&request);
+    ck_assert_str_eq(real->plan->schedule, "planned");
+    ck_assert_msg(score(&real->candidate[0]) < 1.001 * score(&ideal->candidate[0]), "%f",
+                  score(&real->candidate[0]) / score(&ideal->candidate[0]));
+    pp_search_result_free(&ideal);
+    pp_search_result_free(&real);
+}
+END_TEST
+
+/* The same step exists with much less memory, and an order that needs less is more robust. */
+START_TEST(the_peak_is_shrunk)
+{
+    planning p = planning_of("llama3-70b", "h100-80g");
+    pp_plan_request request = request_of(&p, 8);
+    request.parallel.tp = 8;
+    request.global_batch_size = 64;
+    request.orders = PP_ORDERS_BETTER;
+    request.framework = _i ? &pp_framework_ppsim : NULL;
+    pp_search_result *whole = choose(&request);
+    request.memory_limit_bytes = (int64_t)56 << 30;
+    pp_search_result *less = choose(&request);
+    ck_assert(score(&whole->candidate[0]) <= score(&less->candidate[0]));
+    ck_assert_int_le(whole->candidate[0].peak_bytes, (int64_t)56 << 30);
+    pp_search_result_free(&whole);
+    pp_search_result_free(&less);
+}
+END_TEST
+
 /* Unequal microbatches: every named schedule runs them in the order given. */
 START_TEST(unequal_microbatches_gain)
 {
@@ -217,6 +257,8 @@ int main(void)
     TCase *tc = tcase_create("planned");
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, a_planned_step_is_never_worse, 0, 7);
+    tcase_add_loop_test(tc, buffers_of_the_framework_are_reserved, 0, 2);
+    tcase_add_loop_test(tc, the_peak_is_shrunk, 0, 2);
     sample_add_test(tc, unequal_microbatches_gain, 3);
     sample_add_test(tc, the_last_microbatch_may_be_another, 3);
     sample_add_test(tc, threads_do_not_matter, 3);
