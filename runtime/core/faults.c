@@ -4,7 +4,10 @@
 
 #include "sim/base/field.h"
 #include "sim/base/text.h"
+#include "sim/program/comm.h"
+#include "sim/program/transfer_costs.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -88,6 +91,66 @@ pp_status pp_faults_add(const char *text, pp_faults *faults, pp_err *err)
             takes_time ? "needs time=T, for example time=2s" : "has no time; leave time out");
     faults->fault[faults->count++] = fault;
     return PP_OK;
+}
+
+/* Counts the messages that a rank sends in a step, in the order in which it posts them.
+ * transfer_out: number `at` of them, if there are so many. */
+static size_t count_sends(const pp_comm *comm, uint32_t rank, uint32_t at, uint32_t *transfer_out)
+{
+    size_t count = 0;
+    if (!comm)
+        return 0;
+    for (size_t s = comm->step_begin[rank]; s < comm->step_begin[rank + 1]; s++) {
+        if (comm->step[s].kind != PP_COMM_STEP_POST)
+            continue;
+        const pp_group *group = &comm->group[comm->step[s].index];
+        for (uint32_t t = group->first; t < group->first + group->count; t++) {
+            if (!pp_transfer_sends((pp_transfer_kind)comm->transfer[t].kind))
+                continue;
+            if (count++ == at)
+                *transfer_out = t;
+        }
+    }
+    return count;
+}
+
+static pp_status check_one(const pp_fault *f, const pp_program *program, const pp_costs *costs,
+                           pp_err *err)
+{
+    const kind_row *kind = &kinds[f->kind];
+    const char *name = pp_err_name(err, PP_FIELD_FAULT);
+    uint32_t transfer = 0;
+    const size_t count = kind->hits_message
+                             ? count_sends(program->comm, f->rank, f->at, &transfer)
+                             : program->rank_begin[f->rank + 1] - program->rank_begin[f->rank];
+    const char *what = kind->hits_message ? "sends" : "runs";
+    const char *things = kind->hits_message ? "message" : "op";
+    if (!kind->hits_message && !kind->hits_op)
+        return PP_OK;
+    if (count == 0)
+        return pp_err_set(err, PP_USAGE, name, "rank %" PRIu32 " %s no %s, so %s cannot happen",
+                          f->rank, what, things, kind->name);
+    if (f->at >= count)
+        return pp_err_set(err, PP_USAGE, name,
+                          "rank %" PRIu32 " %s %zu %s%s in a step; give %s an at=N from 0 to %zu",
+                          f->rank, what, count, things, count == 1 ? "" : "s", kind->name,
+                          count - 1);
+    if (f->kind == PP_FAULT_TRUNCATE &&
+        pp_comm_bytes(program->comm, costs, &program->comm->transfer[transfer]) == 0)
+        return pp_err_set(err, PP_USAGE, name,
+                          "message %" PRIu32 " of rank %" PRIu32
+                          " is empty and cannot be cut; give a plan or costs with message sizes",
+                          f->at, f->rank);
+    return PP_OK;
+}
+
+pp_status pp_faults_check(const pp_faults *faults, const pp_program *program, const pp_costs *costs,
+                          pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (size_t i = 0; faults && i < faults->count && !status; i++)
+        status = check_one(&faults->fault[i], program, costs, err);
+    return status;
 }
 
 const pp_fault *pp_faults_at(const pp_faults *faults, pp_fault_kind kind, uint32_t rank,

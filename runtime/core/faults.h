@@ -5,6 +5,8 @@
 
 #include "sim/base/status.h"
 #include "sim/base/units.h"
+#include "sim/cost/costs.h"
+#include "sim/program/program.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,6 +68,12 @@ typedef struct pp_faults {
 /* Parses a fault and adds it: "drop,rank=1,at=3,step=0", "stall,rank=2,at=5,time=2s",
  * "plan,rank=1". Keys that are left out are 0. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_faults_add(const char *text, pp_faults *faults, pp_err *err);
+
+/* Checks that each fault can happen in a step of the program: its rank has that message or op, and
+ * a message that is cut has a size. A run without the fault would look like one that survived it.
+ * Ranks and steps must exist. Fails: USAGE. */
+PP_MUST_CHECK pp_status pp_faults_check(const pp_faults *faults, const pp_program *program,
+                                        const pp_costs *costs, pp_err *err);
 
 /* Returns the fault of `kind` that hits message or op `at` of `rank` in `step`, or NULL. faults:
  * NULL is fine. */

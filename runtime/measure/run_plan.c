@@ -265,6 +265,9 @@ pp_status pp_run_plan(const pp_plan *plan, pp_program *written, const pp_run_pla
         status = check_pairs(plan, options, err);
     if (status || (status = pp_execution_prepare(&ours, options, x, err)))
         return status;
+    status = pp_faults_check(options->faults, x->program, x->costs, err);
+    if (status)
+        return status;
     status = open_world(options, x, err);
     if (!status)
         status = carry_out(written ? &as_written : &ours, &ours, options, written != NULL, x, err);
