@@ -114,9 +114,10 @@ run 1 'rank 1 died before' --schedule 1f1b --pp 4 $spin --fault death,rank=1,at=
 run 1 'rank 2' --schedule 1f1b --pp 4 $spin --fault stall,rank=2,at=3,time=100s --deadline 2s
 run 3 'rank 1 has another order' --schedule 1f1b --pp 4 $spin --fault plan,rank=1
 
+address=127.0.0.1
 # job, rank: a process in the background, which writes out.JOB.RANK, and its number to started.
 begin() {
-    env TORCHELASTIC_RUN_ID=$1 RANK=$2 WORLD_SIZE=${4:-3} LOCAL_RANK=$2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
+    env TORCHELASTIC_RUN_ID=$1 RANK=$2 WORLD_SIZE=${4:-3} LOCAL_RANK=$2 MASTER_ADDR=$address MASTER_PORT=$port \
         timeout -k 5 $((100 * patience)) "$ppsim" run --schedule 1f1b --pp ${4:-3} --transport nccl $spin >"out.$1.$2${3-}" 2>&1 &
     started=$!
 }
@@ -156,7 +157,8 @@ time.sleep(300)' >taken &
     ends $started 5 out.nobody.1 "rank 0 did not open port $((port + 1)) of 127.0.0.1 within 1 s"
     unset PPSIM_START_S
 fi
-# Job b starts at the port where job a waits for its ranks: all of b are told, and a goes on with its own.
+# Job b starts at the port where job a waits for its ranks: all of b end, though a tells them nothing, and a
+# goes on with its own.
 next_port
 listens() { grep -qE "^ *[0-9]+: [0-9A-F]+:$(printf %04X $((port + 1))) [0-9A-F:]+ 0A " /proc/net/tcp; }
 begin a 0
@@ -165,7 +167,7 @@ until_it listens
 begin b 0
 ends $started 2 out.b.0 "port $((port + 1)), which is in use"
 begin b 1
-ends $started 2 out.b.1 "MASTER_PORT: port $((port + 1)) belongs to another job: its name is 'a'; set another"
+ends $started 2 out.b.1 "MASTER_PORT: port $((port + 1)) belongs to another job, or to one with another PPSIM_SECRET; set another"
 begin a 1 larger 4
 ends $started 2 out.a.1larger "belongs to another job: it has 3 ranks, and this job has 4; set another"
 # Of two that say to be rank 1 one is told while rank 2 is missing.
@@ -183,6 +185,56 @@ wait $again
 second=$second.$?
 [ $second = 0.2 ] || [ $second = 2.0 ] || wrong "two of rank 1: $second: $(cat out.a.1 out.a.1again)"
 next_port
+# Strangers are told nothing, hold up nobody however slowly they talk, and stop nobody.
+if command -v python3 >/dev/null; then
+    begin a 0
+    first=$started
+    until_it listens
+    python3 "$root/tests/cuda/strangers.py" $((port + 1)) >strangers &
+    strangers=$!
+    until_it grep -q talking strangers
+    begin a 1
+    begin a 2
+    ends $first 0 out.a.0 'transport nccl, 3 ranks'
+    wait $started || wrong "rank 2 among strangers: $(cat out.a.2)"
+    kill $strangers
+    wait $strangers || wrong "a stranger: $(cat strangers)"
+    next_port
+fi
+# Over a network there is a secret, which all processes have; rank 0 listens at MASTER_ADDR alone.
+address=$(hostname -I 2>/dev/null | tr ' ' '\n' | grep -m 1 '^[0-9.]*$')
+if [ -n "$address" ]; then
+    for rank in 0 1; do
+        begin far $rank
+        ends $started 2 out.far.$rank 'PPSIM_SECRET: is not set; processes that meet over a network need a secret'
+    done
+    export PPSIM_SECRET=short
+    begin far 1
+    ends $started 2 out.far.1 'PPSIM_SECRET: is shorter than 16 characters'
+    unset PPSIM_SECRET
+    echo the secret of this job >secret
+    chmod 644 secret
+    export PPSIM_SECRET_FILE=secret
+    begin far 1
+    ends $started 2 out.far.1 "PPSIM_SECRET_FILE: others may use secret; run 'chmod 600' on it"
+    chmod 600 secret
+    begin far 0
+    first=$started
+    until_it listens
+    grep -qE "^ *[0-9]+: 0{8}:$(printf %04X $((port + 1))) [0-9A-F:]+ 0A " /proc/net/tcp &&
+        wrong 'rank 0 listens everywhere'
+    export PPSIM_SECRET='the secret of another job'
+    begin far 1
+    unset PPSIM_SECRET
+    ends $started 2 out.far.1 'belongs to another job, or to one with another PPSIM_SECRET'
+    begin far 1
+    begin far 2
+    ends $first 0 out.far.0 'transport nccl, 3 ranks'
+    wait $started || wrong "rank 2 over the network: $(cat out.far.2)"
+    unset PPSIM_SECRET_FILE
+    next_port
+fi
+address=127.0.0.1
 
 # One process per rank, as torchrun and mpirun start them. The third takes schedule $other.
 other=zbv
@@ -232,9 +284,11 @@ signalled() {
             sleep 0.05
         done
     done
-    # One of another job that comes in the middle is told, and disturbs nobody.
+    # One of another job that comes in the middle finds nobody, and disturbs nobody.
+    export PPSIM_START_S=1
     begin late 1
-    ends $started 2 out.late.1 "belongs to another job: it has 4 ranks, and this job has 3; set another"
+    unset PPSIM_START_S
+    ends $started 5 out.late.1 "rank 0 did not open port $((port + 1)) of 127.0.0.1 within 1 s"
     kill -s "$signal" "$(cat pid.2)"
     for rank in 0 1 2 3; do
         eval "wait \$job$rank"

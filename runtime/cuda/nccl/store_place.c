@@ -2,6 +2,8 @@
  * MPIs with PMI (MPICH, Intel MPI), or srun. */
 #include "runtime/cuda/nccl/store_place.h"
 
+#include "runtime/cuda/nccl/store_proof.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,15 +80,18 @@ pp_status pp_store_find_place(const pp_module_services *services, pp_store_place
         *place_out = (pp_store_place){ 0 };
         return PP_OK;
     }
-    if (!host) /* several machines: srun writes "4(x2)" or "4,3" */
-        (void)read_number(services, name[3], INT32_MAX, &here, &no_number);
+    /* On several machines srun writes "4(x2)" or "4,3". */
+    (void)read_number(services, name[3], INT32_MAX, &here, &no_number);
     if (!host && here != place.ranks)
         return services->err_set(err, PP_USAGE, "MASTER_ADDR",
                                  "is not set; it names the machine of rank 0 when there are "
                                  "several");
     snprintf(place.host, sizeof place.host, "%s", host ? host : "127.0.0.1");
     place.port = (uint16_t)(port ? port + 1 : PORT); /* torchrun itself listens at MASTER_PORT */
+    place.several = here && here < place.ranks;
     name_job(name, &place);
-    *place_out = place;
-    return PP_OK;
+    status = pp_store_read_secret(services, &place, err);
+    if (!status)
+        *place_out = place;
+    return status;
 }

@@ -14,6 +14,9 @@ typedef struct pp_store_place {
     uint16_t port;
     char job[128];       /* the launcher's name of the job, or "" */
     uint32_t patience_s; /* time limit until all processes are connected */
+    bool several;        /* the launcher says that the job is on several machines */
+    bool has_secret;
+    unsigned char key[32]; /* of the job's name and secret (store_proof.h) */
 } pp_store_place;
 
 /* Reads the place. Fails: USAGE (variables are missing or are not numbers). */

@@ -29,7 +29,7 @@ typedef struct pp_store {
 
     /* Several processes. */
     int *peer;  /* [ranks]: sockets; rank 0 has all, the others that of rank 0; -1: none */
-    int door;   /* rank 0: listening socket, kept to refuse processes of other jobs; -1: none */
+    int door;   /* rank 0: listening socket, until all have joined; -1: none */
     bool *left; /* [ranks]: has sent BYE; used by the listener */
     pthread_mutex_t writing;
     pthread_t listener;
