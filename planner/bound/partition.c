@@ -13,7 +13,8 @@
  * (colossalai/legacy/pipeline/utils.py).
  *
  * The first step takes O(log weight * stages * log units). The table of the second step has at most
- * stages * units entries, restricted to those that are reachable under the cap. */
+ * stages * units entries, restricted to those that are reachable under the cap. If it takes too
+ * long, which needs thousands of layers, the first partition stays. */
 #include "planner/bound/partition.h"
 
 #include "sim/base/alloc.h"
@@ -24,6 +25,7 @@
 #include <string.h>
 
 #define TABLE_MAX ((size_t)1 << 22) /* entries of the table of the second objective */
+#define TRIES_MAX ((size_t)1 << 24) /* ends of stages tried for it: some 50 ms */
 #define SCALE 20                    /* bits of a weight in that table: 2^16 squares fit 64 bits */
 
 /* The units in order. Unless end stages may be empty, the embedding is part of the first unit, and
@@ -209,12 +211,16 @@ static pp_status spread(const units *u, pp_ns cap, const size_t *first, const si
     size_t *next PP_CLEANUP(pp_free_array) = pp_alloc_array(offset[u->stages + 1], sizeof *next);
     if (!table || !next)
         return pp_err_nomem(err);
+    size_t tries = 0;
     for (uint32_t s = u->stages; s-- > 0;) {
         for (size_t from = first[s]; from <= last[s]; from++) {
+            if (tries > TRIES_MAX)
+                return PP_OK;
             size_t row = offset[s] + from - first[s];
             table[row] = INT64_MAX;
             size_t to = from + 1 > first[s + 1] ? from + 1 : first[s + 1];
             for (; to <= last[s + 1] && weight(u, s, from, to) <= cap; to++) {
+                tries++;
                 int64_t rest = table[offset[s + 1] + to - first[s + 1]];
                 if (rest == INT64_MAX)
                     continue;

@@ -2,14 +2,7 @@
  * up. */
 #include "planner/candidate/search_state.h"
 
-#include <math.h>
-
-/* Measured with 2.4 million ops under executor ppsim on one core of 2024: a simulation, and the
- * result (its plan, its prediction and where the time goes). What takes less than ALWAYS_S may
- * exceed the time. */
-#define SIMULATION_S_PER_OP 0.4e-6
-#define RESULT_S_PER_OP 0.9e-6
-#define ALWAYS_S 0.1
+#include "planner/candidate/budget.h"
 
 pp_status pp_search_open(pp_search *search, const pp_plan_request *request, pp_err *err)
 {
@@ -44,27 +37,16 @@ double pp_search_ops(const pp_search *search, const pp_candidate *candidate)
            (double)candidate->microbatches * replicas;
 }
 
-/* The seconds that are left; HUGE_VAL: not limited. */
-static double seconds_left(const pp_plan_request *request)
-{
-    return request->spent && request->budget_s > 0
-               ? (1 - request->spent(request->context)) * request->budget_s
-               : HUGE_VAL;
-}
-
 bool pp_search_affords(const pp_search *search, const pp_candidate *candidate)
 {
-    const double seconds =
-        pp_search_ops(search, candidate) * (SIMULATION_S_PER_OP + RESULT_S_PER_OP);
-    return seconds <= ALWAYS_S || seconds <= seconds_left(search->problem->request);
+    return pp_budget_affords(search->problem->request, pp_search_ops(search, candidate));
 }
 
 bool pp_search_is_over(const pp_search *search)
 {
     const pp_plan_request *request = search->problem->request;
     return (request->max_simulations && search->progress.simulated >= request->max_simulations) ||
-           (request->stop && (request->stop(request->context) ||
-                              seconds_left(request) <= search->progress.ops * RESULT_S_PER_OP));
+           pp_budget_is_over(request, search->progress.ops);
 }
 
 pp_status pp_refuse(pp_progress *progress, const pp_err *why, pp_err *err)

@@ -35,9 +35,9 @@ pp_status pp_search_lower_limit(pp_search *search, size_t *best_out, pp_err *err
     for (size_t i = 0; i < search->pool.setup_count; i++) {
         pp_setup *setup = &search->pool.setup[i];
         const pp_candidate on = { .parallel = setup->context.parallel };
-        if (!setup->legal || setup->unseen ||
+        if (!setup->legal || setup->unseen || pp_search_is_over(search) ||
             pp_candidate_score(&on, setup->least_step_ns) >= least)
-            continue; /* a smaller limit only raises it */
+            continue; /* a smaller limit only raises it, so it stays a bound */
         pp_status status = pp_search_bound_again(search->problem, &search->pool, setup, err);
         if (status)
             return status;

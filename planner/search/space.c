@@ -266,14 +266,15 @@ static bool wanted(const pp_plan_request *request, const pp_schedule *schedule)
     return !request->only;
 }
 
-/* Bounding has a part of the time, so that the best of what was bounded can be simulated. */
+/* Bounding has a part of the time, so that the best of what was bounded can be simulated; or all of
+ * it, as long as nothing may fit. */
 static bool out_of_time(pp_search *search)
 {
     const pp_plan_request *request = search->problem->request;
+    const double end = search->progress.usable ? search->progress.bounding_end : 1;
     if (!search->progress.unseen && request->stop)
-        search->progress.unseen =
-            request->stop(request->context) ||
-            (request->spent && request->spent(request->context) >= search->progress.bounding_end);
+        search->progress.unseen = request->stop(request->context) ||
+                                  (request->spent && request->spent(request->context) >= end);
     return search->progress.unseen;
 }
 

@@ -4,7 +4,9 @@
  * there are at most 240 sets, and a few larger growths. */
 #include "planner/study/explain.h"
 
+#include "planner/candidate/budget.h"
 #include "planner/search/search.h"
+#include "planner/study/budget_slice.h"
 #include "planner/study/repair.h"
 #include "sim/base/alloc.h"
 
@@ -18,6 +20,7 @@ typedef uint32_t set;
 
 typedef struct explaining {
     const pp_plan_request *request;
+    pp_tries tries;
     set applicable;
     set fits[SETS_MAX]; /* minimal ones */
     size_t fit_count;
@@ -99,7 +102,7 @@ static pp_status try_set(explaining *e, set changes, int64_t factor, bool *fits_
     }
     if (!apply(&changed, changes, factor) || e->fit_count == SETS_MAX)
         return PP_OK;
-    pp_status status = pp_repair_attempt(&changed, &found, err);
+    pp_status status = pp_repair_attempt(&changed, &e->tries, &found, err);
     if (status || !found.found)
         return status;
     *fits_out = true;
@@ -133,6 +136,22 @@ static pp_status grow_further(explaining *e, pp_err *err)
     return status;
 }
 
+/* Solves a part of the work. Some jobs take long to bound and have nothing to simulate, so that
+ * bounding counts, too. */
+static pp_status solve(explaining *e, const pp_plan_request *request, pp_search *search,
+                       size_t *found_out, pp_err *err)
+{
+    pp_plan_request one = *request;
+    *found_out = SIZE_MAX;
+    if (one.max_simulations)
+        one.max_simulations = e->tries.left;
+    pp_status status = pp_search_solve(search, &one, found_out, err);
+    pp_tries_count(&e->tries, search->progress.simulated + search->pool.setup_count / 100 + 1);
+    if (search->problem && !status)
+        status = pp_search_continue(search, request, err);
+    return status;
+}
+
 /* Finds how much is missing when only this is changed. */
 static pp_status measure(explaining *e, int change, pp_err *err)
 {
@@ -140,6 +159,7 @@ static pp_status measure(explaining *e, int change, pp_err *err)
     pp_plan_request changed = *e->request;
     pp_err why = pp_err_like(err);
     size_t found = SIZE_MAX;
+    pp_budget_slice slice;
     const pp_candidate *miss = NULL;
     pp_effect *effect = &e->out->effect[e->out->effects];
     if (!apply(&changed, 1u << change, 2))
@@ -147,7 +167,12 @@ static pp_status measure(explaining *e, int change, pp_err *err)
     e->applicable |= 1u << change;
     e->out->effects++;
     effect->change = (pp_change)change;
-    pp_status status = pp_search_solve(&search, &changed, &found, &why);
+    effect->undecided = !pp_tries_go_on(&e->tries, e->request);
+    if (effect->undecided)
+        return PP_OK;
+    (void)pp_budget_slice_take(&slice, e->request, (size_t)(ALL - change + 1), &changed);
+    pp_status status = solve(e, &changed, &search, &found, &why);
+    effect->undecided = search.progress.stopped || search.progress.unseen;
     effect->fits = !status && found != SIZE_MAX;
     if (!status && !effect->fits)
         status = pp_repair_nearest(&search, &miss, &why);
@@ -165,7 +190,7 @@ static pp_status describe(explaining *e, bool *misses_out, pp_err *err)
     pp_err why = pp_err_like(err);
     size_t found = SIZE_MAX;
     const pp_candidate *miss = NULL;
-    pp_status status = pp_search_solve(&search, e->request, &found, &why);
+    pp_status status = solve(e, e->request, &search, &found, &why);
     if (!status && found == SIZE_MAX)
         status = pp_repair_nearest(&search, &miss, &why);
     if (status == PP_NOMEM) {
@@ -184,10 +209,7 @@ static pp_status describe(explaining *e, bool *misses_out, pp_err *err)
 pp_status pp_explain(const pp_plan_request *request, pp_explanation **explanation_out, pp_err *err)
 {
     pp_explanation *out PP_CLEANUP(pp_explanation_free) = pp_alloc_array(1, sizeof *out);
-    pp_plan_request whole = *request;
-    whole.stop = NULL; /* a budget would make "does not fit" mean "was not looked at" */
-    whole.max_simulations = 0;
-    explaining e = { .request = &whole, .out = out };
+    explaining e = { .request = request, .out = out, .tries = pp_tries_of(request) };
     bool misses = false;
     if (out)
         out->effect = pp_alloc_array(ALL, sizeof *out->effect);
@@ -202,6 +224,7 @@ pp_status pp_explain(const pp_plan_request *request, pp_explanation **explanatio
         status = try_sets(&e, count, err);
     if (status || (status = grow_further(&e, err)))
         return status;
+    out->stopped = e.tries.ended;
     *explanation_out = out;
     out = NULL; /* the caller's now */
     return PP_OK;

@@ -15,6 +15,7 @@ typedef struct pp_remedy {
 typedef struct pp_effect {
     pp_change change; /* a growth is by a factor of 2 */
     bool fits;
+    bool undecided;      /* the budget ended before all with this change was looked at */
     int64_t short_bytes; /* shortfall of the nearest miss; 0 if it fits, or nothing is legal */
 } pp_effect;
 
@@ -27,9 +28,12 @@ typedef struct pp_explanation {
     size_t remedies;
     pp_effect *effect; /* [effects]: in the order in which they were tried */
     size_t effects;
+    bool stopped; /* the budget ended it: some sets of changes were not tried */
 } pp_explanation;
 
-/* For a request that pp_plan_search finds INFEASIBLE, with its pp given. explanation_out: NULL if
+/* For a request that pp_plan_search finds INFEASIBLE, with its pp given. It obeys the budget of the
+ * request, as far as that is not used up yet; bounding 100 setups counts as a simulation. With a
+ * budget, sets of changes are tried with plain pipelines. explanation_out: NULL if
  * something fits after all, or if the rules forbid everything. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_explain(const pp_plan_request *request, pp_explanation **explanation_out,
                                    pp_err *err);

@@ -96,7 +96,8 @@ static pp_status find_base(pp_framework_choice *h, pp_err *err)
     one.found = NULL;
     one.missed = NULL;
     pp_status status = pp_plan_splits(&one, &h->base, &why);
-    if (status == PP_INFEASIBLE) {
+    if (status == PP_INFEASIBLE ||
+        status == PP_UNDECIDED) { /* with free orders, and all the time */
         one = bare(request);
         why = (pp_err){ 0 };
         status = pp_plan_splits(&one, &h->base, &why);

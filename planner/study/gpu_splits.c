@@ -7,6 +7,7 @@
  * docs/explanation/planning-frameworks.md. */
 #include "planner/study/gpu_splits.h"
 
+#include "planner/candidate/budget.h"
 #include "planner/candidate/rules.h"
 #include "planner/search/first_fit.h"
 #include "planner/search/search.h"
@@ -173,11 +174,6 @@ static pp_status none_legal(const splits *list, pp_err *err)
         request->gpus, stages_most(request), (int64_t)request->hardware->gpus_per_node);
 }
 
-static bool time_is_up(const pp_plan_request *request)
-{
-    return request->stop && request->stop(request->context);
-}
-
 /* The bounds of all splits, each on its own. */
 typedef struct bounding {
     const splits *list;
@@ -191,7 +187,7 @@ static void bound_split(void *context, size_t i)
     split *row = &b->list->row[i];
     pp_search search PP_CLEANUP(pp_search_close) = { 0 };
     pp_plan_request one = request_for(b->list->request, &row->parallel);
-    if (time_is_up(b->list->request))
+    if (pp_budget_time_is_up(b->list->request))
         return;
     one.score_limit = DBL_MIN;
     one.stop = NULL;
@@ -265,7 +261,7 @@ static bool is_over(const splits *list)
 {
     const pp_plan_request *request = list->request;
     return (request->max_simulations && list->simulated >= request->max_simulations) ||
-           time_is_up(request);
+           pp_budget_time_is_up(request);
 }
 
 static bool same_degrees(const pp_parallel *a, const pp_parallel *b)
@@ -349,7 +345,7 @@ static pp_status find_first_fit(splits *list, pp_err *err)
     for (size_t i = 0; i < list->count && i < FIRST_FITS_MOST && !status && !list->incumbent; i++) {
         pp_found *found PP_CLEANUP(pp_found_free) = NULL;
         const pp_plan_request one = request_for(list->request, &plain[i]->parallel);
-        if (time_is_up(list->request))
+        if (pp_budget_time_is_up(list->request))
             break;
         status = pp_search_first_fit(&one, &found, &list->simulated, err);
         if (found)

@@ -3,6 +3,7 @@
  * packed coarsely. */
 #include "planner/study/pack_pipeline.h"
 
+#include "planner/candidate/budget.h"
 #include "planner/search/search.h"
 #include "planner/study/plan_one.h"
 #include "planner/study/repair.h"
@@ -26,16 +27,16 @@ pp_plan_request pp_request_pipeline(const pp_plan_request *request, const pp_can
     one.group_count = 0;
     one.orders = PP_ORDERS_NAMED;
     one.jitter = NULL;
-    one.stop = NULL;
-    one.spent = NULL;
     one.found = NULL;
     one.missed = NULL;
-    one.max_simulations = 0;
     one.no_advice = true;
     if (!c) {
         one.micro_batch_size = one.micro_batch_size ? one.micro_batch_size : 1;
         return one;
     }
+    one.stop = NULL; /* one pipeline is a few simulations */
+    one.spent = NULL;
+    one.max_simulations = 0;
     one.parallel = c->parallel;
     one.micro_batch_size = c->micro_batch_size;
     one.schedule = c->schedule;
@@ -93,9 +94,10 @@ pp_status pp_pack_advised(pp_packer *packer, const pp_pack_task *task, pp_packed
     return status;
 }
 
-/* The score of all batches together, packed coarsely; HUGE_VAL if one does not fit. */
-static pp_status total_of(pp_packer *packer, const pp_pack_batches *batches, double *total_out,
-                          pp_err *err)
+/* The score of all batches together, packed coarsely; HUGE_VAL if one does not fit, or if the time
+ * of the request is up. */
+static pp_status total_of(const pp_plan_request *request, pp_packer *packer,
+                          const pp_pack_batches *batches, double *total_out, pp_err *err)
 {
     pp_pack_task task = { .count = batches->size, .coarse = true, .ops_most = OPS_MOST };
     memcpy(task.packings, batches->packings, sizeof task.packings);
@@ -105,7 +107,7 @@ static pp_status total_of(pp_packer *packer, const pp_pack_batches *batches, dou
         pp_err why = pp_err_like(err);
         task.lengths = batches->lengths + k * batches->size;
         pp_status status = pp_pack_advised(packer, &task, &packed, &why);
-        if (status == PP_INFEASIBLE) {
+        if (status == PP_INFEASIBLE || (!status && pp_budget_time_is_up(request))) {
             *total_out = HUGE_VAL;
             return PP_OK;
         }
@@ -159,11 +161,11 @@ pp_status pp_packer_open_for(const pp_plan_request *request, const pp_pack_batch
     for (int k = 0; k < PIPELINES_MOST && batches->count > 1 && !all->tight; k++) {
         pp_packer *one PP_CLEANUP(pp_packer_close) = NULL;
         double total;
-        if (!(c = next_best(&all->search.pool, c, first)))
+        if (pp_budget_time_is_up(request) || !(c = next_best(&all->search.pool, c, first)))
             break;
         const pp_plan_request pipeline = pp_request_pipeline(request, c);
         if ((status = pp_packer_open(&pipeline, &one, err)) ||
-            (status = total_of(one, batches, &total, err)))
+            (status = total_of(request, one, batches, &total, err)))
             return status;
         if (total < least) {
             least = total;

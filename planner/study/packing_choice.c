@@ -3,6 +3,7 @@
  * of the budget. Method: docs/explanation/planning-packing.md. */
 #include "planner/study/packing_choice.h"
 
+#include "planner/candidate/budget.h"
 #include "planner/study/budget_slice.h"
 #include "planner/study/pack_pipeline.h"
 #include "planner/study/plan_one.h"
@@ -109,7 +110,7 @@ static pp_status pack_for(const pp_plan_request *request, const pp_plan_request 
                           .group_end = request->group_end,
                           .group_count = request->group_count,
                           .seed = request->seed };
-    pp_pack_bound bound;
+    pp_pack_bound bound = { .step_ns = 0 };
     pp_err why = pp_err_like(err);
     memcpy(task.packings, request->packings, sizeof task.packings);
     task.iterations = (int64_t)((packing_end(request) - given_end(request)) *
@@ -122,13 +123,17 @@ static pp_status pack_for(const pp_plan_request *request, const pp_plan_request 
     if (!status)
         status = pp_packer_bound(packer, task.lengths, task.count, &bound, &why);
     const pp_candidate *c = status ? NULL : pp_packer_pipeline(packer);
+    if (c && request->max_simulations) /* packings count as much as moves */
+        task.ops_most = 1 + 3 * task.iterations * c->microbatches * c->parallel.pp *
+                                c->parallel.vpp * c->parallel.dp;
     if (c && pp_candidate_score(c, bound.step_ns) >= best->score)
         return PP_OK;
     if (!status)
         status = pp_pack_advised(packer, &task, &packed, &why);
     if (status) {
         *err = why;
-        return status == PP_INFEASIBLE || status == PP_USAGE ? PP_OK : status;
+        return status == PP_INFEASIBLE || status == PP_UNDECIDED || status == PP_USAGE ? PP_OK
+                                                                                       : status;
     }
     best->simulated += packed->simulated;
     const double score = pp_candidate_score(c, packed->row[packed->best].step_ns);
@@ -251,11 +256,6 @@ static pp_status choose_packed(const pp_plan_request *request, const packed_leng
     return status == PP_NOMEM ? status : PP_OK;
 }
 
-static bool time_is_over(const pp_plan_request *request)
-{
-    return request->stop && request->stop(request->context);
-}
-
 static bool is_better(const pp_search_result *given, const pp_search_result *other)
 {
     return step_score(&other->candidate[0]) * PP_MEASURABLE_PART <
@@ -276,7 +276,7 @@ static pp_status repack(const pp_plan_request *request, pp_search_result **given
     pp_search_result *other PP_CLEANUP(pp_search_result_free) = NULL;
     pp_err why = pp_err_like(err);
     const size_t simulated = *given ? (*given)->simulated : 0;
-    if (*given && !is_forced(request) && time_is_over(request)) {
+    if (*given && !is_forced(request) && pp_budget_time_is_up(request)) {
         (*given)->packing.verdict = PP_PACKING_UNSEARCHED;
         return PP_OK;
     }
@@ -289,14 +289,13 @@ static pp_status repack(const pp_plan_request *request, pp_search_result **given
         return status;
     }
     if (!other && (is_forced(request) || !*given))
-        return why.status
-                   ? pp_err_set(err, why.status, why.where, "%s", why.text)
-                   : pp_err_set(
-                         err, PP_INFEASIBLE, pp_err_name(err, PP_FIELD_PACKING), "%s",
-                         time_is_over(request)
-                             ? "the budget ended before a packing was found; increase it, or leave "
-                               "the option out"
-                             : "no such packing fits; leave the option out");
+        return why.status ? pp_err_set(err, why.status, why.where, "%s", why.text)
+               : pp_budget_time_is_up(request)
+                   ? pp_err_set(err, PP_UNDECIDED, pp_err_name(err, PP_FIELD_PACKING),
+                                "the budget ended before a packing was found; increase it, or "
+                                "leave the option out")
+                   : pp_err_set(err, PP_INFEASIBLE, pp_err_name(err, PP_FIELD_PACKING),
+                                "no such packing fits; leave the option out");
     const bool taken = other && (!*given || is_forced(request) || is_better(*given, other));
     pp_search_result *answer = taken ? other : *given;
     if ((status = find_gain(request, *given, other, &packed.method, answer, err)))
@@ -332,12 +331,13 @@ pp_status pp_plan_packings(const pp_plan_request *request, pp_search_result **ch
     if (is_forced(request) && (request->stop || request->max_simulations))
         given.orders = PP_ORDERS_NAMED; /* only its pipelines count, and time is short */
     pp_status status = pp_plan_one(&given, &choice, &why);
-    if (status && status != PP_INFEASIBLE) {
+    if (status && status != PP_INFEASIBLE && status != PP_UNDECIDED) {
         *err = why;
         return status;
     }
     status = repack(request, &choice, &why);
-    if (status == PP_INFEASIBLE && !is_forced(request)) /* with all of the budget and advice */
+    if ((status == PP_INFEASIBLE || status == PP_UNDECIDED) &&
+        !is_forced(request)) /* with all of the budget and advice */
         return pp_plan_first_fit(request, choice_out, err);
     if (status) {
         *err = why;

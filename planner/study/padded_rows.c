@@ -3,11 +3,12 @@
  * alone. The cost is that of one simulation. */
 #include "planner/study/padded_rows.h"
 
+#include "planner/candidate/budget.h"
 #include "planner/study/pack_pipeline.h"
 #include "planner/study/plan_one.h"
 #include "sim/schedule/registry.h"
 
-/* Above this number of forwards it is not simulated. */
+/* Above this number of forwards it is not simulated, nor if the budget does not suffice. */
 #define FORWARDS_MOST 1000000
 
 static pp_status simulate(const pp_plan_request *one, pp_ns *step_ns_out, pp_err *err)
@@ -40,8 +41,10 @@ pp_status pp_pad_rows(const pp_plan_request *request, const pp_candidate *like,
     one.global_batch_size = ((int64_t)count + together - 1) / together * together;
     one.tie = 0; /* nothing is recommended */
     pp_status status = PP_OK;
-    if (one.global_batch_size / one.micro_batch_size * one.parallel.pp * one.parallel.vpp <=
-        FORWARDS_MOST) {
+    const int64_t forwards =
+        one.global_batch_size / one.micro_batch_size * one.parallel.pp * one.parallel.vpp;
+    if (forwards <= FORWARDS_MOST && !pp_budget_time_is_up(request) &&
+        pp_budget_affords(request, 3 * (double)forwards)) {
         status = simulate(&one, &rows.step_ns, err);
         one.schedule = pp_schedule_find("1f1b");
         one.parallel.vpp = 1;

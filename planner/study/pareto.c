@@ -3,9 +3,11 @@
  * the same pool; the points that no other one beats in both are kept. */
 #include "planner/study/pareto.h"
 
+#include "planner/candidate/budget.h"
 #include "planner/candidate/evaluate.h"
 #include "planner/refine/free_orders.h"
 #include "planner/refine/recompute.h"
+#include "planner/search/first_fit.h"
 #include "planner/search/limit.h"
 #include "planner/search/space.h"
 #include "planner/study/budget_slice.h"
@@ -57,8 +59,11 @@ static pp_status simulate_all(pp_search *search, pp_pareto *out, pp_err *err)
         pp_candidate *c = &search->pool.candidate[i];
         if (c->status != PP_CANDIDATE_NOT_SIMULATED)
             continue;
-        out->stopped |= pp_search_is_over(search);
-        if (out->stopped)
+        const bool unseen = search->pool.setup[c->setup].unseen || !pp_search_affords(search, c);
+        out->stopped |= unseen || pp_search_is_over(search);
+        if (unseen)
+            continue;
+        if (pp_search_is_over(search))
             break;
         pp_status status = pp_candidate_simulate(search, c, err);
         if (!status && c->status == PP_CANDIDATE_OK)
@@ -105,7 +110,7 @@ static void keep_front(int64_t limit_bytes, pp_pareto *out)
     out->count = kept;
 }
 
-/* The least bound of all setups, made for the point's limit. */
+/* The least bound of all setups, made for the point's limit, as long as there is time. */
 static pp_status bound_point(const pp_search *search, pp_pareto_point *point, pp_err *err)
 {
     const double gpus = (double)pp_parallel_gpus(&point->candidate.parallel);
@@ -116,7 +121,9 @@ static pp_status bound_point(const pp_search *search, pp_pareto_point *point, pp
         const pp_candidate on = { .parallel = setup.context.parallel };
         if (!setup.legal || pp_candidate_score(&on, setup.least_step_ns) >= least)
             continue; /* a smaller limit only raises it */
-        pp_status status = pp_search_bound_again(&limited, &search->pool, &setup, err);
+        pp_status status = PP_OK;
+        if (!setup.unseen && !pp_budget_time_is_up(search->problem->request))
+            status = pp_search_bound_again(&limited, &search->pool, &setup, err);
         if (status)
             return status;
         if (setup.bound.fits)
@@ -226,17 +233,30 @@ static pp_status search_limits(pp_search *search, const pp_plan_request *asked,
     return status ? status : pp_search_continue(search, asked, err);
 }
 
+/* With a budget a plain pipeline comes first, so that there is a point. */
+static pp_status add_plain(const pp_plan_request *asked, pp_pareto *out, size_t *simulated,
+                           pp_err *err)
+{
+    pp_found *plain PP_CLEANUP(pp_found_free) = NULL;
+    if (!pp_budget_is_limited(asked))
+        return PP_OK;
+    pp_status status = pp_search_first_fit(asked, &plain, simulated, err);
+    return status || !plain ? status
+                            : add_point(out, &plain->search.pool.candidate[plain->best], err);
+}
+
 /* Simulates all candidates with named schedules, with half of the budget if orders follow. */
 static pp_status search_named(pp_search *search, const pp_plan_request *asked, pp_pareto *out,
                               pp_err *err)
 {
-    pp_plan_request whole = *asked;
     pp_plan_request half = *asked;
     pp_budget_slice slice;
-    whole.stop = NULL; /* the space is enumerated to its end */
-    pp_status status = pp_search_open(search, &whole, err);
-    if (status || (status = pp_search_enumerate(search, err)))
+    size_t simulated = 0;
+    pp_status status = add_plain(asked, out, &simulated, err);
+    if (status || (status = pp_search_open(search, asked, err)) ||
+        (status = pp_search_enumerate(search, err)))
         return status;
+    search->progress.simulated = simulated;
     (void)pp_budget_slice_take(&slice, asked, 2, &half);
     if ((status = pp_search_continue(search, &half, err)) ||
         (status = simulate_all(search, out, err)))
@@ -257,7 +277,7 @@ pp_status pp_pareto_find(const pp_plan_request *request, pp_pareto **pareto_out,
         status = search_limits(&search, &asked, request, pareto, err);
     if (status)
         return status;
-    search.progress.stopped = pareto->stopped;
+    search.progress.stopped = pareto->stopped |= search.progress.unseen;
     if (!pareto->count)
         return pp_search_repair(&search, err);
     keep_front(search.problem->memory_limit_bytes, pareto);

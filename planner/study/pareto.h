@@ -12,7 +12,7 @@ typedef struct pp_pareto_point {
     int64_t
         limit_bytes; /* the request's limit; then one byte below the peak of the previous point */
     pp_ns least_step_ns; /* no candidate, and no order on its split, is faster within the limit on
-                            as many GPUs as this one has */
+                            as many GPUs as this one has; 0: not known (budget) */
 } pp_pareto_point;
 
 /* Owner frees with pp_pareto_free. */

@@ -1,10 +1,13 @@
 /* Finds what is missing if nothing fits, and the cheapest change of the request that makes it fit:
- * each change alone, all together, then more and more GPUs. Every change is verified by a
- * search. */
+ * each change alone, all together, then more and more GPUs. Every change is verified by a search
+ * or, with a budget, by a plain pipeline that fits. */
 #include "planner/study/repair.h"
 
+#include "planner/candidate/budget.h"
 #include "planner/candidate/evaluate.h"
+#include "planner/search/first_fit.h"
 #include "planner/search/search.h"
+#include "sim/base/alloc.h"
 #include "sim/base/field.h"
 #include "sim/program/program_new.h"
 
@@ -148,19 +151,60 @@ bool pp_change_apply(pp_change change, int64_t factor, pp_plan_request *request)
     return changes[change] ? changes[change](request) : growths[change](request, factor);
 }
 
-pp_status pp_repair_attempt(const pp_plan_request *request, pp_fitting *best, pp_err *err)
+pp_tries pp_tries_of(const pp_plan_request *request)
 {
-    pp_search search PP_CLEANUP(pp_search_close) = { 0 };
+    return (pp_tries){ .left = request->max_simulations };
+}
+
+bool pp_tries_go_on(pp_tries *tries, const pp_plan_request *request)
+{
+    tries->ended |= pp_budget_time_is_up(request) || (request->max_simulations > 0 && !tries->left);
+    return !tries->ended;
+}
+
+void pp_tries_count(pp_tries *tries, size_t simulated)
+{
+    tries->left -= simulated < tries->left ? simulated : tries->left;
+}
+
+/* Finds a candidate of the request that fits: the best one or, with a budget, a plain one. */
+static pp_status find_fit(const pp_plan_request *request, pp_tries *tries, pp_found **found_out,
+                          pp_err *err)
+{
+    size_t simulated = 0;
     pp_err why = pp_err_like(err);
-    size_t found = SIZE_MAX;
-    pp_status status = pp_search_solve(&search, request, &found, &why);
+    pp_status status;
+    if (pp_budget_is_limited(request)) {
+        status = pp_search_first_fit(request, found_out, &simulated, err);
+        pp_tries_count(tries, simulated);
+        return status;
+    }
+    pp_found *found PP_CLEANUP(pp_found_free) = pp_alloc_array(1, sizeof *found);
+    if (!found)
+        return pp_err_nomem(err);
+    found->best = SIZE_MAX;
+    status = pp_search_solve(&found->search, request, &found->best, &why);
     if (status == PP_NOMEM) {
         *err = why;
         return status;
     }
-    if (status || found == SIZE_MAX)
+    if (status || found->best == SIZE_MAX)
         return PP_OK;
-    const pp_candidate *c = &search.pool.candidate[found];
+    *found_out = found;
+    found = NULL; /* the caller's now */
+    return PP_OK;
+}
+
+pp_status pp_repair_attempt(const pp_plan_request *request, pp_tries *tries, pp_fitting *best,
+                            pp_err *err)
+{
+    pp_found *found PP_CLEANUP(pp_found_free) = NULL;
+    if (!pp_tries_go_on(tries, request))
+        return PP_OK;
+    pp_status status = find_fit(request, tries, &found, err);
+    if (status || !found)
+        return status;
+    const pp_candidate *c = &found->search.pool.candidate[found->best];
     double gpus = (double)pp_parallel_gpus(&c->parallel);
     double before = (double)pp_parallel_gpus(&best->candidate.parallel);
     if (!best->found || gpus < before || (gpus == before && c->step_ns < best->candidate.step_ns))
@@ -169,7 +213,7 @@ pp_status pp_repair_attempt(const pp_plan_request *request, pp_fitting *best, pp
 }
 
 static pp_status try_same_gpus(const pp_plan_request *request, pp_plan_request *all,
-                               pp_fitting *best, pp_err *err)
+                               pp_tries *tries, pp_fitting *best, pp_err *err)
 {
     pp_status status = PP_OK;
     size_t changed = 0;
@@ -178,14 +222,14 @@ static pp_status try_same_gpus(const pp_plan_request *request, pp_plan_request *
         pp_plan_request one = *request;
         changed += pp_change_apply((pp_change)i, 1, all);
         if (pp_change_apply((pp_change)i, 1, &one))
-            status = pp_repair_attempt(&one, best, err);
+            status = pp_repair_attempt(&one, tries, best, err);
     }
-    return status || best->found || changed < 2 ? status : pp_repair_attempt(all, best, err);
+    return status || best->found || changed < 2 ? status : pp_repair_attempt(all, tries, best, err);
 }
 
 /* Tries more GPUs, alone and with every other change. */
 static pp_status try_more_gpus(const pp_plan_request *request, const pp_plan_request *all,
-                               pp_fitting *best, pp_err *err)
+                               pp_tries *tries, pp_fitting *best, pp_err *err)
 {
     pp_status status = PP_OK;
     for (int64_t factor = 2; factor <= PP_GROWTH_MAX && !status && !best->found; factor *= 2) {
@@ -193,9 +237,9 @@ static pp_status try_more_gpus(const pp_plan_request *request, const pp_plan_req
             pp_plan_request alone = *request;
             pp_plan_request more = *all;
             if (pp_change_apply((pp_change)i, factor, &alone))
-                status = pp_repair_attempt(&alone, best, err);
+                status = pp_repair_attempt(&alone, tries, best, err);
             if (!status && pp_change_apply((pp_change)i, factor, &more))
-                status = pp_repair_attempt(&more, best, err);
+                status = pp_repair_attempt(&more, tries, best, err);
         }
     }
     return status;
@@ -285,7 +329,8 @@ static pp_candidate *least_short(const pp_pool *pool)
 pp_status pp_repair_nearest(pp_search *search, const pp_candidate **nearest_out, pp_err *err)
 {
     pp_candidate *nearest;
-    while ((nearest = least_short(&search->pool)) && !nearest->step_ns) {
+    while ((nearest = least_short(&search->pool)) && !nearest->step_ns &&
+           pp_search_affords(search, nearest) && !pp_budget_time_is_up(search->problem->request)) {
         pp_status status = pp_candidate_simulate(search, nearest, err);
         if (status)
             return status;
@@ -364,15 +409,26 @@ pp_status pp_search_repair(pp_search *search, pp_err *err)
         return err->status;
     }
     pp_repair_describe(search->problem->memory_limit_bytes, miss, what, sizeof what);
-    if (request->missed && (status = report_miss(search, miss, err)))
+    if (request->missed && pp_search_affords(search, miss) &&
+        (status = report_miss(search, miss, err)))
         return status;
     if (request->no_advice)
         return pp_err_set(err, PP_INFEASIBLE, NULL, "%s", what);
     pp_fitting best = { .found = false };
+    pp_tries tries = pp_tries_of(request);
     pp_plan_request all;
-    if ((status = try_same_gpus(request, &all, &best, err)) ||
-        (!best.found && (status = try_more_gpus(request, &all, &best, err))))
+    if ((status = try_same_gpus(request, &all, &tries, &best, err)) ||
+        (!best.found && (status = try_more_gpus(request, &all, &tries, &best, err))))
         return status;
+    if (!best.found && tries.ended)
+        return pp_err_set(err, PP_INFEASIBLE, NULL,
+                          "%s. The budget ended before a change that fits was found", what);
+    if (!best.found && pp_budget_is_limited(request))
+        return pp_err_set(
+            err, PP_INFEASIBLE, NULL,
+            "%s; no plain pipeline on up to %d times as many GPUs fits; without %s all "
+            "kinds are tried",
+            what, PP_GROWTH_MAX, pp_err_name(err, PP_FIELD_BUDGET));
     if (!best.found)
         return pp_err_set(err, PP_INFEASIBLE, NULL,
                           "%s; not even %d times as many GPUs fit; use "

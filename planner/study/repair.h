@@ -29,6 +29,18 @@ typedef enum pp_change {
  * possible; a growth has changed the request even so. */
 bool pp_change_apply(pp_change change, int64_t factor, pp_plan_request *request);
 
+/* What may still be tried with the budget of a request. */
+typedef struct pp_tries {
+    uint64_t left; /* simulations, if they are limited */
+    bool ended;    /* something was not tried, since the budget was used up */
+} pp_tries;
+
+pp_tries pp_tries_of(const pp_plan_request *request);
+/* Returns false if the budget is used up. */
+bool pp_tries_go_on(pp_tries *tries, const pp_plan_request *request);
+/* Counts simulations. */
+void pp_tries_count(pp_tries *tries, size_t simulated);
+
 /* The best candidate that fits, of all requests tried so far. */
 typedef struct pp_fitting {
     bool found;
@@ -36,9 +48,10 @@ typedef struct pp_fitting {
     pp_plan_request request;
 } pp_fitting;
 
-/* Searches `request`; keeps the answer when it is better: fewer GPUs, then faster. Fails: NOMEM. */
-PP_MUST_CHECK pp_status pp_repair_attempt(const pp_plan_request *request, pp_fitting *best,
-                                          pp_err *err);
+/* Searches `request`; keeps the answer when it is better: fewer GPUs, then faster. If the request
+ * has a budget, only its plain pipelines are tried (planner/search/first_fit.h). Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_repair_attempt(const pp_plan_request *request, pp_tries *tries,
+                                          pp_fitting *best, pp_err *err);
 
 /* A field of a request and its value. */
 typedef struct pp_field_value {
@@ -62,7 +75,9 @@ const char *pp_field_values_print(const pp_field_values *list, const pp_err *err
                                   size_t size);
 
 /* The legal candidate that exceeds the memory limit by the least; NULL if there is none. A
- * shortfall that is only a lower bound is simulated, until the least one is exact. */
+ * shortfall that is only a lower bound is simulated, until the least one is exact or the time is
+ * up.
+ */
 PP_MUST_CHECK pp_status pp_repair_nearest(pp_search *search, const pp_candidate **nearest_out,
                                           pp_err *err);
 /* "nothing fits 80 GiB per GPU; nearest: ...". Returns buffer. */

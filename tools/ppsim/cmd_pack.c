@@ -1,5 +1,6 @@
 /* ppsim pack: chooses which sequences share a microbatch, and in which order the microbatches
  * run. */
+#include "planner/study/budget_slice.h"
 #include "runtime/core/clock.h"
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"
@@ -30,8 +31,8 @@ static const pp_option options[] = {
     { PP_ROW("--packing", "given|first-fit|equal|ramped|auto", SEARCH,
              "packing to start from. auto tries all of them", "auto") },
     { PP_ROW("--budget", "TIME|COUNTit", SEARCH,
-             "how long to improve that packing by moving and swapping sequences, e.g. 5s or 1000it "
-             "(iterations)",
+             "time for all, mostly to improve that packing by moving and swapping sequences; or "
+             "moves per batch, e.g. 1000it (iterations)",
              "1000it for auto, otherwise 0") },
     { PP_ROW("--seed", "N", SEARCH, "random seed of the moves and swaps", "0") },
     { PP_OPTION_HW },
@@ -66,9 +67,14 @@ typedef struct packing_run {
     size_t batch_size; /* 0: all sequences are one batch */
     bool packings[PP_PACKING_COUNT];
     int64_t moves;
-    pp_ns budget_ns; /* per batch; 0: no limit */
-    pp_ns end_ns;
+    bool timed;               /* the budget is a time */
+    pp_budget_slice opening;  /* its part for the pipeline */
+    pp_budget_slice batch;    /* and for the batch in progress */
+    pp_plan_request at_batch; /* with that part */
 } packing_run;
+
+/* The part of the time after which the pipeline is chosen. */
+#define OPENING_END 0.3
 
 static void run_free(packing_run *run)
 {
@@ -77,12 +83,6 @@ static void run_free(packing_run *run)
     free(run->result.batch);
     pp_packer_close(&run->packer);
     pp_plan_input_free(&run->input);
-}
-
-static bool time_is_up(void *context)
-{
-    const packing_run *run = context;
-    return pp_clock_now_ns() >= run->end_ns;
 }
 
 static pp_status read_packings(const pp_args *args, packing_run *run, pp_err *err)
@@ -97,19 +97,19 @@ static pp_status read_all(const pp_args *args, packing_run *run, pp_err *err)
 {
     const char *path = pp_args_word(args, 0);
     pp_plan_request *request = &run->input.request;
+    pp_ns time_ns = 0;
     if (!path || pp_args_word(args, 1))
         return pp_err_set(err, PP_USAGE, NULL,
                           "give one file of sequence lengths; see 'ppsim pack --help'");
     pp_status status = pp_plan_input_read_with(args, path, &run->input, err);
     if (status || (status = pp_plan_input_refuse_auto(&run->input, "pack", err)) ||
         (status = read_packings(args, run, err)) ||
-        (status = pp_budget_read(args, &run->moves, &run->budget_ns, err)))
+        (status = pp_budget_read(args, &run->moves, &time_ns, err)))
         return status;
     if (!pp_args_has(args, "--schedule") &&
         (status = pp_schedule_get(DEFAULT_SCHEDULE, &request->schedule, err)))
         return status;
-    request->max_simulations = 0; /* the budget limits moves and swaps */
-    request->stop = NULL;
+    run->timed = request->stop != NULL;
     if (!request->micro_batch_size)
         request->micro_batch_size = 1;
     if (request->switches.value.recompute == PP_RECOMPUTE_MICROBATCHES)
@@ -149,6 +149,7 @@ static pp_status cut_batches(packing_run *run, pp_err *err)
 static pp_status open_packer(packing_run *run, pp_err *err)
 {
     pp_plan_request request = run->input.request;
+    pp_budget_slice_cut(&run->opening, &run->input.request, 0, OPENING_END, &request);
     request.lengths = run->result.batch[0].lengths;
     request.length_count = run->result.batch[0].count;
     request.group_end = NULL;
@@ -170,10 +171,12 @@ static pp_status pack_batch(packing_run *run, size_t k, pp_err *err)
                           .iterations = run->moves,
                           .seed = run->input.request.seed };
     memcpy(task.packings, run->packings, sizeof task.packings);
-    if (run->budget_ns) {
-        run->end_ns = pp_clock_now_ns() + run->budget_ns;
-        task.stop = time_is_up;
-        task.context = run;
+    if (run->timed) {
+        run->at_batch = run->input.request;
+        (void)pp_budget_slice_take(&run->batch, &run->input.request, run->result.count - k,
+                                   &run->at_batch);
+        task.stop = run->at_batch.stop;
+        task.context = run->at_batch.context;
     }
     pp_err why = pp_err_like(err);
     pp_status status = pp_pack_advised(run->packer, &task, &batch->packed, &why);

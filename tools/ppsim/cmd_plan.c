@@ -158,8 +158,7 @@ static pp_status note_padding(const pp_plan_input *input, const pp_search_result
         if (c->status == PP_CANDIDATE_OK && pp_candidate_is_named(c))
             like = c;
     }
-    if (!request->lengths || !like || choice->stopped ||
-        (request->stop && request->stop(request->context)))
+    if (!request->lengths || !like || choice->stopped)
         return PP_OK;
     own.framework = choice->plan->framework;
     own.free = (pp_free_settings){ .framework = false };

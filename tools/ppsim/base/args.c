@@ -3,6 +3,7 @@
  * a command line has few options. */
 #include "tools/ppsim/base/args.h"
 
+#include "runtime/core/clock.h"
 #include "sim/base/alloc.h"
 #include "sim/base/synonyms.h"
 
@@ -36,7 +37,13 @@ struct pp_args {
         const char *name, *before; /* the name that stands at its end, and in its place before */
     } * replaced;
     size_t replaced_count, replaced_capacity;
+    int64_t begin_ns;
 };
+
+int64_t pp_args_begin_ns(const pp_args *args)
+{
+    return args->begin_ns;
+}
 
 const pp_option *pp_option_find(const pp_option *options, const char *name, size_t length)
 {
@@ -205,6 +212,7 @@ pp_status pp_args_parse(const pp_command *command, int argc, char **argv, pp_arg
     args->command = command;
     args->argc = argc;
     args->argv = argv;
+    args->begin_ns = pp_clock_now_ns();
     bool only_words = false;
     for (int i = 2; i < argc; i++) {
         pp_status status;

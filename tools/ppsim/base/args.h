@@ -47,6 +47,9 @@ PP_MUST_CHECK pp_status pp_args_switch(const pp_args *args, const char *option, 
 /* Finds the value in `names` (which ends with NULL); *out is its index. */
 PP_MUST_CHECK pp_status pp_args_choice(const pp_args *args, const char *option,
                                        const char *const names[], int *out, pp_err *err);
+/* The time at which the command began, when its arguments were read (runtime/core/clock.h). */
+int64_t pp_args_begin_ns(const pp_args *args);
+
 /* Returns the whole command line, quoted for a shell, which plans keep as their origin. The caller
  * frees it. NULL: out of memory. */
 char *pp_args_command(const pp_args *args);

@@ -97,7 +97,7 @@ static void print_row(const pp_explanation *x, const pp_candidate *c, const char
 {
     char cell[3][32];
     pp_text_add(text, "%6" PRId64 "  %-10s %9s  %-10s  ", pp_parallel_gpus(&c->parallel),
-                pp_format_duration(cell[0], sizeof cell[0], c->step_ns),
+                c->step_ns ? pp_format_duration(cell[0], sizeof cell[0], c->step_ns) : "not known",
                 c == &x->asked ? "" : name_gain(&x->asked, c, cell[2], sizeof cell[2]),
                 pp_format_bytes(cell[1], sizeof cell[1], c->peak_bytes));
     pp_print_words(text, options, 42, 42);
@@ -116,7 +116,8 @@ static void print_remedies(const explained *e, pp_text *text)
     for (size_t i = 0; i < x->remedies && i < SHOWN; i++)
         print_row(x, &e->row[i].remedy->candidate, e->row[i].options, text);
     if (!x->remedies)
-        pp_text_add(text, "  none of up to three changes\n");
+        pp_text_add(text, x->stopped ? "  none of those tried before the budget ended\n"
+                                     : "  none of up to three changes\n");
     else
         pp_text_add(text, "tokens/s: change against the first row\n");
 }
@@ -128,9 +129,11 @@ static void print_effects(const pp_explanation *x, pp_text *text)
     for (size_t i = 0; i < x->effects; i++) {
         const pp_effect *effect = &x->effect[i];
         const int64_t more_bytes = effect->short_bytes - x->short_bytes;
-        if (effect->fits || !effect->short_bytes)
+        if (effect->fits || effect->undecided || !effect->short_bytes)
             pp_text_add(text, "  %-23s %s\n", name_change(effect->change, cell[2], sizeof cell[2]),
-                        effect->fits ? "fits" : "is not legal");
+                        effect->fits        ? "fits"
+                        : effect->undecided ? "not known (budget)"
+                                            : "is not legal");
         else
             pp_text_add(
                 text, "  %-23s %-15s %s%s\n", name_change(effect->change, cell[2], sizeof cell[2]),
@@ -173,7 +176,7 @@ static pp_json *write_explanation(const explained *e, pp_json_build *build)
         char cell[32];
         pp_json *object = pp_json_new_object(build);
         pp_json_put_text(build, object, "change", name_change(effect->change, cell, sizeof cell));
-        if (effect->fits || effect->short_bytes)
+        if (effect->fits || (effect->short_bytes && !effect->undecided))
             pp_json_put_int(build, object, "short_bytes", effect->short_bytes);
         else
             pp_json_put_null(build, object, "short_bytes");
@@ -193,6 +196,8 @@ pp_status pp_plan_explain(const pp_args *args, const pp_plan_request *request, p
     explained e PP_CLEANUP(explained_free) = { 0 };
     if ((status = list_rows(x, &e, err)))
         return status;
+    if (x->stopped)
+        pp_remark("the budget ended before all sets of changes were tried");
     if (pp_args_has(args, "--json")) {
         pp_json_build build = { 0 };
         pp_json *json PP_CLEANUP(pp_json_free) = write_explanation(&e, &build);

@@ -479,7 +479,7 @@ static pp_status read_budget(const pp_args *args, pp_plan_input *r, pp_err *err)
     r->request.max_simulations = (uint64_t)count;
     if (count)
         return PP_OK;
-    r->begin_ns = pp_clock_now_ns();
+    r->begin_ns = pp_args_begin_ns(args);
     r->end_ns = r->begin_ns + budget_ns;
     r->request.stop = time_is_up;
     r->request.spent = part_of_time;

@@ -202,7 +202,7 @@ static pp_status print(const run *r, pp_err *err)
 pp_status pp_plan_instance(const pp_args *args, const pp_option *options, pp_err *err)
 {
     run r PP_CLEANUP(run_free) = { .args = args, .time_ns = DEFAULT_BUDGET_NS };
-    r.begin_ns = pp_clock_now_ns();
+    r.begin_ns = pp_args_begin_ns(args);
     pp_status status = refuse_others(args, options, err);
     if (status || (status = pp_budget_read(args, &r.iterations, &r.time_ns, err)) ||
         (status = load(&r, err)) || (status = search(&r, err)))

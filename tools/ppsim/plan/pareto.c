@@ -21,15 +21,19 @@ static void print_point(const pp_pareto *pareto, const pp_pareto_point *point, p
     const pp_candidate *c = &point->candidate;
     char cell[4][32];
     double gpus = (double)pp_parallel_gpus(&c->parallel);
+    if (point->least_step_ns)
+        snprintf(cell[3], sizeof cell[3], "%.2f %%",
+                 100 * ((double)c->step_ns / (double)point->least_step_ns - 1));
+    else
+        snprintf(cell[3], sizeof cell[3], "?");
     if (pareto->per_gpu)
         snprintf(cell[0], sizeof cell[0], "%.1f", c->tokens_per_s / gpus);
     else
         pp_format_duration(cell[0], sizeof cell[0], c->step_ns);
-    pp_text_add(text, "%9s %9s  %-9s%6.2f %% %-14s %3" PRId64 " %3" PRId64 " %3" PRId64 " %s\n",
+    pp_text_add(text, "%9s %9s  %-9s%8s %-14s %3" PRId64 " %3" PRId64 " %3" PRId64 " %s\n",
                 pp_format_bytes(cell[1], sizeof cell[1], c->peak_bytes),
-                pp_format_bytes(cell[2], sizeof cell[2], point->limit_bytes), cell[0],
-                100 * ((double)c->step_ns / (double)point->least_step_ns - 1), c->schedule->name,
-                c->parallel.vpp, c->parallel.tp, c->micro_batch_size,
+                pp_format_bytes(cell[2], sizeof cell[2], point->limit_bytes), cell[0], cell[3],
+                c->schedule->name, c->parallel.vpp, c->parallel.tp, c->micro_batch_size,
                 pp_recompute_name(c->recompute));
 }
 

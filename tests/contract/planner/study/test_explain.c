@@ -143,6 +143,77 @@ START_TEST(every_set_fits_and_none_smaller)
 }
 END_TEST
 
+static double half(void *context)
+{
+    (void)context;
+    return 0.5;
+}
+
+/* The time is up after this many looks at the clock. */
+static bool late(void *context)
+{
+    int64_t *left = context;
+    return --*left < 0;
+}
+
+/* Whenever the time ends, what was found until then is the answer: remedies that fit, and effects
+ * that are known, not known, or the same as without a budget. */
+START_TEST(a_budget_ends_it)
+{
+    planning p = planning_of("llama3-70b", "h100-80g");
+    pp_plan_request request = request_of(&p, 4);
+    request.parallel.tp = 2;
+    request.global_batch_size = 32;
+    pp_explanation *whole = explain(&request);
+    size_t unknown = 0;
+    size_t remedies = 0;
+    for (int64_t looks = 1; looks < 1 << 18; looks *= 8) {
+        int64_t left = looks;
+        request.stop = late;
+        request.spent = half;
+        request.context = &left;
+        pp_explanation *x = explain(&request);
+        if (!x)
+            continue; /* not even the nearest miss is known */
+        ck_assert_uint_eq(x->effects, whole->effects);
+        for (size_t i = 0; i < x->effects; i++) {
+            unknown += x->effect[i].undecided;
+            ck_assert(x->effect[i].undecided || x->effect[i].fits == whole->effect[i].fits);
+            ck_assert_int_ge(x->effect[i].short_bytes, 0);
+        }
+        remedies = x->remedies;
+        for (size_t i = 0; i < x->remedies; i++)
+            ck_assert_int_eq(x->remedy[i].candidate.status, PP_CANDIDATE_OK);
+        pp_explanation_free(&x);
+    }
+    ck_assert_uint_gt(unknown, 0);
+    ck_assert_uint_gt(remedies, 0);
+    pp_explanation_free(&whole);
+}
+END_TEST
+
+/* The least counted budget leaves most effects open; a large one, none. */
+START_TEST(a_counted_budget_ends_it)
+{
+    planning p = planning_of("llama3-70b", "h100-80g");
+    pp_plan_request request = request_of(&p, 4);
+    request.parallel.tp = 2;
+    request.global_batch_size = 32;
+    request.max_simulations = 1;
+    pp_explanation *little = explain(&request);
+    ck_assert(little->stopped);
+    ck_assert(little->effect[little->effects - 1].undecided);
+    request.max_simulations = 10000;
+    pp_explanation *much = explain(&request);
+    ck_assert(!much->stopped);
+    for (size_t i = 0; i < much->effects; i++)
+        ck_assert(!much->effect[i].undecided);
+    ck_assert_uint_gt(much->remedies, 0);
+    pp_explanation_free(&little);
+    pp_explanation_free(&much);
+}
+END_TEST
+
 START_TEST(what_fits_needs_no_words)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
@@ -175,6 +246,8 @@ int main(void)
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, every_set_fits_and_none_smaller, 0,
                         (int)(sizeof cases / sizeof *cases));
+    tcase_add_test(tc, a_budget_ends_it);
+    tcase_add_test(tc, a_counted_budget_ends_it);
     tcase_add_test(tc, what_fits_needs_no_words);
     tcase_add_test(tc, hopeless_is_said);
     suite_add_tcase(suite, tc);

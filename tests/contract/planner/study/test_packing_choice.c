@@ -296,26 +296,29 @@ START_TEST(an_order_that_is_asked_for_comes_in_any_time)
 }
 END_TEST
 
-/* A budget that is enough without packings is enough with them. */
+/* The smallest budget is enough for an answer, with packings as without them. What it does beyond
+ * the simulations that it has are first steps of searches, and more of it gives no worse a step. */
 START_TEST(a_small_budget_gives_first_fit)
 {
     planning p = planning_of("gpt3.6b", "h100-80g");
     int64_t lengths[SEQUENCES];
-    pp_err err = { 0 };
     draw_lengths(lengths);
     pp_plan_request request = request_with(&p, 4, 2, lengths);
     request.parallel.tp = 1;
     request.switches.given.zero = true; /* 0: little memory is left */
     request.memory_limit_bytes = (int64_t)20 << 30;
+    pp_ns last_ns = INT64_MAX;
     for (request.max_simulations = 1; request.max_simulations <= 8; request.max_simulations++) {
-        pp_search_result *choice = NULL;
         request.packings = NULL;
-        if (pp_plan_search(&request, &choice, &err))
-            continue;
+        pp_search_result *choice = choose(&request);
         pp_search_result_free(&choice);
         request.packings = all_packings;
         choice = choose(&request);
         check_workload(&choice->plan->workload, lengths, 2);
+        ck_assert(choice->stopped);
+        ck_assert_uint_le(choice->simulated, 2 * request.max_simulations + 6);
+        ck_assert_int_le(choice->candidate[0].step_ns, last_ns);
+        last_ns = choice->candidate[0].step_ns;
         pp_search_result_free(&choice);
     }
 }

@@ -341,6 +341,7 @@ START_TEST(a_budget_ends_the_bounding)
     request.stop = always;
     pp_search_result *choice = choose(&request);
     ck_assert(choice->stopped);
+    ck_assert_uint_eq(choice->simulated, 1);
     ck_assert_uint_eq(choice->ok, 1);
     ck_assert_str_eq(choice->plan->schedule, "1f1b");
     pp_search_result_free(&choice);
@@ -351,7 +352,10 @@ START_TEST(a_budget_ends_the_bounding)
     request.memory_limit_bytes = (int64_t)52 << 30;
     request.stop = always;
     choice = choose(&request);
-    ck_assert_uint_ge(choice->ok, 1);
+    ck_assert_uint_eq(choice->simulated, 1);
+    ck_assert_uint_eq(choice->ok, 1);
+    ck_assert_str_eq(choice->plan->schedule, "1f1b");
+    ck_assert_int_eq(choice->candidate[0].recompute, PP_RECOMPUTE_FULL);
     pp_search_result_free(&choice);
 }
 END_TEST
