@@ -211,7 +211,7 @@ static int64_t early_work(bounding *b, uint32_t rank, const rank_view *v)
 {
     const pp_order_problem *x = b->x;
     int64_t room = x->room[rank] - v->extra;
-    if (v->size <= room)
+    if (v->size <= pp_max(room, 0)) /* activations may take nothing */
         return v->forward;
     if (v->alike)
         return pp_max(0, room / v->one.size * v->one.ticks);
