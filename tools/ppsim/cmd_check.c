@@ -36,7 +36,7 @@ static const pp_option options[] = {
              "also check that this runtime runs it, and trains rightly (see 'ppsim list targets')",
              NULL) },
     { PP_ROW("--comm", "MODE", COMMUNICATION, "how sends work: rendezvous, eager:BYTES or batched",
-             "rendezvous") },
+             "the plan's, or rendezvous") },
     { PP_ROW("--lanes", "WHICH", COMMUNICATION,
              "queues of a rank: single, per-direction, per-peer or per-edge",
              "those of the plan's executor or of the target's, or single") },
@@ -218,20 +218,29 @@ static size_t collect_sizes(const pp_check_subject *s, int64_t *sizes)
     return kept;
 }
 
+/* The plan as the target runs it, or as it is. It borrows everything from `plan`. */
+static pp_plan as_asked(const pp_check_verdict *v, const pp_plan *plan)
+{
+    return v->target ? pp_target_plan(v->target, plan) : *plan;
+}
+
 /* Applies the size protocol of --shapes or of the plan. In the modes without groups (rendezvous,
  * eager) its messages are posted one by one; tensors keep the groups of their framework. */
 static pp_status apply_shapes(const pp_args *args, pp_check_verdict *v, pp_check_subject *s,
                               pp_err *err)
 {
+    const pp_plan asked = s->plan ? as_asked(v, s->plan) : (pp_plan){ 0 };
     pp_exchange_options exchange =
-        s->plan ? pp_plan_exchange(s->plan) : (pp_exchange_options){ .tensors = 0 };
+        s->plan ? pp_plan_exchange(&asked) : (pp_exchange_options){ .tensors = 0 };
     pp_status status = pp_args_exchange(args, &exchange, err);
     if (status)
         return status;
     exchange.host = (pp_host_costs){ 0 }; /* no verdict depends on durations */
-    exchange.ungrouped = v->comm.mode != PP_COMM_BATCHED_SHAPES;
     if (pp_exchange_is_plain(&exchange))
         return PP_OK;
+    if (s->plan && !s->plan->comm.has_mode && !pp_args_has(args, "--comm"))
+        v->comm.mode = PP_COMM_BATCHED_SHAPES; /* as the plan runs */
+    exchange.ungrouped = v->comm.mode != PP_COMM_BATCHED_SHAPES;
     if (!v->framework)
         return pp_err_set(err, PP_USAGE,
                           pp_args_has(args, "--shapes") ? "--shapes" : "--tensors-per-boundary",
@@ -372,7 +381,7 @@ static pp_status simulate(pp_check_verdict *v, const pp_check_subject *s, pp_err
     uint32_t rank = 0;
     if (!s->plan || !v->valid || v->hangs || v->mismatch)
         return PP_OK;
-    const pp_plan plan = v->target ? pp_target_plan(v->target, s->plan) : *s->plan;
+    const pp_plan plan = as_asked(v, s->plan);
     pp_status status = pp_plan_simulate(&plan, NULL, NULL, NULL, &v->report, &why);
     if (status == PP_INFEASIBLE)
         return PP_OK;

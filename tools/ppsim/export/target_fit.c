@@ -29,6 +29,9 @@ pp_plan pp_target_plan(const pp_target *target, const pp_plan *plan)
     if (is_own(target, plan->framework))
         return own;
     own.framework = target->limits.frameworks[0];
+    if (own.sizes.kind !=
+        PP_SIZES_PADDED) /* the others are how the plan's framework learns sizes */
+        own.sizes = (pp_size_protocol){ .kind = PP_SIZES_PLAN };
     if (target->limits.drops_outputs && !own.buffers.has_return_outputs) {
         own.buffers.has_return_outputs = true;
         own.buffers.return_outputs = false;
