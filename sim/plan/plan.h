@@ -44,6 +44,7 @@ typedef struct pp_plan {
     pp_costs **costs;              /* [costs_count] */
     bool has_memory_costs;
     pp_memory_costs memory_costs; /* --memory-costs of an abstract study */
+    char elsewhere[160];          /* its step under other executors, in words; "": not known */
     pp_notes assumptions;
     pp_report *prediction; /* for the slowest replica; NULL: none */
     char version[32];

@@ -387,6 +387,7 @@ pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out
                                         "memory_limit_bytes",
                                         "memory_costs",
                                         "assumptions",
+                                        "elsewhere",
                                         "prediction",
                                         "provenance",
                                         NULL };
@@ -404,6 +405,8 @@ pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out
         (status = check_placement(&root, plan, err)) || (status = read_costs(&root, plan, err)) ||
         (status = read_memory_costs(&root, plan, err)) ||
         (status = read_notes(&root, "assumptions", &plan->assumptions, err)) ||
+        (status =
+             pp_plan_read_name(&root, "elsewhere", plan->elsewhere, sizeof plan->elsewhere, err)) ||
         (status = read_prediction(&root, plan, err)) ||
         (status = read_provenance(&root, plan, err)))
         return status;

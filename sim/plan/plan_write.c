@@ -262,6 +262,13 @@ static void put_settings(const pp_plan *plan, pp_json *object, pp_json_build *bu
         pp_json_put_null(build, object, "memory_costs");
 }
 
+/* False if it was read from a file and then simulated with other settings. */
+static bool is_as_in_file(const pp_plan *plan)
+{
+    return plan->predicted_in_file_ns == 0 ||
+           (plan->prediction && plan->prediction->step_ns == plan->predicted_in_file_ns);
+}
+
 pp_json *pp_plan_write(const pp_plan *plan, pp_json_build *build)
 {
     pp_placement placement = PP_PLACE_LOOP;
@@ -285,6 +292,8 @@ pp_json *pp_plan_write(const pp_plan *plan, pp_json_build *build)
     pp_json_put(build, object, "costs", write_costs(plan, build));
     put_settings(plan, object, build);
     pp_json_put(build, object, "assumptions", write_notes(&plan->assumptions, build));
+    if (plan->elsewhere[0] && is_as_in_file(plan))
+        pp_json_put_text(build, object, "elsewhere", plan->elsewhere);
     if (plan->prediction)
         pp_json_put(build, object, "prediction", pp_report_write(plan->prediction, build));
     else

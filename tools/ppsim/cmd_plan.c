@@ -12,6 +12,7 @@
 #include "tools/ppsim/input/load.h"
 #include "tools/ppsim/input/profile_args.h"
 #include "tools/ppsim/plan/assumptions.h"
+#include "tools/ppsim/plan/elsewhere.h"
 #include "tools/ppsim/plan/explain.h"
 #include "tools/ppsim/plan/input.h"
 #include "tools/ppsim/plan/instance.h"
@@ -27,6 +28,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* The part of a budget of time after which other executors are not simulated any more. */
+#define ELSEWHERE_UNTIL 0.8
 
 static pp_status write_candidates(const pp_args *args, const pp_search_result *choice, pp_err *err)
 {
@@ -166,6 +170,18 @@ static pp_status note_padding(const pp_plan_input *input, const pp_search_result
     return status || !rows.step_ns ? status : pp_plan_note_padding(choice, &rows, err);
 }
 
+/* Finds what the plan takes under other executors, unless the runtime was chosen or the budget is
+ * used up. */
+static pp_status find_elsewhere(const pp_args *args, const pp_plan_input *input,
+                                const pp_search_result *choice, pp_err *err)
+{
+    const pp_plan_request *request = &input->request;
+    if (input->target || pp_args_has(args, "--executor") || choice->stopped ||
+        (request->stop && request->spent(request->context) > ELSEWHERE_UNTIL))
+        return PP_OK;
+    return pp_plan_find_elsewhere(choice->plan, err);
+}
+
 static pp_status plan(const pp_args *args, pp_err *err)
 {
     if (pp_args_has(args, "--instance"))
@@ -200,6 +216,7 @@ static pp_status plan(const pp_args *args, pp_err *err)
     if ((status = pp_plan_note_assumptions(choice, &input.assumptions, err)) ||
         (status = pp_plan_note_choices(choice, err)) ||
         (status = note_padding(&input, choice, err)) ||
+        (status = find_elsewhere(args, &input, choice, err)) ||
         (status = pp_profile_finish(&input.profile, &choice->context, choice->plan, err)) ||
         (input.target && pp_args_has(args, "--verbose") && !input.request.lengths &&
          (status = pp_target_compare(input.target, &input.free_request, choice, err))))

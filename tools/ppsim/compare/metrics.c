@@ -128,6 +128,7 @@ static const pp_metric metrics[] = {
     PLAN("", "/format", SKIP),
     PLAN("", "/version", SKIP),
     PLAN("", "/prediction", SKIP), /* it is a report */
+    PLAN("", "/elsewhere", SKIP),
     PLAN("", "/provenance/command", SKIP),
     PLAN("prediction", NULL, TEXT), /* whether the prediction is the file's own */
     PLAN("other", NULL, TEXT),

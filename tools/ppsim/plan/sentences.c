@@ -356,7 +356,7 @@ static pp_status add_note(const pp_search_result *result, const char *key, const
 void pp_padding_say(const pp_padded_rows *rows, pp_ns packed_ns, pp_text *text)
 {
     char step[2][32];
-    pp_text_add(text, "one sequence per row: %s; packed: %s (%.3g times as fast)",
+    pp_text_add(text, "one sequence per row %s; packed %s (%.3g times as fast)",
                 pp_format_duration(step[0], sizeof step[0], rows->step_ns),
                 pp_format_duration(step[1], sizeof step[1], packed_ns),
                 (double)rows->step_ns / (double)packed_ns);

@@ -29,7 +29,7 @@ void pp_slower_say(double more, pp_text *text);
 /* The name of the target, and what its limits cost. */
 void pp_target_say(const pp_target_cost *cost, pp_text *text);
 
-/* Appends "one sequence per row: 61.39 s; packed: 8.783 s (6.99 times as fast)". The step of the
+/* Appends "one sequence per row 61.39 s; packed 8.783 s (6.99 times as fast)". The step of the
  * rows must be known. */
 void pp_padding_say(const pp_padded_rows *rows, pp_ns packed_ns, pp_text *text);
 /* Adds that to the assumptions of the plan and of its prediction. Fails: NOMEM. */

@@ -282,6 +282,8 @@ void pp_plan_summary_print(const pp_plan_view *view, pp_text *text)
     pp_answer_time(&result->why, &plan->parallel, exchange_is_hidden(result), text);
     print_memory(result, text);
     print_reason(result, text);
+    if (plan->elsewhere[0])
+        pp_print_line(text, "elsewhere", "%s", plan->elsewhere);
     print_confidence(view, text);
     print_requested(view, &requested);
     text->failed |= requested.failed;
