@@ -66,7 +66,8 @@ typedef struct pp_run_result {
     size_t *rank_bytes;     /* [ranks]: the arena of each rank hosted here, else 0 */
     uint64_t memory_checks; /* instants at which counted and predicted bytes were compared */
     bool given_up;          /* a thread does not end: nothing of the job may be freed */
-    char *flight;           /* after a failure: the last moments of all ranks here, as JSON */
+    bool lost; /* the process of another rank is gone; its launcher may then interrupt this one */
+    char *flight; /* after a failure: the last moments of all ranks here, as JSON */
     struct pp_worker_group *group; /* after a failure: tensors that messages, or a thread that does
                              not end, may still use */
 } pp_run_result;

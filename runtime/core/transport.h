@@ -125,6 +125,9 @@ typedef struct pp_transport {
     /* Makes all calls of all ranks that can be reached return. Any thread may call it, more than
      * once. */
     void (*abort)(pp_world *world);
+    /* Returns whether the process of another rank has ended without a word, and which. NULL: the
+     * transport cannot know. */
+    bool (*lost)(pp_world *world, uint32_t *rank_out);
     /* Collect the states of ranks while their threads may be blocked. Both are NULL if every
      * process hosts all ranks. A process that does host all ranks leaves the outputs as they are.
      * `alarmed` returns whether another process has begun to collect states. `collect` is an

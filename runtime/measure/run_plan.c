@@ -274,7 +274,7 @@ pp_status pp_run_plan(const pp_plan *plan, pp_program *written, const pp_run_pla
     /* if the agreement failed, the other processes have noticed it, too */
     if (status && x->job.world && !x->result.group && !x->disagrees)
         options->transport->abort(x->job.world);
-    if (status == PP_INFEASIBLE && options->stop && *options->stop) {
+    if (status == PP_INFEASIBLE && options->stop && *options->stop && !x->result.lost) {
         if (err) /* the caller's error may say that another process stopped the run */
             err->status = PP_OK;
         return pp_err_set(err, status, NULL, PP_INTERRUPTED);

@@ -3,6 +3,7 @@
 #include "runtime/mpi/collective.h"
 #include "runtime/mpi/farm.h"
 #include "runtime/mpi/messages.h"
+#include "runtime/mpi/neighbours.h"
 #include "runtime/mpi/wait.h"
 #include "sim/base/field.h"
 
@@ -62,6 +63,8 @@ static int find_place(pp_world *world)
     if (!code)
         code = MPI_Comm_dup(MPI_COMM_WORLD, &world->alarm);
     if (!code)
+        code = pp_mpi_neighbours_find(world);
+    if (!code)
         pp_mpi_stop_listen(world);
     return code;
 }
@@ -75,6 +78,7 @@ static void release(pp_world *world)
         free(world->kept);
         world->kept = next;
     }
+    pp_mpi_neighbours_free(world);
     free(world->gather);
     free(world->last);
     pthread_cond_destroy(&world->progress_wanted);
@@ -139,7 +143,8 @@ static pp_status open_world(const pp_module_services *services, const pp_world_o
  * */
 static bool all_here(pp_world *world)
 {
-    const pp_ns longest_ns = 2000000000;
+    /* the launcher, which knows of a process that was killed, may end this one any time */
+    const pp_ns longest_ns = world->lost ? 100000000 : 2000000000;
     MPI_Request request = MPI_REQUEST_NULL;
     pp_ns until = INT64_MAX;
     pp_patience patience = { 0 };
@@ -201,6 +206,7 @@ static const pp_transport transport = {
     .all_gather = pp_mpi_all_gather,
     .clock_ahead = pp_mpi_clock_ahead,
     .abort = pp_mpi_abort,
+    .lost = pp_mpi_lost,
     .alarmed = pp_mpi_alarmed,
     .collect = pp_mpi_collect,
 };

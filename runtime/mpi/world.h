@@ -7,6 +7,7 @@
 #include "runtime/module/farm.h"
 
 #include <mpi.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -41,6 +42,10 @@ struct pp_world {
     const volatile sig_atomic_t *stop; /* of the options */
     int rank, ranks;
     bool roomy; /* this machine has at least as many cores as ranks */
+
+    struct pollfd *neighbour; /* [neighbours]: the other processes of this machine */
+    uint32_t *neighbour_rank, neighbours;
+    bool lost; /* one of them has ended; of the watchdog */
 
     pthread_mutex_t lock; /* held during every call of MPI, and protects all that follows */
     MPI_Comm data, collective, alarm;

@@ -69,6 +69,11 @@ void pp_module_world_abort(pp_world *world)
     of(world)->abort(world);
 }
 
+bool pp_module_world_lost(pp_world *world, uint32_t *rank_out)
+{
+    return of(world)->lost && of(world)->lost(world, rank_out);
+}
+
 bool pp_module_world_alarmed(pp_world *world)
 {
     return of(world)->alarmed(world);

@@ -11,7 +11,8 @@
     .begin = pp_module_world_begin, .post = pp_module_world_post, .wait = pp_module_world_wait,   \
     .poll = pp_module_world_poll, .all_gather = pp_module_world_all_gather,                       \
     .clock_ahead = pp_module_world_clock_ahead, .abort = pp_module_world_abort,                   \
-    .alarmed = pp_module_world_alarmed, .collect = pp_module_world_collect
+    .lost = pp_module_world_lost, .alarmed = pp_module_world_alarmed,                             \
+    .collect = pp_module_world_collect
 void pp_module_world_close(pp_world *world);
 void pp_module_world_hosts(const pp_world *world, uint32_t *first, uint32_t *count);
 pp_status pp_module_world_reserve(pp_world *world, const pp_program *program,
@@ -29,6 +30,7 @@ pp_status pp_module_world_all_gather(pp_world *world, uint32_t rank, const void 
 pp_status pp_module_world_clock_ahead(pp_world *world, uint32_t rank, pp_ns *ahead_ns,
                                       pp_ns *error_ns, pp_err *err);
 void pp_module_world_abort(pp_world *world);
+bool pp_module_world_lost(pp_world *world, uint32_t *rank_out);
 bool pp_module_world_alarmed(pp_world *world);
 pp_status pp_module_world_collect(pp_world *world, const void *mine, size_t bytes,
                                   pp_ns patience_ns, void *all_out, bool *came_out, pp_err *err);

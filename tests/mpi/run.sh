@@ -80,6 +80,25 @@ over_mpi 0 'executed     1f1b by compute spin, transport mpi, 2 ranks' --iterati
 over_mpi 0 'memory as predicted' --memory-costs F=1MB,I=-1MB,W=0 --verify
 over_mpi 1 'rank 1 died before' --fault death,rank=1,at=3
 [ -s "$scratch/ppsim-flight.json.0" ] && [ -s "$scratch/ppsim-flight.json.1" ] || failed=1
+# A process is killed: the others say which, before the launcher ends them. It may be killed before it has
+# begun, and then nobody knows it.
+killed() {
+    rm -f "$scratch"/pid.*
+    (cd "$scratch" && timeout -k 5 $((300 * patience)) "$mpiexec" -n 3 sh -c \
+        'echo $$ >pid.${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; exec "$0" run --schedule 1f1b --pp 3 --microbatches 8 \
+        --costs F=3ms,B=3ms --transport mpi --iterations 100000' "$ppsim") >"$scratch/out" 2>&1 &
+    sleep "$1"
+    kill -9 "$(cat "$scratch/pid.1")"
+    wait $! && echo "it ended with status 0" >>"$scratch/out"
+    grep -q 'rank 1 is gone: its process was killed' "$scratch/out" &&
+        ! grep -q 'it ended with status 0' "$scratch/out"
+}
+version=$(uname -r | awk -F. '{ print 1000 * $1 + $2 }') # Linux 5.3 or later shows ends of processes
+if [ "$version" -ge 5003 ] && ! killed 2 && ! killed 5 && ! killed $((15 * patience)); then
+    echo "rank 1 was killed, and nobody says so:"
+    cat "$scratch/out"
+    failed=1
+fi
 # Those who were started with something else are told, and wait for nobody.
 (cd "$scratch" && set -- run --schedule 1f1b --pp 2 --microbatches 4 --costs F=1ms,B=1ms --transport mpi &&
     timeout -k 5 $((300 * patience)) "$mpiexec" -n 1 "$ppsim" "$@" : -n 1 "$ppsim" "$@" --iterations 7) >"$scratch/out" 2>&1
