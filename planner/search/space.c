@@ -456,12 +456,14 @@ pp_status pp_search_enumerate(pp_search *search, pp_err *err)
         for (size_t j = 0; j < size.count && !status; j++) {
             for (size_t k = 0; k < recompute.count && !status; k++) {
                 point at = { .micro_batch_size = size.value[j] };
-                at.context = (pp_cost_context){ .model = request->model,
-                                                .hardware = request->hardware,
-                                                .parallel = parallel,
-                                                .overrides = request->overrides,
-                                                .switches = pp_switches_requested(
-                                                    &request->switches, stack) };
+                at.context = (pp_cost_context){
+                    .model = request->model,
+                    .hardware = request->hardware,
+                    .parallel = parallel,
+                    .overrides = request->overrides,
+                    .links_modelled = search->problem->framework->size_protocols != NULL,
+                    .switches = pp_switches_requested(&request->switches, stack)
+                };
                 at.context.switches.recompute = (pp_recompute)recompute.value[k];
                 status = add_point(search, at, err);
             }

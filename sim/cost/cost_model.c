@@ -326,8 +326,9 @@ static transfers transfers_of(const pp_cost_context *context, const message *m, 
         t.backward = send_seconds(context, m, stage, stage - 1);
     /* Without overlap, Megatron's interleaved schedule waits for each batched exchange (up to four
      * messages after an F and a B): the exchange is charged to the op, and the link takes no time.
-     * 1F1B waits, too, but there the dependencies already include it. */
-    if (context->parallel.vpp > 1 && !context->switches.p2p_overlap) {
+     * 1F1B waits, too, but there the dependencies already include it. An executor that models the
+     * exchange gets the link's time, and decides itself who waits. */
+    if (context->parallel.vpp > 1 && !context->switches.p2p_overlap && !context->links_modelled) {
         t.exchange = fmax(t.forward, t.backward);
         t.forward = t.backward = 0;
     }

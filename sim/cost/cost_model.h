@@ -30,7 +30,8 @@ typedef struct pp_cost_context {
     pp_switches switches;
     pp_placement placement;
     const pp_rank_overrides *overrides; /* for single pipeline ranks; NULL: all are alike */
-    unsigned omitted; /* the kinds of exchange that take no time, to find their share of an op */
+    bool links_modelled; /* the executor has ranks wait for exchanges where its framework does */
+    unsigned omitted;    /* the kinds of exchange that take no time, to find their share of an op */
     const pp_recompute_table *recomputed; /* for PP_RECOMPUTE_MICROBATCHES: of the same workload */
 } pp_cost_context;
 
