@@ -11,6 +11,7 @@
 #include "sim/framework/registry.h"
 #include "sim/schedule/registry.h"
 #include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/files.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/input/exchange_args.h"
 #include "tools/ppsim/input/load.h"
@@ -41,13 +42,17 @@ static pp_status load_model(pp_plan_input *r, const char *name, pp_err *err)
     return PP_OK;
 }
 
-static pp_status load_hardware(pp_plan_input *r, const char *name, pp_err *err)
+static pp_status load_hardware(const pp_args *args, pp_plan_input *r, const char *name, pp_err *err)
 {
     const pp_input *known = pp_inputs_find(r->inputs, PP_INPUT_HARDWARE, name);
-    if (!known)
-        return pp_load_cluster(name, &r->cluster, r->class_hardware, err);
-    r->class_hardware[0] = known->hardware;
-    return PP_OK;
+    pp_status status = PP_OK;
+    if (known)
+        r->class_hardware[0] = known->hardware;
+    else
+        status = pp_load_cluster(name, &r->cluster, r->class_hardware, err);
+    for (uint32_t k = 0; k < r->cluster.classes && !status; k++)
+        status = pp_files_check_input(args, r->cluster.class[k].hardware, err);
+    return status;
 }
 
 /* Assigns the ranks of the pipeline to the classes of a cluster, once the sizes are known. */
@@ -151,7 +156,7 @@ static pp_status read_machines(const pp_args *args, pp_plan_input *r, pp_err *er
     if (!status && r->profile.path)
         status = pp_profile_hardware(args, &r->profile, &r->model, &r->hardware, err);
     else if (!status)
-        status = load_hardware(r, hardware ? hardware : DEFAULT_HARDWARE, err);
+        status = load_hardware(args, r, hardware ? hardware : DEFAULT_HARDWARE, err);
     if (!status && !r->profile.path)
         r->hardware = r->class_hardware[0];
     if (!status && r->cluster.classes)
