@@ -67,10 +67,9 @@ static pp_status copy_to(const char *path, int *at, pp_err *err)
 {
     FILE *to PP_CLEANUP(close_file) = tmpfile();
     FILE *from PP_CLEANUP(close_file) = to ? fopen(path, "rb") : NULL;
-    if (!to)
-        return pp_err_set(err, PP_IO, path, "no temporary file for it: %s", strerror(errno));
-    if (!from)
-        return pp_err_set(err, PP_IO, path, "%s", strerror(errno));
+    if (!to || !from)
+        return pp_err_set(err, PP_IO, path, "%s%s",
+                          to ? "" : "no temporary file for it: ", strerror(errno));
     pp_status status = copy(from, to, path, err);
     if (status)
         return status;

@@ -159,15 +159,15 @@ static pp_status judge(const pp_plot_files *files, int status, FILE *out, FILE *
 pp_status pp_gnuplot_run(const pp_plot_files *files, char **picture_out, size_t *bytes_out,
                          pp_err *err)
 {
+    char *program PP_CLEANUP(pp_free_text) = find_gnuplot();
+    if (!program)
+        return not_installed(files, err);
     FILE *out PP_CLEANUP(close_file) = tmpfile();
     FILE *words PP_CLEANUP(close_file) = tmpfile();
-    char *program PP_CLEANUP(pp_free_text) = find_gnuplot();
     int status = 0;
     if (!out || !words)
         return pp_err_set(err, PP_IO, "gnuplot", "a temporary file cannot be made: %s",
                           strerror(errno));
-    if (!program)
-        return not_installed(files, err);
     pid_t child = fork();
     if (child == 0)
         become_gnuplot(program, files, fileno(out), fileno(words));
