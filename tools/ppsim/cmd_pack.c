@@ -31,7 +31,7 @@ static const pp_option options[] = {
     { PP_ROW("--packing", "given|first-fit|equal|ramped|auto", SEARCH,
              "packing to start from. auto tries all of them", "auto") },
     { PP_ROW("--budget", "TIME|COUNTit", SEARCH,
-             "time for all, mostly to improve that packing by moving and swapping sequences; or "
+             "time for all, mostly to improve that packing by moving and swapping sequences, or "
              "moves per batch, e.g. 1000it (iterations)",
              "1000it for auto, otherwise 0") },
     { PP_ROW("--seed", "N", SEARCH, "random seed of the moves and swaps", "0") },
