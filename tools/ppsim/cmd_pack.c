@@ -11,6 +11,7 @@
 #include "tools/ppsim/commands.h"
 #include "tools/ppsim/pack/print.h"
 #include "tools/ppsim/plan/input.h"
+#include "tools/ppsim/plan/interrupt.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -164,6 +165,9 @@ static pp_status open_packer(packing_run *run, pp_err *err)
 static pp_status pack_batch(packing_run *run, size_t k, pp_err *err)
 {
     pp_pack_batch *batch = &run->result.batch[k];
+    char now[64];
+    snprintf(now, sizeof now, "packing batch %zu of %zu", k + 1, run->result.count);
+    pp_progress_line_set(&run->input.progress, now);
     pp_pack_task task = { .lengths = batch->lengths,
                           .count = batch->count,
                           .group_end = run->input.lengths.group_end,
@@ -217,19 +221,32 @@ static pp_status print(const pp_args *args, const pp_pack_result *result, pp_err
     return status ? status : pp_print_stdout(text.data, text.bytes, err);
 }
 
+/* Chooses the pipeline and packs. With a budget in seconds, ^C ends it with the best so far. */
+static pp_status pack_all(const pp_args *args, packing_run *run, pp_err *err)
+{
+    struct sigaction before;
+    pp_progress_line_begin(&run->input.progress, pp_args_begin_ns(args), run->input.end_ns);
+    pp_progress_line_set(&run->input.progress, "choosing the pipeline");
+    if (run->timed)
+        pp_interrupt_begin(false, &before);
+    pp_status status = open_packer(run, err);
+    for (size_t k = 0; k < run->result.count && !status; k++)
+        status = pack_batch(run, k, err);
+    if (run->timed)
+        pp_interrupt_end(&before);
+    pp_progress_line_end(&run->input.progress);
+    return status;
+}
+
 static pp_status pack(const pp_args *args, pp_err *err)
 {
     packing_run run PP_CLEANUP(run_free) = { .moves = 0 };
     pp_status status = read_all(args, &run, err);
-    if (status || (status = cut_batches(&run, err)) || (status = open_packer(&run, err)))
+    if (status || (status = cut_batches(&run, err)) || (status = pack_all(args, &run, err)))
         return status;
     run.result.request = &run.input.request;
     run.result.packer = run.packer;
     run.result.assumed = &run.input.assumptions;
-    for (size_t k = 0; k < run.result.count; k++) {
-        if ((status = pack_batch(&run, k, err)))
-            return status;
-    }
     if (run.result.count == 1) {
         const pp_pack_batch *batch = &run.result.batch[0];
         status = pp_pad_rows(&run.input.request, pp_packer_pipeline(run.packer), batch->lengths,

@@ -118,32 +118,50 @@ static void show(void *context, const pp_candidate *c)
     const double score = (double)c->step_ns * (double)pp_parallel_gpus(&c->parallel);
     char step[32];
     char least[32];
+    char best[sizeof r->progress.best];
     if (r->shown > 0 && score >= r->shown)
         return;
     r->shown = score;
-    pp_format_duration(step, sizeof step, c->step_ns);
-    pp_format_duration(least, sizeof least, c->least_step_ns);
-    const int64_t now_ns = pp_clock_now_ns();
-    pp_remark("%.2f s, %.0f s left: step %s (%s, tp %d), bound %s, gap %.2f %%",
-              (double)(now_ns - r->begin_ns) * 1e-9,
-              now_ns < r->end_ns ? (double)(r->end_ns - now_ns) * 1e-9 : 0, step, c->schedule->name,
-              (int)c->parallel.tp, least,
-              c->least_step_ns ? 100 * ((double)c->step_ns / (double)c->least_step_ns - 1) : 0);
+    snprintf(best, sizeof best, "step %s (%s, tp %d), bound %s, gap %.2f %%",
+             pp_format_duration(step, sizeof step, c->step_ns), c->schedule->name,
+             (int)c->parallel.tp, pp_format_duration(least, sizeof least, c->least_step_ns),
+             c->least_step_ns ? 100 * ((double)c->step_ns / (double)c->least_step_ns - 1) : 0);
+    pp_progress_line_set(&r->progress, best);
 }
 
-/* Runs the search. With --budget SECONDS it shows its progress on a terminal, and ^C ends it with
- * the best plan so far. */
-static pp_status choose(pp_plan_input *input, pp_search_result **choice_out, pp_err *err)
+static void miss(void *context, const pp_report *nearest)
+{
+    pp_plan_input *r = context;
+    pp_progress_line_hide(&r->progress);
+    pp_plan_miss_print(context, nearest);
+}
+
+/* Runs the search, and explains why nothing fits if that is asked for. With --budget SECONDS, ^C
+ * ends it with the best plan so far. */
+static pp_status choose(const pp_args *args, pp_plan_input *input, pp_search_result **choice_out,
+                        pp_err *err)
 {
     struct sigaction before;
-    if (!input->request.stop)
-        return pp_plan_search(&input->request, choice_out, err);
-    if (isatty(STDERR_FILENO) == 1)
-        input->request.found = show;
-    pp_interrupt_begin(false, &before);
+    const bool timed = input->request.stop != NULL;
+    input->request.found = show;
+    input->request.missed = miss;
+    input->request.context = input;
+    pp_progress_line_begin(&input->progress, pp_args_begin_ns(args), input->end_ns);
+    if (timed)
+        pp_interrupt_begin(false, &before);
     pp_status status = pp_plan_search(&input->request, choice_out, err);
-    pp_interrupt_end(&before);
-    if (!status && pp_interrupted())
+    if (status == PP_INFEASIBLE && pp_args_has(args, "--explain")) {
+        pp_err own = pp_err_like(err);
+        input->request.packings = NULL;
+        if (pp_plan_explain(args, &input->request, &input->progress, &own)) {
+            *err = own;
+            status = own.status;
+        }
+    }
+    if (timed)
+        pp_interrupt_end(&before);
+    pp_progress_line_end(&input->progress);
+    if (!status && timed && pp_interrupted())
         pp_remark("interrupted after %.1f s; this is the best plan found until then",
                   (double)(pp_clock_now_ns() - input->begin_ns) * 1e-9);
     return status;
@@ -200,20 +218,9 @@ static pp_status plan(const pp_args *args, pp_err *err)
     if (pp_args_has(args, "--explain") &&
         (status = pp_plan_input_refuse_auto(&input, "--explain", err)))
         return status;
-    input.request.missed = pp_plan_miss_print;
     input.request.no_advice = pp_args_has(args, "--explain"); /* its table has it */
-    status = choose(&input, &choice, err);
-    if (status == PP_INFEASIBLE && pp_args_has(args, "--explain")) {
-        pp_err own = pp_err_like(err);
-        input.request.packings = NULL;
-        if (pp_plan_explain(args, &input.request, &own)) {
-            *err = own;
-            return own.status;
-        }
-    }
-    if (status)
-        return status;
-    if ((status = pp_plan_note_assumptions(choice, &input.assumptions, err)) ||
+    status = choose(args, &input, &choice, err);
+    if (status || (status = pp_plan_note_assumptions(choice, &input.assumptions, err)) ||
         (status = pp_plan_note_choices(choice, err)) ||
         (status = note_padding(&input, choice, err)) ||
         (status = find_elsewhere(args, &input, choice, err)) ||

@@ -187,10 +187,12 @@ static pp_json *write_explanation(const explained *e, pp_json_build *build)
     return root;
 }
 
-pp_status pp_plan_explain(const pp_args *args, const pp_plan_request *request, pp_err *err)
+pp_status pp_plan_explain(const pp_args *args, const pp_plan_request *request,
+                          pp_progress_line *progress, pp_err *err)
 {
     pp_explanation *x PP_CLEANUP(pp_explanation_free) = NULL;
     pp_status status = pp_explain(request, &x, err);
+    pp_progress_line_end(progress);
     if (status || !x)
         return status;
     explained e PP_CLEANUP(explained_free) = { 0 };

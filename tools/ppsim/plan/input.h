@@ -5,6 +5,7 @@
 #include "planner/study/cluster.h"
 #include "planner/study/plan_search.h"
 #include "planner/study/target.h"
+#include "tools/ppsim/base/progress.h"
 #include "tools/ppsim/input/inputs.h"
 #include "tools/ppsim/input/profile_args.h"
 
@@ -26,7 +27,8 @@ typedef struct pp_plan_input {
     pp_notes assumptions;
     int64_t begin_ns, end_ns; /* of the wall-clock budget, on the clock of runtime/core/clock.h */
     double shown;             /* the last score that was shown during the search; 0: none */
-    pp_plan_request request;  /* points into this object: do not copy it */
+    pp_progress_line progress;
+    pp_plan_request request;        /* points into this object: do not copy it */
     const pp_target_limits *target; /* NULL: none */
     pp_plan_request free_request;   /* with a target: the request without its limits */
 } pp_plan_input;

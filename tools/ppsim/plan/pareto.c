@@ -4,7 +4,6 @@
 
 #include "planner/study/pareto.h"
 #include "planner/study/pareto_json.h"
-#include "runtime/core/clock.h"
 #include "sim/base/file.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/output.h"
@@ -14,7 +13,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <unistd.h>
 
 static void print_point(const pp_pareto *pareto, const pp_pareto_point *point, pp_text *text)
 {
@@ -82,31 +80,32 @@ static pp_status refuse_others(const pp_args *args, pp_err *err)
 
 static void show(void *context, const pp_candidate *c)
 {
-    const pp_plan_input *r = context;
+    pp_plan_input *r = context;
     char cell[3][32];
-    pp_remark("%.2f s: %s: step %s (%s, tp %d), bound %s",
-              (double)(pp_clock_now_ns() - r->begin_ns) * 1e-9,
-              pp_format_bytes(cell[0], sizeof cell[0], c->peak_bytes),
-              pp_format_duration(cell[1], sizeof cell[1], c->step_ns), c->schedule->name,
-              (int)c->parallel.tp, pp_format_duration(cell[2], sizeof cell[2], c->least_step_ns));
+    char best[sizeof r->progress.best];
+    snprintf(best, sizeof best, "%s: step %s (%s, tp %d), bound %s",
+             pp_format_bytes(cell[0], sizeof cell[0], c->peak_bytes),
+             pp_format_duration(cell[1], sizeof cell[1], c->step_ns), c->schedule->name,
+             (int)c->parallel.tp, pp_format_duration(cell[2], sizeof cell[2], c->least_step_ns));
+    pp_progress_line_set(&r->progress, best);
 }
 
-/* Finds the front. On a terminal it shows each limit as soon as it is done; with a budget in
- * seconds, ^C ends the search. */
-static pp_status find(pp_plan_input *input, pp_pareto **pareto_out, pp_err *err)
+/* Finds the front. On a terminal it shows the last limit that is done; with a budget in seconds, ^C
+ * ends the search. */
+static pp_status find(const pp_args *args, pp_plan_input *input, pp_pareto **pareto_out,
+                      pp_err *err)
 {
     struct sigaction before;
     pp_plan_request *request = &input->request;
-    if (isatty(STDERR_FILENO) == 1) {
-        input->begin_ns = request->stop ? input->begin_ns : pp_clock_now_ns();
-        request->found = show;
-        request->context = input;
-    }
-    if (!request->stop)
-        return pp_pareto_find(request, pareto_out, err);
-    pp_interrupt_begin(false, &before);
+    request->found = show;
+    request->context = input;
+    pp_progress_line_begin(&input->progress, pp_args_begin_ns(args), input->end_ns);
+    if (request->stop)
+        pp_interrupt_begin(false, &before);
     pp_status status = pp_pareto_find(request, pareto_out, err);
-    pp_interrupt_end(&before);
+    if (request->stop)
+        pp_interrupt_end(&before);
+    pp_progress_line_end(&input->progress);
     return status;
 }
 
@@ -122,7 +121,7 @@ pp_status pp_plan_pareto(const pp_args *args, pp_err *err)
         return pp_err_set(
             err, PP_USAGE, "--schedule",
             "--pareto compares planned orders with named schedules; remove the option");
-    if ((status = find(&input, &pareto, err)) || (status = write_csv(args, pareto, err)))
+    if ((status = find(args, &input, &pareto, err)) || (status = write_csv(args, pareto, err)))
         return status;
     if (pareto->stopped)
         pp_remark("the budget ended after %zu simulations; there may be faster rows",

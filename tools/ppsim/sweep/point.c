@@ -181,6 +181,8 @@ static const char *outcome(pp_status status)
     case PP_USAGE:
     case PP_INPUT:
         return "illegal";
+    case PP_UNDECIDED:
+        return "undecided";
     default:
         return NULL;
     }

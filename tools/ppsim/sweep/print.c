@@ -21,7 +21,7 @@ typedef struct answer {
     char schedule[64];
 } answer;
 
-typedef enum trouble { INFEASIBLE, ILLEGAL, WARNED, TROUBLES } trouble;
+typedef enum trouble { INFEASIBLE, ILLEGAL, UNDECIDED, WARNED, TROUBLES } trouble;
 
 /* Points with the same reason, numbers aside. */
 typedef struct group {
@@ -147,7 +147,10 @@ static pp_status read_row(const pp_sweep *sweep, const pp_sweep_lines *lines, ui
         return status;
     if (strcmp(outcome, "ok") != 0)
         return count_reason(&root, "reason",
-                            strcmp(outcome, "infeasible") == 0 ? INFEASIBLE : ILLEGAL, r, err);
+                            strcmp(outcome, "infeasible") == 0  ? INFEASIBLE
+                            : strcmp(outcome, "undecided") == 0 ? UNDECIDED
+                                                                : ILLEGAL,
+                            r, err);
     if (pp_json_has(&root, "warnings") &&
         (status = count_reason(&root, "warnings", WARNED, r, err)))
         return status;
@@ -251,7 +254,7 @@ static void print_best(const pp_sweep *sweep, const rows *r, size_t axis, const 
 /* Writes how many points gave an answer, and why the others did not: a line for each reason. */
 static void print_counts(const pp_sweep_lines *lines, const rows *r, pp_text *text)
 {
-    static const char *const names[TROUBLES] = { "infeasible", "illegal", "warning" };
+    static const char *const names[TROUBLES] = { "infeasible", "illegal", "undecided", "warning" };
     enum { SHOWN = 10 };
     pp_text_add(text, "%s%" PRIu32 " point%s: %zu ok", text->bytes ? "\n" : "", lines->done,
                 lines->done == 1 ? "" : "s", r->count);
@@ -259,6 +262,8 @@ static void print_counts(const pp_sweep_lines *lines, const rows *r, pp_text *te
         pp_text_add(text, ", %" PRIu32 " infeasible (does not fit or run)", r->points[INFEASIBLE]);
     if (r->points[ILLEGAL])
         pp_text_add(text, ", %" PRIu32 " illegal (against a rule)", r->points[ILLEGAL]);
+    if (r->points[UNDECIDED])
+        pp_text_add(text, ", %" PRIu32 " undecided (the budget ended)", r->points[UNDECIDED]);
     if (r->points[WARNED])
         pp_text_add(text, "; %" PRIu32 " with a warning", r->points[WARNED]);
     pp_text_add(text, "\n");
@@ -318,6 +323,7 @@ pp_status pp_sweep_print_json(const pp_sweep *sweep, const pp_sweep_lines *lines
     pp_json_put_int(&build, root, "ok", (int64_t)r.count);
     pp_json_put_int(&build, root, "infeasible", r.points[INFEASIBLE]);
     pp_json_put_int(&build, root, "illegal", r.points[ILLEGAL]);
+    pp_json_put_int(&build, root, "undecided", r.points[UNDECIDED]);
     return status ? status : pp_json_print(&build, root, &text->data, &text->bytes, err);
 }
 
