@@ -26,7 +26,7 @@ enum { RETRY_PART = 3 };
 
 /* The steps of the bisection for the least peak, each with a part of the iterations of a search,
  * and the part of the limit at which it ends. */
-enum { SHRINK_STEPS = 5, SHRINK_PART = 6, SHRINK_FINE = 64 };
+enum { SHRINK_STEPS = 4, SHRINK_PART = 6, SHRINK_FINE = 64 };
 
 /* The probe of a setup: policies times ops. PROBE_LEAST and PROBE_MOST limit the policies. */
 #define PROBE_WORK 300000
