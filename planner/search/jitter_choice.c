@@ -4,6 +4,7 @@
  * docs/explanation/planning.md. */
 #include "planner/search/jitter_choice.h"
 
+#include "planner/candidate/budget.h"
 #include "planner/search/jitter_study.h"
 #include "sim/base/alloc.h"
 #include "sim/schedule/registry.h"
@@ -13,6 +14,9 @@
 
 /* This many of the fastest candidates are studied, and the fastest of every schedule. */
 #define FINALISTS 8
+
+/* With a budget: so many scenarios take as long as a simulation and its result. */
+#define SCENARIOS_PER_RESULT 800.0
 
 typedef struct finalist {
     double score; /* score without jitter; then that of the requested percentile */
@@ -72,6 +76,16 @@ static void keep_finalists(const pp_pool *pool, final *f)
     f->count = kept;
 }
 
+/* True if the budget suffices for a study. A scenario takes a small part of a simulation, since the
+ * program is lowered once for all. */
+static bool affords(const pp_search *search, const pp_candidate *c)
+{
+    const pp_plan_request *request = search->problem->request;
+    const double scenarios = (double)request->jitter->scenarios;
+    return !pp_budget_time_is_up(request) &&
+           pp_budget_affords(request, pp_search_ops(search, c) * scenarios / SCENARIOS_PER_RESULT);
+}
+
 static bool is_tie(const finalist *a, const finalist *best)
 {
     double least = best->score / PP_MEASURABLE_PART;
@@ -107,6 +121,11 @@ pp_status pp_search_choose_under_jitter(pp_search *search, bool roomy, size_t *b
     for (size_t i = 0; i < f.count; i++) {
         finalist *row = &f.row[i];
         pp_candidate *c = &search->pool.candidate[row->index];
+        if (i && !affords(search, c)) {
+            search->progress.stopped = true;
+            f.count = i;
+            break;
+        }
         status = pp_search_study(search, row->index, search->problem->request->jitter, &row->result,
                                  err);
         if (status)
