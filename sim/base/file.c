@@ -107,15 +107,29 @@ static bool is_temporary(const char *name, const char *target)
     return *number && strspn(number, "0123456789") == strlen(number);
 }
 
-/* Removes a temporary file whose writer is gone: nobody holds its lock. */
+/* Takes the lock of a file, and waits for it unless `at_once`. */
+static bool lock_file(int file, bool at_once)
+{
+    int code;
+    do
+        code = flock(file, at_once ? LOCK_EX | LOCK_NB : LOCK_EX);
+    while (code && errno == EINTR);
+    return code == 0;
+}
+
+/* Removes a temporary file whose writer is gone: nobody holds its lock. The name is looked up again
+ * once the lock is ours, since the writer may have renamed that file and begun another. */
 static void remove_leftover(int folder, const char *name)
 {
     struct stat info;
+    struct stat now;
     const int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0)
         return;
     if (fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() &&
-        info.st_nlink == 1 && flock(file, LOCK_EX | LOCK_NB) == 0)
+        info.st_nlink == 1 && lock_file(file, true) &&
+        fstatat(folder, name, &now, AT_SYMLINK_NOFOLLOW) == 0 && now.st_dev == info.st_dev &&
+        now.st_ino == info.st_ino)
         (void)unlinkat(folder, name, 0);
     close(file);
 }
@@ -151,7 +165,8 @@ static void keep_mode(int file, const struct stat *old)
 }
 
 /* Creates and locks a file. Another process may take it for a leftover before it is locked, and
- * remove it; then it is created again. Returns -1 with errno if it cannot. */
+ * remove it; then it is created again. Only who has the lock removes it. Returns -1 with errno if
+ * it cannot. */
 static int create(const char *path)
 {
     struct stat info;
@@ -159,12 +174,10 @@ static int create(const char *path)
         const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (file < 0)
             return -1;
-        const bool locked = flock(file, LOCK_EX | LOCK_NB) == 0;
-        if (!locked && errno != EWOULDBLOCK) /* no locks here, so nobody removes it */
+        if (!lock_file(file, false)) /* no locks here, so nobody removes it */
             return file;
-        if (locked && (fstat(file, &info) || info.st_nlink > 0))
+        if (fstat(file, &info) || info.st_nlink > 0)
             return file;
-        unlink(path);
         close(file);
     }
 }
