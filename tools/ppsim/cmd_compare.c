@@ -73,22 +73,6 @@ static pp_status commit(const pp_args *args, side_product *p, pp_err *err)
     return pp_file_commit(&p->staged, p->text.data, p->text.bytes, err);
 }
 
-/* Refuses two products on standard output. */
-static pp_status check_targets(const pp_args *args, pp_err *err)
-{
-    static const char *const names[] = { "-o", "--markdown", "--junit" };
-    for (size_t i = 0; i < 3; i++) {
-        for (size_t k = 0; k < i; k++) {
-            const char *a = pp_args_text(args, names[i]);
-            const char *b = pp_args_text(args, names[k]);
-            if (a && b && strcmp(a, "-") == 0 && strcmp(b, "-") == 0)
-                return pp_err_set(err, PP_USAGE, a,
-                                  "is the target of two outputs; choose another file");
-        }
-    }
-    return PP_OK;
-}
-
 /* Returns whether a table goes to stdout, where it replaces the product. */
 static bool table_on_stdout(const pp_args *args)
 {
@@ -233,7 +217,7 @@ static pp_status compare(const pp_args *args, pp_err *err)
     int64_t rows = 0;
     pp_status status = read_tolerances(args, &tolerances, err);
     if (status || (status = pp_args_int(args, "--rows", 0, INT32_MAX, &rows, err)) ||
-        (status = check_targets(args, err)) || (status = read_pairs(args, baseline, &pairs, err)) ||
+        (status = read_pairs(args, baseline, &pairs, err)) ||
         (status = check_inputs(args, &pairs, err)) ||
         (status = judge(&pairs, &tolerances, &differences, err)))
         return status;

@@ -97,6 +97,13 @@ bool pp_files_is_input(const pp_option *option)
             strcmp(option->name, "--hw") == 0);
 }
 
+/* Returns where an option writes its product. Its value may be FORMAT=FILE. */
+static const char *target_of(const pp_option *option, const char *value)
+{
+    const char *equals = strchr(option->argument, '=') ? strchr(value, '=') : NULL;
+    return equals ? equals + 1 : value;
+}
+
 /* Returns the index-th product on the command line, and its option; NULL after the last. Standard
  * output is none. */
 static const char *product_at(const pp_args *args, size_t index, const char **option_out)
@@ -106,8 +113,7 @@ static const char *product_at(const pp_args *args, size_t index, const char **op
     for (size_t i = 0; (option = pp_args_given(args, i, &value)); i++) {
         if (!is_product(option))
             continue;
-        const char *equals = strchr(option->argument, '=') ? strchr(value, '=') : NULL;
-        const char *path = equals ? equals + 1 : value;
+        const char *path = target_of(option, value);
         *option_out = option->name;
         if (strcmp(path, "-") != 0 && *path && index-- == 0)
             return path;
@@ -199,6 +205,19 @@ static pp_status check_others(const pp_args *args, const char *product, size_t c
     return PP_OK;
 }
 
+/* Two products on standard output would be mixed. */
+static pp_status check_standard_output(const pp_args *args, pp_err *err)
+{
+    const pp_option *option;
+    const char *value = NULL;
+    int count = 0;
+    for (size_t i = 0; (option = pp_args_given(args, i, &value)); i++)
+        count += is_product(option) && strcmp(target_of(option, value), "-") == 0;
+    return count < 2 ? PP_OK
+                     : pp_err_set(err, PP_USAGE, "-",
+                                  "is the target of two outputs; choose another file");
+}
+
 static pp_status check_names(const pp_args *args, pp_err *err)
 {
     const pp_option *option;
@@ -220,6 +239,8 @@ pp_status pp_files_check(const pp_args *args, pp_err *err)
     const char *option;
     const char *product;
     pp_status status = check_names(args, err);
+    if (!status)
+        status = check_standard_output(args, err);
     for (size_t i = 0; !status && (product = product_at(args, i, &option)); i++) {
         status = check_product(args, option, product, err);
         if (!status)
