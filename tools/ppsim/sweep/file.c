@@ -39,6 +39,14 @@ void pp_sweep_lines_free(pp_sweep_lines *lines)
     *lines = (pp_sweep_lines){ 0 };
 }
 
+/* Whether two lines say the same, with or without a checksum. */
+static bool is_same(const char *before, const char *text, size_t bytes)
+{
+    const size_t content = pp_sweep_content(text, bytes);
+    return pp_sweep_content(before, strlen(before)) == content &&
+           memcmp(before, text, content) == 0;
+}
+
 /* sealed: the file's header has a checksum, as every version after 0.2.0 writes it, so that the
  * line must have one, too. */
 static pp_status add_line(const pp_sweep *sweep, const char *text, size_t bytes, const char *where,
@@ -59,7 +67,7 @@ static pp_status add_line(const pp_sweep *sweep, const char *text, size_t bytes,
         (status = pp_json_get_text(&root, "status", &ignored, err)))
         return status;
     const char *before = lines->line[point];
-    if (before && (strlen(before) != bytes || memcmp(before, text, bytes) != 0))
+    if (before && !is_same(before, text, bytes))
         return pp_json_fail(&root, err, "differs from an earlier line with the same point");
     if (before)
         return PP_OK;

@@ -42,3 +42,8 @@ bool pp_sweep_is_sealed(const char *line, size_t bytes)
     print_seal(line, content, text);
     return memcmp(line + content, text, ROOM - 1) == 0;
 }
+
+size_t pp_sweep_content(const char *line, size_t bytes)
+{
+    return bytes - (pp_sweep_is_sealed(line, bytes) ? ROOM - 1 : strlen("}\n"));
+}

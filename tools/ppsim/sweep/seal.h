@@ -14,5 +14,7 @@
 PP_MUST_CHECK pp_status pp_sweep_seal(char **text, size_t *bytes, pp_err *err);
 /* Returns whether the line, with its newline, ends in the checksum of what precedes it. */
 bool pp_sweep_is_sealed(const char *line, size_t bytes);
+/* Returns the length of the line without its end: the checksum, if it has one, and "}\n". */
+size_t pp_sweep_content(const char *line, size_t bytes);
 
 #endif
