@@ -24,11 +24,11 @@ pp_status pp_check_use_target(bool executor_given, const pp_plan *plan, pp_check
     return PP_OK;
 }
 
-/* Whether what was checked is for PyTorch: rows with sends and receives are of no other runtime. */
-static bool is_pytorch(const pp_check_verdict *v)
+/* Whether the framework is PyTorch's. NULL: that of rows with sends and receives. */
+static bool is_pytorch(const pp_framework *framework)
 {
-    return !v->framework || v->framework == &pp_framework_torch ||
-           v->framework == &pp_framework_torch_defer_recv;
+    return !framework || framework == &pp_framework_torch ||
+           framework == &pp_framework_torch_defer_recv;
 }
 
 static pp_status ask(const pp_check_subject *s, const pp_plan *plan, const pp_order *order,
@@ -50,6 +50,14 @@ static pp_status ask(const pp_check_subject *s, const pp_plan *plan, const pp_or
 
 static pp_status ask_target(const pp_check_subject *s, pp_check_verdict *v, pp_err *err)
 {
+    if (!s->plan && !v->framework && !is_pytorch(v->target->limits.frameworks[0])) {
+        v->refused = true;
+        v->refusal = pp_err_like(err);
+        (void)pp_err_set(&v->refusal, PP_INFEASIBLE, v->file,
+                         "rows with sends and receives are run by PyTorch only; give the rows "
+                         "without them");
+        return PP_OK;
+    }
     pp_plan *bare PP_CLEANUP(pp_plan_free) = NULL;
     pp_status status = pp_plan_new(&bare, err);
     if (status)
@@ -70,7 +78,7 @@ static pp_status ask_target(const pp_check_subject *s, pp_check_verdict *v, pp_e
 pp_status pp_check_runtime(const pp_check_subject *s, pp_check_verdict *v, pp_err *err)
 {
     const uint32_t orders = s->plan ? s->plan->order_count : 1;
-    for (uint32_t i = 0; i < orders && is_pytorch(v); i++)
+    for (uint32_t i = 0; i < orders && is_pytorch(v->framework); i++)
         v->shuffled |= pp_pytorch_losses_shuffled(s->plan ? s->plan->order[i] : s->order);
     return v->target && v->target->format.emit ? ask_target(s, v, err) : PP_OK;
 }
