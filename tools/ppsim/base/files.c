@@ -164,8 +164,9 @@ static pp_status compare_streams(const char *option, const char *product, pp_err
         if (of.known && !*of.name && fstat(stream, &info) == 0 && S_ISREG(info.st_mode) &&
             info.st_dev == of.device && info.st_ino == of.inode)
             return pp_err_set(err, PP_USAGE, option,
-                              "%.200s is the file that %s goes to; choose another name", product,
-                              names[stream]);
+                              "%.200s is the file that %s goes to; choose another name%s", product,
+                              names[stream],
+                              stream == STDOUT_FILENO ? ", or - for standard output" : "");
     }
     return PP_OK;
 }
