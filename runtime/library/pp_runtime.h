@@ -39,9 +39,7 @@ typedef enum pp_runtime_status {
     PP_RUNTIME_UNAVAILABLE, /* the transport is not available in this build or on this machine */
     PP_RUNTIME_IO,
     PP_RUNTIME_NOMEM,
-    PP_RUNTIME_UNDECIDED, /* of the planner; nothing here returns it */
-    PP_RUNTIME_INTERNAL,  /* the same */
-    PP_RUNTIME_CALLBACK,  /* a callback returned a value other than 0 */
+    PP_RUNTIME_CALLBACK, /* a callback returned a value other than 0 */
 } pp_runtime_status;
 
 typedef struct pp_runtime_error {

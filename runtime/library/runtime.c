@@ -16,9 +16,9 @@
 
 #define SAME_STATUS(name, exit_status, text) \
     _Static_assert((int)PP_RUNTIME_##name == (int)PP_##name, "statuses are cast");
-PP_STATUS_MAP(SAME_STATUS)
+PP_STATUS_SHARED_MAP(SAME_STATUS)
 #undef SAME_STATUS
-_Static_assert((int)PP_RUNTIME_CALLBACK > (int)PP_INTERNAL, "statuses are cast");
+_Static_assert(PP_RUNTIME_CALLBACK == 7, "programs that were built before know this number");
 
 /* One rank's callbacks in one step; the worker of pp_compute_of_caller. */
 typedef struct caller {

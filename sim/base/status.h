@@ -6,15 +6,18 @@
 #define PP_MUST_CHECK __attribute__((warn_unused_result))
 #define PP_PRINTF(at, first) __attribute__((format(printf, at, first)))
 
-/* X(name, exit status of the command, text) */
+/* X(name, exit status of the command, text). The library of the runtime has the shared ones, too,
+ * with the same numbers; the others end no run. */
+#define PP_STATUS_SHARED_MAP(X)                      \
+    X(OK, 0, "done")                                 \
+    X(INFEASIBLE, 1, "no plan satisfies the limits") \
+    X(USAGE, 2, "wrong usage")                       \
+    X(INPUT, 3, "bad input")                         \
+    X(UNAVAILABLE, 4, "not available here")          \
+    X(IO, 5, "input or output failed")               \
+    X(NOMEM, 6, "out of memory")
 #define PP_STATUS_MAP(X)                                 \
-    X(OK, 0, "done")                                     \
-    X(INFEASIBLE, 1, "no plan satisfies the limits")     \
-    X(USAGE, 2, "wrong usage")                           \
-    X(INPUT, 3, "bad input")                             \
-    X(UNAVAILABLE, 4, "not available here")              \
-    X(IO, 5, "input or output failed")                   \
-    X(NOMEM, 6, "out of memory")                         \
+    PP_STATUS_SHARED_MAP(X)                              \
     X(UNDECIDED, 7, "the budget ended before an answer") \
     X(INTERNAL, 8, "an error of ppsim itself")
 
