@@ -267,8 +267,8 @@ pp_status pp_ordering_shrink(pp_ordering *o, bool *shrunk_out, pp_err *err)
             high = middle;
             continue;
         }
-        if (o->search->progress.communicates && o->others < PP_ORDERING_OTHERS)
-            o->other[o->others++] = *part; /* in the framework it may end first */
+        if ((o->search->progress.communicates && o->others < PP_ORDERING_OTHERS) || !o->others)
+            o->other[o->others++] = *part; /* its step may be the shortest: the end counts, too */
         else
             pp_order_free(&part->order);
         part->order = NULL;
