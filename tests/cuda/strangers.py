@@ -1,7 +1,7 @@
 """Strangers at the port where the processes of a job meet: strangers.py PORT
 
 One says nothing, one a byte per 50 ms, one a message to stop, one a greeting with a wrong proof, one comes and
-goes. None may hear more than the 16 bytes of a nonce. Prints "talking" once all have connected; SIGTERM ends it,
+goes, and a crowd that takes all places says nothing. None may hear more than the 16 bytes of a nonce. Prints "talking" once all have connected; SIGTERM ends it,
 with 1 if one was told something."""
 import os
 import signal
@@ -30,8 +30,9 @@ says = [
     frame(5, 1) * 4,
     frame(0, 1, struct.pack("<I", 3) + os.urandom(48)),
     b"GET / HTTP/1.0\r\n\r\n" * 40,
+    *[b""] * 100,
 ]
-slow = [False, True, False, False, False]
+slow = [i == 1 for i in range(len(says))]
 heard = {}
 left = {}
 signal.signal(signal.SIGTERM, end)

@@ -23,6 +23,7 @@
 enum { GUESTS = 64, NAP_MS = 20, SHUT_MOST = 3 };
 
 #define GREETING_NS ((pp_ns)5000000000) /* for the whole greeting, and for its answer */
+#define HEARING_NS ((pp_ns)1000000000)  /* of that, while others wait at the door */
 
 /* Content of HELLO. It has no padding. */
 typedef struct greeting {
@@ -79,6 +80,18 @@ static void dismiss(guest *g)
     if (g->fd >= 0)
         close(g->fd);
     g->fd = -1;
+}
+
+/* Returns whether there is a place for a new connection, or a guest who had a second to introduce
+ * itself. The others wait at the door, so that many at once do not drive each other out. */
+static bool has_room(const pp_store *store, const guest guests[GUESTS])
+{
+    const pp_ns young_ns = store->services->clock_now_ns() + GREETING_NS - HEARING_NS;
+    for (size_t i = 0; i < GUESTS; i++) {
+        if (guests[i].fd < 0 || guests[i].until_ns <= young_ns)
+            return true;
+    }
+    return false;
 }
 
 /* Gives a new connection a place, that of the oldest guest if none is free. */
@@ -162,7 +175,8 @@ static uint32_t attend(pp_store *store, guest guests[GUESTS])
     uint32_t joined = 0;
     for (size_t i = 0; i < GUESTS; i++)
         fd[i] = (struct pollfd){ .fd = guests[i].fd, .events = POLLIN };
-    fd[GUESTS] = (struct pollfd){ .fd = store->door, .events = POLLIN };
+    fd[GUESTS] =
+        (struct pollfd){ .fd = has_room(store, guests) ? store->door : -1, .events = POLLIN };
     const int ready = poll(fd, GUESTS + 1, NAP_MS);
     for (size_t i = 0; i < GUESTS; i++) {
         if (ready > 0 && guests[i].fd >= 0 && fd[i].revents)
