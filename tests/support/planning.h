@@ -126,4 +126,11 @@ static inline void train_with_fsdp(pp_plan_request *request)
     request->switches.value.tp_overlap = false;
 }
 
+/* A `stop` for tests: the time is up after this many looks at the clock. context: int64_t. */
+static inline bool planning_late(void *context)
+{
+    int64_t *left = context;
+    return --*left < 0;
+}
+
 #endif

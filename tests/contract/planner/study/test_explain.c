@@ -149,13 +149,6 @@ static double half(void *context)
     return 0.5;
 }
 
-/* The time is up after this many looks at the clock. */
-static bool late(void *context)
-{
-    int64_t *left = context;
-    return --*left < 0;
-}
-
 /* Whenever the time ends, what was found until then is the answer: remedies that fit, and effects
  * that are known, not known, or the same as without a budget. */
 START_TEST(a_budget_ends_it)
@@ -169,7 +162,7 @@ START_TEST(a_budget_ends_it)
     size_t remedies = 0;
     for (int64_t looks = 1; looks < 1 << 18; looks *= 8) {
         int64_t left = looks;
-        request.stop = late;
+        request.stop = planning_late;
         request.spent = half;
         request.context = &left;
         pp_explanation *x = explain(&request);

@@ -153,13 +153,6 @@ static double nothing(void *context)
     return 0;
 }
 
-/* The time is up after this many looks at the clock. */
-static bool late(void *context)
-{
-    int64_t *left = context;
-    return --*left < 0;
-}
-
 /* Whenever the budget ends, the points that were found until then are the answer, the plain
  * pipeline at least. */
 START_TEST(it_can_be_interrupted)
@@ -170,7 +163,7 @@ START_TEST(it_can_be_interrupted)
     bool stopped = true;
     for (int64_t looks = 0; stopped; looks = 4 * looks + 1) {
         int64_t left = looks;
-        request.stop = late;
+        request.stop = planning_late;
         request.spent = nothing;
         request.context = &left;
         pp_pareto *curve = curve_of(&request);
