@@ -133,8 +133,9 @@ static pp_status bound_point(const pp_search *search, pp_pareto_point *point, pp
     return PP_OK;
 }
 
-/* Free orders are searched at limits that each decrease by one part of this many. */
-enum { LIMIT_PARTS = 20 };
+/* Free orders are searched at limits that each decrease by one part of this many; where the step
+ * has grown by 1 / STEEP since the limit before, and without a budget, by a quarter of that. */
+enum { LIMIT_PARTS = 20, STEEP = 100 };
 
 static int64_t limit_below(int64_t limit_bytes)
 {
@@ -190,6 +191,7 @@ static pp_status sweep(pp_search *search, const pp_plan_request *asked,
 {
     int64_t limit_bytes = search->problem->memory_limit_bytes;
     int64_t lowest = INT64_MAX;
+    double before = 0; /* score of the best at the limit before */
     for (size_t i = 0; i < out->count; i++)
         lowest = out->point[i].candidate.peak_bytes < lowest ? out->point[i].candidate.peak_bytes
                                                              : lowest;
@@ -208,7 +210,12 @@ static pp_status sweep(pp_search *search, const pp_plan_request *asked,
         const pp_candidate *c = &search->pool.candidate[best];
         if (watched->found)
             watched->found(watched->context, c);
-        limit_bytes = limit_below(limit_bytes);
+        const double score = pp_candidate_score(c, c->step_ns);
+        const bool steep = before > 0 && score - before > before / STEEP;
+        before = score;
+        limit_bytes = steep && !pp_budget_is_limited(asked)
+                          ? limit_bytes - limit_bytes / LIMIT_PARTS / 4
+                          : limit_below(limit_bytes);
         limit_bytes = c->peak_bytes <= limit_bytes ? c->peak_bytes - 1 : limit_bytes;
     }
     return PP_OK;

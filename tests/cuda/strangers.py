@@ -1,8 +1,8 @@
 """Strangers at the port where the processes of a job meet: strangers.py PORT
 
 One says nothing, one a byte per 50 ms, one a message to stop, one a greeting with a wrong proof, one comes and
-goes, and a crowd that takes all places says nothing. None may hear more than the 16 bytes of a nonce. Prints "talking" once all have connected; SIGTERM ends it,
-with 1 if one was told something."""
+goes, and a crowd that takes all places says nothing. None may hear more than the 16 bytes of a nonce. Prints
+"talking" once all have connected; SIGTERM ends it, with 1 if one was told something."""
 import os
 import signal
 import socket
