@@ -64,7 +64,7 @@ draw interleaved --schedule interleaved --vpp 4 --pp 4 --microbatches 16 $costs 
 "$ppsim" plan --model llama3-8b --pp 4 --tp 2 --global-batch-size 8 --micro-batch-size 1 --schedule zbv \
     --emit plan=step.json >words
 "$ppsim" plan --model llama3-8b --pp 4 --tp 2 --micro-batch-size 1 --budget 50it --candidates c.csv >words 2>&1
-"$ppsim" plan --model llama3-8b --pp 4 --tp 2 --micro-batch-size 1 --pareto --json -o small.json 2>words
+"$ppsim" plan --model llama3-8b --pp 4 --tp 2 --micro-batch-size 1 --budget 300it --pareto --json -o small.json 2>words
 "$ppsim" plan --model gpt175b --pp 16 --tp 8 --budget 50it --pareto --json -o large.json 2>words
 "$ppsim" simulate step.json --jitter compute=0.05,comm=0.1,scenarios=100 --emit report=jitter.json >words
 "$ppsim" sweep --model llama3-8b --pp 1,2,4,8,16 --tp 1,2,4,8 --schedule 1f1b,zbv -o sweep.jsonl >words
