@@ -35,6 +35,17 @@ pp_status pp_link_parse(const char *text, pp_link *link_out, pp_err *err)
     return PP_OK;
 }
 
+pp_status pp_transport_lost(const pp_transport *transport, pp_world *world, pp_err *err)
+{
+    uint32_t rank = 0;
+    if (!transport->lost || !transport->lost(world, &rank))
+        return PP_OK;
+    return pp_err_set(err, PP_INFEASIBLE, NULL,
+                      "rank %" PRIu32 " is gone: its process was killed, or crashed; the log of "
+                      "its machine may say why (too little memory, for example)",
+                      rank);
+}
+
 /* Describes a message: "2SEND_F3 (step 4, message 7, 1024 B)". */
 static void describe(const pp_message *m, char *buffer, size_t size)
 {

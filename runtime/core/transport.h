@@ -140,8 +140,17 @@ typedef struct pp_transport {
 
 /* Compares the header that arrived with the expected one. Fails: INPUT when they differ; the
  * message names both headers and the rank. */
+/* Whether the process of another rank has ended without a word. Fails: INFEASIBLE, which names it.
+ */
+PP_MUST_CHECK pp_status pp_transport_lost(const pp_transport *transport, pp_world *world,
+                                          pp_err *err);
 PP_MUST_CHECK pp_status pp_message_check(const pp_message *expected, const pp_message *came,
                                          pp_err *err);
+
+/* Asks whether the process of another rank has ended without a word. Fails: INFEASIBLE, with an
+ * error that names the rank. */
+PP_MUST_CHECK pp_status pp_transport_lost(const pp_transport *transport, pp_world *world,
+                                          pp_err *err);
 
 /* Sets the error "stopped" of a call that was ended from outside, and returns INFEASIBLE. */
 pp_status pp_world_stopped(pp_err *err);

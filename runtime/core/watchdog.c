@@ -176,18 +176,13 @@ pp_status pp_worker_group_watch(pp_worker_group *group, bool *given_up_out, pp_e
     pp_status status = PP_OK;
     bool failed = false;
     bool over = false;
-    uint32_t lost = 0;
     while (!status && !failed && !over) {
         over =
             wait_for_change(group) == group->running; /* the loop still looks at how they ended */
         tell_progress(group);
-        if (!over && job->transport->lost && job->transport->lost(job->world, &lost)) {
+        if (!over && (status = pp_transport_lost(job->transport, job->world, err)))
             group->result->lost = true;
-            status = pp_err_set(err, PP_INFEASIBLE, NULL,
-                                "rank %" PRIu32 " is gone: its process was killed, or crashed; the "
-                                "log of its machine may say why (too little memory, for example)",
-                                lost);
-        } else if (!over && group->options->stop && *group->options->stop)
+        else if (!over && group->options->stop && *group->options->stop)
             status = pp_err_set(err, PP_INFEASIBLE, NULL, PP_INTERRUPTED);
         else if (stands_still(group, &failed) && !failed)
             status = report_deadlock(group, err);

@@ -245,6 +245,16 @@ static pp_status check_memory(const pp_run_plan_options *options, pp_err *err)
                       options->transport->name, options->compute->name);
 }
 
+/* While nobody watches, before the first step and after the last, a rank whose process was killed
+ * ends a wait, and so does the launcher's signal. Says why. */
+static void name_lost(const pp_transport *transport, pp_execution *x, pp_err *err)
+{
+    pp_err lost = pp_err_like(err);
+    x->result.lost = pp_transport_lost(transport, x->job.world, &lost) != PP_OK;
+    if (x->result.lost && err)
+        *err = lost;
+}
+
 pp_status pp_run_plan(const pp_plan *plan, pp_program *written, const pp_run_plan_options *options,
                       pp_execution *x, pp_err *err)
 {
@@ -271,6 +281,8 @@ pp_status pp_run_plan(const pp_plan *plan, pp_program *written, const pp_run_pla
     status = open_world(options, x, err);
     if (!status)
         status = carry_out(written ? &as_written : &ours, &ours, options, written != NULL, x, err);
+    if (status == PP_INFEASIBLE && x->job.world && !x->result.lost)
+        name_lost(options->transport, x, err);
     /* if the agreement failed, the other processes have noticed it, too */
     if (status && x->job.world && !x->result.group && !x->disagrees)
         options->transport->abort(x->job.world);

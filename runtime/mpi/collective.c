@@ -3,6 +3,7 @@
  * something is wrong. */
 #include "runtime/mpi/collective.h"
 
+#include "runtime/mpi/neighbours.h"
 #include "runtime/mpi/wait.h"
 
 #include <stdlib.h>
@@ -116,20 +117,21 @@ pp_status pp_mpi_clock_ahead(pp_world *world, uint32_t rank, pp_ns *ahead_ns, pp
 /* Posts the receive of a stop, which any process may send at any time. The lock is held. */
 void pp_mpi_stop_listen(pp_world *world)
 {
-    MPI_Irecv(&world->stop_byte, 1, MPI_BYTE, MPI_ANY_SOURCE, TAG_STOP, world->alarm,
+    MPI_Irecv(&world->stop_word, 1, MPI_INT32_T, MPI_ANY_SOURCE, TAG_STOP, world->alarm,
               &world->stop_request);
 }
 
 void pp_mpi_abort(pp_world *world)
 {
-    static const char stop = 1;
     if (atomic_exchange(&world->stopped, true))
         return;
     pthread_mutex_lock(&world->lock);
+    world->told = true;
+    world->stop_sent = world->gone;
     for (int peer = 0; peer < world->ranks; peer++) {
         MPI_Request request;
-        if (peer != world->rank &&
-            MPI_Isend(&stop, 1, MPI_BYTE, peer, TAG_STOP, world->alarm, &request) == MPI_SUCCESS)
+        if (peer != world->rank && MPI_Isend(&world->stop_sent, 1, MPI_INT32_T, peer, TAG_STOP,
+                                             world->alarm, &request) == MPI_SUCCESS)
             MPI_Request_free(&request);
     }
     pthread_mutex_unlock(&world->lock);

@@ -6,6 +6,7 @@
  * the rank computes, since MPI moves large messages only inside of calls. */
 #include "runtime/mpi/messages.h"
 
+#include "runtime/mpi/neighbours.h"
 #include "runtime/mpi/wait.h"
 
 #include <assert.h>

@@ -8,6 +8,7 @@
 #include "sim/base/field.h"
 
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 static bool has_message_faults(const pp_faults *faults)
@@ -108,6 +109,7 @@ static pp_status open_world(const pp_module_services *services, const pp_world_o
     world->services = services;
     world->stop = options->stop;
     world->stop_request = MPI_REQUEST_NULL;
+    world->gone = PP_NOBODY;
     pthread_mutex_init(&world->lock, NULL);
     pthread_cond_init(&world->progress_wanted, NULL);
 
@@ -144,7 +146,7 @@ static pp_status open_world(const pp_module_services *services, const pp_world_o
 static bool all_here(pp_world *world)
 {
     /* the launcher, which knows of a process that was killed, may end this one any time */
-    const pp_ns longest_ns = world->lost ? 100000000 : 2000000000;
+    const pp_ns longest_ns = world->gone == PP_NOBODY ? 2000000000 : 100000000;
     MPI_Request request = MPI_REQUEST_NULL;
     pp_ns until = INT64_MAX;
     pp_patience patience = { 0 };
@@ -163,6 +165,14 @@ static bool all_here(pp_world *world)
     return !code && here;
 }
 
+/* Gives the process that stopped the run time to say why, before the launcher ends it because
+ * another has ended. */
+static void let_speak(const pp_world *world)
+{
+    if (world->heard && world->gone == PP_NOBODY)
+        nanosleep(&(struct timespec){ .tv_nsec = 200000000 }, NULL);
+}
+
 /* Closes the world. After a stop MPI_Finalize might wait for ever; the process then simply exits,
  * and mpirun ends the others when it notices that. */
 static void close_world(pp_world *world)
@@ -177,6 +187,7 @@ static void close_world(pp_world *world)
         MPI_Cancel(&world->stop_request);
         MPI_Request_free(&world->stop_request);
     }
+    let_speak(world);
     if (!here)
         return; /* memory that MPI may still write to is kept */
     if (!stopped) {

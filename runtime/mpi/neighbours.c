@@ -1,8 +1,9 @@
 /* Watches the other processes of this machine through file descriptors of theirs (pidfd_open(2),
  * Linux 5.3), which can be read from once a process has ended. MPI itself says nothing, and its
- * launcher ends the others at once, often before they can say why they wait. Processes are of one
- * machine and may be watched if they were booted together and number processes alike
- * (namespaces(7)). */
+ * launcher ends the others at once, often before they can say why they wait. A process that ends by
+ * itself has sent a stop before, and is not missed; one that misses another says in its stop which,
+ * so that all know. Processes are of one machine and may be watched if they were booted together
+ * and number processes alike (namespaces(7)). */
 #define _GNU_SOURCE /* syscall */
 #include "runtime/mpi/neighbours.h"
 
@@ -14,7 +15,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { WATCHED_MOST = 256 };
+enum {
+    WATCHED_MOST = 256,
+    LOOKS = 8, /* calls of MPI until a message that lies in memory is sure to have arrived */
+};
 
 /* Where a process is. Equal but for `pid` on one machine. */
 typedef struct place {
@@ -87,16 +91,43 @@ void pp_mpi_neighbours_free(pp_world *world)
     free(world->neighbour_rank);
 }
 
-bool pp_mpi_lost(pp_world *world, uint32_t *rank_out)
+void pp_mpi_look(pp_world *world)
+{
+    int came = 0;
+    if (world->stop_request == MPI_REQUEST_NULL)
+        return;
+    MPI_Test(&world->stop_request, &came, MPI_STATUS_IGNORE);
+    if (!came)
+        return;
+    if (world->gone == PP_NOBODY && !world->told)
+        world->gone = world->stop_word;
+    world->heard = !world->told;
+    world->told = true;
+    atomic_store(&world->stopped, true);
+}
+
+/* Returns a rank whose process has ended, or PP_NOBODY. The lock is held. */
+static int32_t find_ended(pp_world *world)
 {
     if (!world->neighbours || poll(world->neighbour, world->neighbours, 0) <= 0)
-        return false;
-    for (uint32_t k = 0; k < world->neighbours; k++) {
-        if (!world->neighbour[k].revents)
-            continue;
-        *rank_out = world->neighbour_rank[k];
-        world->lost = true;
-        return true;
-    }
-    return false;
+        return PP_NOBODY;
+    uint32_t k = 0;
+    while (k + 1 < world->neighbours && !world->neighbour[k].revents)
+        k++;
+    return (int32_t)world->neighbour_rank[k];
+}
+
+bool pp_mpi_lost(pp_world *world, uint32_t *rank_out)
+{
+    pthread_mutex_lock(&world->lock);
+    const int32_t ended = find_ended(world);
+    for (int i = 0; i < LOOKS && ended != PP_NOBODY; i++)
+        pp_mpi_look(world); /* what it said before */
+    if (ended != PP_NOBODY && !world->told)
+        world->gone = ended;
+    const int32_t gone = world->gone;
+    pthread_mutex_unlock(&world->lock);
+    if (gone != PP_NOBODY)
+        *rank_out = (uint32_t)gone;
+    return gone != PP_NOBODY;
 }

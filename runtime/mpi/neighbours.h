@@ -8,7 +8,9 @@
  * on an old kernel or for lack of memory, is left out. */
 int pp_mpi_neighbours_find(pp_world *world);
 void pp_mpi_neighbours_free(pp_world *world);
-/* As pp_transport.lost. */
+/* Tests whether a stop has arrived. The lock is held. */
+void pp_mpi_look(pp_world *world);
+/* As pp_transport.lost. The lock is not held. */
 bool pp_mpi_lost(pp_world *world, uint32_t *rank_out);
 
 #endif

@@ -2,18 +2,10 @@
  * Each round also checks whether the run must end. */
 #include "runtime/mpi/wait.h"
 
+#include "runtime/mpi/neighbours.h"
+
 #include <sched.h>
 #include <time.h>
-
-void pp_mpi_look(pp_world *world)
-{
-    int came = 0;
-    if (world->stop_request == MPI_REQUEST_NULL)
-        return;
-    MPI_Test(&world->stop_request, &came, MPI_STATUS_IGNORE);
-    if (came)
-        atomic_store(&world->stopped, true);
-}
 
 /* The quickest response comes first. With a core for each rank the first milliseconds are spent
  * polling; otherwise the cores are left to ranks that compute. */
@@ -66,6 +58,7 @@ pp_status pp_mpi_failed(const pp_world *world, int code, const char *what, pp_er
 pp_status pp_mpi_finish(pp_world *world, MPI_Request *request, int count, const char *what,
                         pp_err *err)
 {
+    uint32_t ignored;
     pp_patience patience = { 0 };
     for (;;) {
         int done = 0;
@@ -76,7 +69,7 @@ pp_status pp_mpi_finish(pp_world *world, MPI_Request *request, int count, const 
             return pp_mpi_failed(world, code, what, err);
         if (done)
             return PP_OK;
-        if (pp_mpi_stopped(world))
+        if (pp_mpi_stopped(world) || (patience.naps > 0 && pp_mpi_lost(world, &ignored)))
             return world->services->world_stopped(err);
         pp_mpi_pause(world, &patience);
     }

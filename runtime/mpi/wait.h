@@ -18,8 +18,6 @@ bool pp_mpi_flagged(const pp_world *world);
 bool pp_mpi_stopped(pp_world *world);
 pp_status pp_mpi_failed(const pp_world *world, int code, const char *what, pp_err *err);
 pp_status pp_mpi_nomem(const pp_world *world, pp_err *err);
-/* Tests whether a stop has arrived. The lock is held. */
-void pp_mpi_look(pp_world *world);
 /* Waits until all of request[count] are done. Fails: INFEASIBLE (stopped), IO. */
 pp_status pp_mpi_finish(pp_world *world, MPI_Request *request, int count, const char *what,
                         pp_err *err);

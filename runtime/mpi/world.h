@@ -36,6 +36,8 @@ struct pp_kept {
     pp_kept *next;
 };
 
+enum { PP_NOBODY = -1 };
+
 struct pp_world {
     pp_module_world head; /* first */
     const pp_module_services *services;
@@ -45,13 +47,15 @@ struct pp_world {
 
     struct pollfd *neighbour; /* [neighbours]: the other processes of this machine */
     uint32_t *neighbour_rank, neighbours;
-    bool lost; /* one of them has ended; of the watchdog */
 
     pthread_mutex_t lock; /* held during every call of MPI, and protects all that follows */
     MPI_Comm data, collective, alarm;
     atomic_bool stopped;
-    MPI_Request stop_request; /* receive of a stop from another process */
-    char stop_byte;
+    MPI_Request stop_request;     /* receive of a stop from another process */
+    int32_t stop_word, stop_sent; /* of a stop: the rank that is gone, or PP_NOBODY */
+    int32_t gone;                 /* the rank whose process ended without a word, or PP_NOBODY */
+    bool told;                    /* a stop arrived, or was sent: processes may end from now on */
+    bool heard;                   /* it arrived */
     pp_kept *kept;
 
     /* The loaded program. */

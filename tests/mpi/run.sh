@@ -99,6 +99,19 @@ if [ "$version" -ge 5003 ] && ! killed 2 && ! killed 5 && ! killed $((15 * patie
     cat "$scratch/out"
     failed=1
 fi
+# One ends by itself while the others are within long ops: nobody says that it was killed.
+rm -f "$scratch"/pid.*
+(cd "$scratch" && timeout -k 5 $((300 * patience)) "$mpiexec" -n 2 sh -c \
+    'echo $$ >pid.${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; exec "$0" run --schedule 1f1b --pp 2 --microbatches 2 \
+    --costs F=9s,B=9s --deadline 60s --transport mpi --warmup 0 --iterations 1' "$ppsim") >"$scratch/out" 2>&1 &
+sleep $((2 + patience))
+kill "$(cat "$scratch/pid.1")"
+wait $!
+if [ $? -eq 0 ] || ! grep -q 'interrupted; nothing was written' "$scratch/out" || grep -q 'is gone' "$scratch/out"; then
+    echo "rank 1 was interrupted:"
+    cat "$scratch/out"
+    failed=1
+fi
 # Those who were started with something else are told, and wait for nobody.
 (cd "$scratch" && set -- run --schedule 1f1b --pp 2 --microbatches 4 --costs F=1ms,B=1ms --transport mpi &&
     timeout -k 5 $((300 * patience)) "$mpiexec" -n 1 "$ppsim" "$@" : -n 1 "$ppsim" "$@" --iterations 7) >"$scratch/out" 2>&1
