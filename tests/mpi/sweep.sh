@@ -96,10 +96,12 @@ interrupted() {
     [ "$status" -ne 124 ] || wrong "process $rank killed: the others hang"
 }
 
-if "$mpiexec" --version 2>/dev/null | grep -q 'Open MPI) [34]'; then
+if "$mpiexec" --version 2>/dev/null | grep -qE '(OpenRTE|Open MPI)\) [34]'; then
     for rank in $(victims 1 3); do
         interrupted "$scratch/recovered.$rank" $rank --enable-recovery
         [ "$status" -eq 0 ] || wrong "process $rank killed, with recovery: status $status"
+        grep -q "rank $rank of 4 died; the others computed its points" "$scratch/said" ||
+            wrong "process $rank killed, with recovery: not named"
         sorted "$scratch/recovered.$rank"
     done
 fi

@@ -29,7 +29,8 @@ static const pp_option options[] = {
              "all processors") },
     { PP_ROW("--merge", NULL, POINTS,
              "merge the files of the shards of one sweep, if no point is missing", NULL) },
-    { PP_ROW("--csv", "FILE", OUTPUT, "write all points as CSV", NULL) },
+    { PP_ROW("--csv", "FILE", OUTPUT,
+             "write all points as CSV; -: to stdout, in place of the table", NULL) },
     { PP_ROW("--top", "N", OUTPUT, "number of best points to show for each model", "10") },
     { PP_ROW_END },
 };
@@ -87,7 +88,7 @@ static pp_status read_options(const pp_args *args, sweeping *s, pp_err *err)
     return status ? status : read_shard(args, &s->sweep, err);
 }
 
-/* Prints the table, or JSON, and writes the file of --csv. */
+/* Writes the file of --csv, and prints the table, or JSON, unless the CSV went to stdout. */
 static pp_status print(const pp_args *args, const sweeping *s, pp_err *err)
 {
     const char *path = pp_args_text(args, "--csv");
@@ -98,7 +99,9 @@ static pp_status print(const pp_args *args, const sweeping *s, pp_err *err)
     if (!status && path)
         status = pp_sweep_print_csv(&s->sweep, &s->lines, &csv, err);
     if (!status && path)
-        status = pp_file_write(path, csv.data, csv.bytes, err);
+        status = pp_write_text(path, csv.data, csv.bytes, err);
+    if (!status && path && strcmp(path, "-") == 0)
+        return PP_OK;
     return status ? status : pp_print_stdout(text.data, text.bytes, err);
 }
 
@@ -153,9 +156,13 @@ static pp_status run_first(const pp_args *args, sweeping *s, pp_sweep_farm *farm
         status = pp_sweep_result(s->work, err);
     if (!status && served)
         status = pp_err_set(err, served, ending.where, "%s", ending.text);
-    if (farm->missing)
-        pp_remark("some of the %" PRIu32 " processes died; the others computed their points",
-                  farm->processes);
+    if (farm->silent_count == 1)
+        pp_remark("process rank %" PRIu32 " of %" PRIu32 " died; the others computed its points",
+                  farm->silent, farm->processes);
+    else if (farm->silent_count)
+        pp_remark("%" PRIu32 " of %" PRIu32 " processes died, the first of them rank %" PRIu32
+                  "; the others computed their points",
+                  farm->silent_count, farm->processes, farm->silent);
     return status;
 }
 

@@ -61,7 +61,7 @@ void pp_sweep_farm_close(pp_sweep_farm *farm)
 typedef struct peer {
     bool waits;        /* it has asked since everything was done */
     bool left;         /* it got the answer to end */
-    int64_t handed_ns; /* when it got its last point */
+    int64_t handed_ns; /* when it got the point that it computes; 0: it has none */
 } peer;
 
 typedef struct server {
@@ -114,8 +114,10 @@ static uint64_t choose_answer(server *s, uint32_t from, uint64_t end)
         p->waits = true;
         return ASK_AGAIN;
     }
+    if (!pp_sweep_take(s->work, true, &point))
+        return ASK_AGAIN;
     p->handed_ns = pp_clock_now_ns();
-    return pp_sweep_take(s->work, true, &point) ? point : ASK_AGAIN;
+    return point;
 }
 
 /* Receives and answers one message, if there is one. *came receives whether there was. */
@@ -131,6 +133,7 @@ static pp_status serve_one(server *s, uint64_t end, bool *came, pp_err *err)
     int64_t took_ns = pp_clock_now_ns() - s->peer[from].handed_ns;
     if (s->peer[from].handed_ns && took_ns > s->longest_ns)
         s->longest_ns = took_ns;
+    s->peer[from].handed_ns = 0;
     take_line(s, text, bytes);
     if (!s->over_ns && (!s->work || pp_sweep_over(s->work)))
         s->over_ns = pp_clock_now_ns();
@@ -162,6 +165,11 @@ static pp_status serve(server *s, pp_err *err)
             nap(NAP_NS);
     }
     s->farm->missing = s->waiting < others;
+    for (uint32_t i = others; i > 0; i--) {
+        if (!s->peer[i].waits)
+            s->farm->silent = i;
+    }
+    s->farm->silent_count = others - s->waiting;
     return PP_OK;
 }
 

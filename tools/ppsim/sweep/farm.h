@@ -11,7 +11,8 @@ typedef struct pp_sweep_farm {
     const pp_farm_table *table;
     pp_farm *farm;
     uint32_t process, processes;
-    bool missing; /* some processes died */
+    bool missing;                  /* some processes died */
+    uint32_t silent_count, silent; /* how many, and the first of them; of process 0 */
 } pp_sweep_farm;
 
 /* Opens the farm. Fails: UNAVAILABLE (an MPI launcher started a program that was built without
