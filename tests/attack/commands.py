@@ -5,7 +5,7 @@ usage: commands.py PPSIM [--seed N] [--seconds T] [--case K]
 Options and their values are drawn by the program's own help and completion; files are made by ppsim and then
 damaged: plans, schedules, traces, reports, sweeps, grids, costs, lengths, models, hardware, profiles,
 measurements, instances and tables. Some cases name a file twice under two spellings, close standard streams,
-give a file through a FIFO or standard input, or kill ppsim while it writes.
+or give a file through a FIFO or standard input.
 
 Whatever is given, ppsim ends within 20 s with a documented status (0 to 7), says something if that is not 0,
 sends no control character, and changes no file but those it was told to write; with wrong usage or bad
@@ -144,8 +144,7 @@ def make_files(program, folder):
             ["plan", "--model", "llama3-8b", "--pp", "2", "--tp", "2", "--schedule", "1f1b", "--pareto", "--json",
              "-o", "pareto.json"],
             ["sweep", "--grid", "grid.json", "-o", "sweep.jsonl", "--csv", "sweep.csv"],
-            ["calibrate", "--import", "samples.csv", "-o", "profile.json"],
-            GRID + ["-o", "all.jsonl"], ["sweep", "--merge", "all.jsonl", "-o", "killed.jsonl"]):
+            ["calibrate", "--import", "samples.csv", "-o", "profile.json"]):
         status, _, err = run(program, arguments, folder, patience=10 * PATIENCE)
         if status:
             raise Wrong(f"{' '.join(arguments)}: status {status}: {err.decode()}")
@@ -499,53 +498,13 @@ def feed(folder, name, path):
     return thread
 
 
-GRID = ["sweep", "--study", "simulate", "--schedule", "1f1b,gpipe,zb-h1", "--pp", "2,4,8", "--microbatches", "8..20+2",
-        "--costs", "F=1ms,B=2ms", "--threads", "2"]
-
-
-def killed(rng, program, base, folder, show):
-    """A sweep that is killed anywhere, some times, continues from its file; a product that is killed is the old
-    file or the new one, and what is left goes with the next run."""
-    with open(os.path.join(folder, "out.json"), "w") as file:
-        file.write("old")
-    write = ["simulate", "big.json", "--json", "-o", "out.json"]
-    for _ in range(rng.choice([1, 2, 4])):
-        for words in GRID + ["-o", "s.jsonl"], write:
-            show(words, ())
-            child = subprocess.Popen([program, *words], cwd=folder, stdin=subprocess.DEVNULL,
-                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            time.sleep(rng.random() ** 2 * 0.1)
-            child.kill()
-            child.wait()
-    with open(os.path.join(folder, "out.json")) as file:
-        text = file.read()
-    run(program, write[:-1] + ["new.json"], folder)
-    with open(os.path.join(folder, "new.json")) as file:
-        if text not in ("old", file.read()):
-            raise Wrong("a product of a killed process is neither the old one nor the new one")
-    for words in (GRID + ["-o", "s.jsonl"], write, ["sweep", "--merge", "s.jsonl", "-o", "sorted.jsonl"]):
-        show(words, ())
-        status, _, err = run(program, words, folder)
-        if status:
-            raise Wrong(f"status {status} after a kill: {err.decode(errors='replace')}")
-    left = [n for n in os.listdir(folder) if ".tmp" in n]
-    if left:
-        raise Wrong(f"{left} stays after the next run")
-    with open(os.path.join(folder, "sorted.jsonl")) as file, open(os.path.join(base, "killed.jsonl")) as whole:
-        if file.read() != whole.read():
-            raise Wrong("a sweep that was killed has other results")
-    return 0
-
-
 def attempt(rng, program, grammar, base, folder, show):
     """Carries out one case, and returns its kind."""
     shutil.copytree(base, folder, dirs_exist_ok=True)
     os.mkdir(os.path.join(folder, "sub"))
     files = sorted(os.listdir(base))
     line = Line(rng, grammar, files)
-    kind = rng.choices(["plain", "damaged", "twice", "closed", "fifo", "killed"], [30, 44, 8, 8, 8, 2])[0]
-    if kind == "killed":
-        return kind, killed(rng, program, base, folder, show)
+    kind = rng.choices(["plain", "damaged", "twice", "closed", "fifo"], [30, 45, 8, 8, 9])[0]
     closed = ()
     thread = None
     stdin = None
