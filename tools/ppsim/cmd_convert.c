@@ -150,7 +150,8 @@ static pp_status cut(const pp_args *args, const char *target, const pp_events_pa
     if (strcmp(target, "chrome") != 0 || pp_args_word(args, 1))
         return pp_err_set(err, PP_USAGE, pp_args_has(args, "--ranks") ? "--ranks" : "--steps",
                           "copies a part of a single Chrome trace; give one file and --to chrome");
-    return pp_events_cut(pp_args_word(args, 0), part, path ? path : "-", &kept, err);
+    return pp_events_cut(pp_args_word(args, 0), part, path ? path : "-", pp_print_stdout, &kept,
+                         err);
 }
 
 /* Prints remarks about what a recording holds in addition to the ops of the step. */

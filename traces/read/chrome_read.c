@@ -164,7 +164,7 @@ static pp_status take_event(void *context, const pp_event *event, pp_err *err)
                         pp_span_is(event->category, "idle") || pp_span_is(event->category, "send"));
     if (!sample && !slice)
         return PP_OK;
-    snprintf(place, sizeof place, "%.200s:%zu", r->file, event->line);
+    pp_event_place(r->file, event, place, sizeof place);
     pp_status status = pp_json_parse(event->text.at, event->text.bytes, place, &json, err);
     if (status)
         return status;

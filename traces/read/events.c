@@ -147,6 +147,8 @@ static pp_status visit_list(pp_json_stream *s, const char *file, const pp_events
                             pp_err *err)
 {
     pp_event event;
+    size_t line = 0;
+    size_t of_line = 0;
     char plain[3][TEXT_MAX];
     pp_status status = PP_OK;
     (void)pp_json_stream_enter(s, '[');
@@ -164,6 +166,8 @@ static pp_status visit_list(pp_json_stream *s, const char *file, const pp_events
         undo_escapes(&event.category, plain[1]);
         undo_escapes(&event.name, plain[2]);
         event.line = pp_json_stream_line(s, event.text.at);
+        event.of_line = of_line = event.line == line ? of_line + 1 : 1;
+        line = event.line;
         status = visitor->event(visitor->context, &event, err);
     }
     return status;
@@ -309,6 +313,15 @@ pp_status pp_events_parse(const char *text, size_t bytes, const char *file,
     pp_json_stream s = pp_json_stream_of(text, bytes);
     pp_status status = visit(&s, file, visitor, err);
     return status ? status : pp_json_stream_check(&s, file, err);
+}
+
+const char *pp_event_place(const char *file, const pp_event *event, char *where, size_t size)
+{
+    if (event->of_line > 1)
+        snprintf(where, size, "%.200s:%zu, event %zu", file, event->line, event->of_line);
+    else
+        snprintf(where, size, "%.200s:%zu", file, event->line);
+    return where;
 }
 
 pp_ns pp_event_ns(double us)

@@ -19,11 +19,15 @@
 typedef struct pp_event {
     pp_span text;                  /* all of it, as it is in the file */
     size_t line;                   /* of the first byte, from 1 */
+    size_t of_line;                /* how many events begin in that line up to this one */
     pp_span phase, category, name; /* "ph", "cat", "name" */
     pp_span process;               /* "pid": a number, or a text with its quotes */
     double begin_us, duration_us;  /* "ts", "dur" */
     double correlation;            /* of "args": what a kernel and its launch have in common */
 } pp_event;
+
+/* Writes "file:1", or "file:1, event 17" of the 17th event of a line, into `where`. Returns it. */
+const char *pp_event_place(const char *file, const pp_event *event, char *where, size_t size);
 
 /* One member of the file next to "traceEvents". */
 typedef struct pp_event_member {

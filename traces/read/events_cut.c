@@ -5,6 +5,7 @@
 
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"
+#include "sim/base/text.h"
 #include "traces/read/events.h"
 #include "traces/read/gzip.h"
 #include "traces/read/recording.h"
@@ -14,15 +15,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zlib.h>
+
+enum { PRINT_BYTES = 1 << 16 };
 
 typedef struct cutter {
     const char *path, *out_path;
     const pp_events_part *part;
     pp_window *window; /* sorted by rank */
     size_t windows;
-    bool everywhere; /* one window for all processes */
+    bool everywhere;        /* one window for all processes */
+    pp_events_print *print; /* to stdout; NULL: to `out` */
+    pp_text pending;        /* of what is printed */
     gzFile out;
     bool in_events, any_member;
     size_t kept;
@@ -31,12 +35,26 @@ typedef struct cutter {
 static void free_cutter(cutter *c)
 {
     free(c->window);
+    pp_text_free(&c->pending);
     if (c->out)
         gzclose(c->out);
 }
 
+static pp_status print_pending(cutter *c, pp_err *err)
+{
+    pp_status status = pp_text_check(&c->pending, err);
+    if (!status)
+        status = c->print(c->pending.data, c->pending.bytes, err);
+    pp_text_free(&c->pending);
+    return status;
+}
+
 static pp_status put(cutter *c, const char *text, size_t bytes, pp_err *err)
 {
+    if (c->print) {
+        pp_text_add_bytes(&c->pending, text, bytes);
+        return c->pending.bytes < PRINT_BYTES ? PP_OK : print_pending(c, err);
+    }
     if (bytes == 0 || gzwrite(c->out, text, (unsigned)bytes) == (int)bytes)
         return PP_OK;
     return pp_err_set(err, PP_IO, c->out_path, "%s", errno ? strerror(errno) : "write failed");
@@ -108,9 +126,7 @@ static pp_status copy(cutter *c, const char *to, pp_err *err)
     /* zlib's mode T writes without compressing. */
     const char *mode = pp_gzip_named(c->out_path) ? "wb" : "wbT";
     errno = 0;
-    int stdout_copy = strcmp(c->out_path, "-") == 0 ? dup(STDOUT_FILENO) : -1;
-    c->out = stdout_copy >= 0 ? gzdopen(stdout_copy, mode) : gzopen(to, mode);
-    if (!c->out)
+    if (!c->print && !(c->out = gzopen(to, mode)))
         return errno ? pp_err_set(err, PP_IO, to, "%s", strerror(errno)) : pp_err_nomem(err);
     const pp_events_visitor visitor = { take_event, take_member, c };
     pp_status status = put(c, "{", 1, err);
@@ -120,6 +136,8 @@ static pp_status copy(cutter *c, const char *to, pp_err *err)
         return pp_err_set(err, PP_INPUT, c->path, "has no event in these ranks and steps");
     const char *end = c->in_events ? "\n]}\n" : "}\n";
     status = put(c, end, strlen(end), err);
+    if (c->print)
+        return status ? status : print_pending(c, err);
     errno = 0;
     int closed = gzclose(c->out);
     c->out = NULL; /* closed here, since writing the last bytes may fail */
@@ -135,11 +153,13 @@ static void discard(pp_staged_file *staged)
 }
 
 pp_status pp_events_cut(const char *path, const pp_events_part *part, const char *out_path,
-                        size_t *kept_out, pp_err *err)
+                        pp_events_print *print, size_t *kept_out, pp_err *err)
 {
-    cutter c PP_CLEANUP(free_cutter) = { .path = path, .out_path = out_path, .part = part };
-    pp_staged_file staged PP_CLEANUP(discard) = { 0 };
     bool to_stdout = strcmp(out_path, "-") == 0;
+    cutter c PP_CLEANUP(free_cutter) = {
+        .path = path, .out_path = out_path, .part = part, .print = to_stdout ? print : NULL
+    };
+    pp_staged_file staged PP_CLEANUP(discard) = { 0 };
     pp_status status = PP_OK;
     if (part->step_low >= 0)
         status = pp_recording_windows(path, (size_t)part->step_low, (size_t)part->step_high,

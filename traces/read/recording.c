@@ -191,7 +191,7 @@ static pp_status take_event(void *context, const pp_event *event, pp_err *err)
         (!read_name(name, &by_profiler, &op) ||
          (!by_profiler && !pp_span_is(event->category, "compute"))))
         return PP_OK;
-    snprintf(place, sizeof place, "%.200s:%zu", r->path, event->line);
+    pp_event_place(r->path, event, place, sizeof place);
     pp_status status = pp_json_parse(event->text.at, event->text.bytes, place, &json, err);
     if (status)
         return status;

@@ -3,6 +3,7 @@
 #include "tools/ppsim/base/progress.h"
 
 #include "runtime/core/clock.h"
+#include "tools/ppsim/base/ticker.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -18,8 +19,10 @@ static void show(pp_progress_line *line)
     if (line->end_ns)
         snprintf(left, sizeof left, ", %.0f s left",
                  now_ns < line->end_ns ? (double)(line->end_ns - now_ns) * 1e-9 : 0);
-    fprintf(stderr, "\r\033[K%.0f s%s: %s", (double)(now_ns - line->begin_ns) * 1e-9, left,
-            line->best[0] ? line->best : "searching");
+    char text[256];
+    snprintf(text, sizeof text, "%.0f s%s: %s", (double)(now_ns - line->begin_ns) * 1e-9, left,
+             line->best[0] ? line->best : "searching");
+    pp_ticker_line(text);
     line->shown = true;
 }
 
@@ -78,7 +81,7 @@ void pp_progress_line_hide(pp_progress_line *line)
         return;
     pthread_mutex_lock(&line->lock);
     if (line->shown)
-        fputs("\r\033[K", stderr);
+        pp_ticker_line("");
     pthread_mutex_unlock(&line->lock);
 }
 
@@ -94,6 +97,6 @@ void pp_progress_line_end(pp_progress_line *line)
     pthread_cond_destroy(&line->end);
     pthread_mutex_destroy(&line->lock);
     if (line->shown)
-        fputs("\r\033[K", stderr);
+        pp_ticker_line("");
     line->runs = false;
 }

@@ -5,9 +5,25 @@
 #include "runtime/core/clock.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define SHOW_EVERY_NS 200000000
+
+/* A line that is longer than the terminal is wide would be continued in the next one, where it is
+ * not removed. */
+void pp_ticker_line(const char *text)
+{
+    struct winsize size;
+    size_t bytes = strlen(text);
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && bytes >= size.ws_col) {
+        bytes = size.ws_col - 1U;
+        while (bytes > 0 && ((unsigned char)text[bytes] & 0xc0) == 0x80) /* within a character */
+            bytes--;
+    }
+    fprintf(stderr, "\r\033[K%.*s", (int)bytes, text);
+}
 
 pp_ticker pp_ticker_begin(const char *unit, size_t before)
 {
@@ -26,15 +42,18 @@ void pp_ticker_show(pp_ticker *ticker, const char *what, size_t done, size_t tot
     const double rate =
         done > ticker->before && seconds > 0 ? (double)(done - ticker->before) / seconds : 0;
     ticker->shown_ns = now_ns;
-    fprintf(stderr, "\r\033[K%s%s%zu of %zu %s", what, *what ? ": " : "", done, total,
-            ticker->unit);
+    char left[96] = "";
+    char line[512];
     if (rate > 0)
-        fprintf(stderr, ", %.1f %s/s, %.0f s left", rate, ticker->unit,
-                (double)(total - done) / rate);
+        snprintf(left, sizeof left, ", %.1f %s/s, %.0f s left", rate, ticker->unit,
+                 (double)(total - done) / rate);
+    snprintf(line, sizeof line, "%.300s%s%zu of %zu %s%s", what, *what ? ": " : "", done, total,
+             ticker->unit, left);
+    pp_ticker_line(line);
 }
 
 void pp_ticker_end(const pp_ticker *ticker)
 {
     if (ticker->shown_ns)
-        fputs("\r\033[K", stderr);
+        pp_ticker_line("");
 }

@@ -20,5 +20,7 @@ pp_ticker pp_ticker_begin(const char *unit, size_t before);
  * be "". */
 void pp_ticker_show(pp_ticker *ticker, const char *what, size_t done, size_t total);
 void pp_ticker_end(const pp_ticker *ticker); /* removes the line */
+/* Writes a line in place of the one that is shown, as much of it as the terminal is wide. */
+void pp_ticker_line(const char *text);
 
 #endif

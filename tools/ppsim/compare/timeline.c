@@ -94,7 +94,7 @@ static pp_status take_event(void *context, const pp_event *event, pp_err *err)
     char place[256];
     slice s;
     bool is_slice = false;
-    snprintf(place, sizeof place, "%.200s:%zu", r->file->name, event->line);
+    pp_event_place(r->file->name, event, place, sizeof place);
     pp_status status = pp_json_parse(event->text.at, event->text.bytes, place, &json, err);
     if (status)
         return status;

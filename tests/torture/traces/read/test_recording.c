@@ -41,7 +41,7 @@ static int cut_body(void *context)
     const pp_events_part part = { -1, -1, 0, 0 };
     size_t kept = 0;
     pp_err err = { 0 };
-    return (int)pp_events_cut(context, &part, "/dev/null", &kept, &err);
+    return (int)pp_events_cut(context, &part, "/dev/null", NULL, &kept, &err);
 }
 
 static int gzip_body(void *context)
