@@ -13,8 +13,9 @@
  * (colossalai/legacy/pipeline/utils.py).
  *
  * The first step takes O(log weight * stages * log units). The table of the second step has at most
- * stages * units entries, restricted to those that are reachable under the cap. If it takes too
- * long, which needs thousands of layers, the first partition stays. */
+ * stages * units entries, restricted to those that are reachable under the cap. If it would take
+ * too long, which needs thousands of layers, the first partition stays; the local search ends
+ * early. */
 #include "planner/bound/partition.h"
 
 #include "sim/base/alloc.h"
@@ -25,7 +26,8 @@
 #include <string.h>
 
 #define TABLE_MAX ((size_t)1 << 22) /* entries of the table of the second objective */
-#define TRIES_MAX ((size_t)1 << 24) /* ends of stages tried for it: some 50 ms */
+#define TRIES_MAX ((size_t)1 << 20) /* ends of stages tried for it: some 3 ms */
+#define MOVES_MAX ((size_t)1 << 20) /* stages weighed by the local search: some 10 ms */
 #define SCALE 20                    /* bits of a weight in that table: 2^16 squares fit 64 bits */
 
 /* The units in order. Unless end stages may be empty, the embedding is part of the first unit, and
@@ -195,6 +197,23 @@ static int64_t square(pp_ns ns, pp_ns cap)
     return scaled * scaled;
 }
 
+/* The number of ends of stages that spread tries. The furthest end grows with `from`. */
+static size_t count_tries(const units *u, pp_ns cap, const size_t *first, const size_t *last)
+{
+    size_t tries = 0;
+    for (uint32_t s = 0; s < u->stages; s++) {
+        size_t end = 0;
+        for (size_t from = first[s]; from <= last[s]; from++) {
+            const size_t begin = from + 1 > first[s + 1] ? from + 1 : first[s + 1];
+            end = end > begin ? end : begin;
+            while (end <= last[s + 1] && weight(u, s, from, end) <= cap)
+                end++;
+            tries += end - begin;
+        }
+    }
+    return tries;
+}
+
 /* Finds the least sum of squares under `cap`, where stage s begins at first[s] to last[s]. These
  * ranges are the rows of the table; row s begins at offset[s]. */
 static pp_status spread(const units *u, pp_ns cap, const size_t *first, const size_t *last,
@@ -205,22 +224,18 @@ static pp_status spread(const units *u, pp_ns cap, const size_t *first, const si
         return pp_err_nomem(err);
     for (uint32_t s = 0; s <= u->stages; s++)
         offset[s + 1] = offset[s] + (last[s] - first[s] + 1);
-    if (offset[u->stages + 1] > TABLE_MAX)
+    if (offset[u->stages + 1] > TABLE_MAX || count_tries(u, cap, first, last) > TRIES_MAX)
         return PP_OK; /* begin stays as it was */
     pp_ns *table PP_CLEANUP(pp_free_array) = pp_alloc_array(offset[u->stages + 1], sizeof *table);
     size_t *next PP_CLEANUP(pp_free_array) = pp_alloc_array(offset[u->stages + 1], sizeof *next);
     if (!table || !next)
         return pp_err_nomem(err);
-    size_t tries = 0;
     for (uint32_t s = u->stages; s-- > 0;) {
         for (size_t from = first[s]; from <= last[s]; from++) {
-            if (tries > TRIES_MAX)
-                return PP_OK;
             size_t row = offset[s] + from - first[s];
             table[row] = INT64_MAX;
             size_t to = from + 1 > first[s + 1] ? from + 1 : first[s + 1];
             for (; to <= last[s + 1] && weight(u, s, from, to) <= cap; to++) {
-                tries++;
                 int64_t rest = table[offset[s + 1] + to - first[s + 1]];
                 if (rest == INT64_MAX)
                     continue;
@@ -329,13 +344,15 @@ static pp_status balance_ranks(const units *u, pp_ns cap, size_t *begin, pp_err 
         return pp_err_nomem(err);
     rank_weights(u, begin, rank_ns);
     score now = score_ranks(u, rank_ns);
+    size_t weighed = 0;
     for (uint32_t round = 0, moved = 1; moved && round < 4 * u->stages; round++) {
         moved = 0;
         for (uint32_t from = 0; from < u->stages && !moved; from++) {
             rank_weights(u, begin, rank_ns);
             if (rank_ns[pp_placement_rank(u->placement, from, u->ranks)] < now.heaviest)
                 continue;
-            for (uint32_t to = u->stages; to-- > 0 && !moved;) {
+            for (uint32_t to = u->stages; to-- > 0 && !moved && weighed < MOVES_MAX;) {
+                weighed += u->stages;
                 memcpy(trial, begin, bytes);
                 if (!move_unit(u, cap, from, to, trial))
                     continue;

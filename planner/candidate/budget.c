@@ -1,4 +1,4 @@
-/* What the time of a request suffices for, estimated from numbers of ops: a simulation cannot be
+/* What the budget of a request suffices for, estimated from numbers of ops: a simulation cannot be
  * ended on its way, so one that is too large is not begun. The times per op were measured with 2.4
  * million ops under executor ppsim on one core of 2024. */
 #include "planner/candidate/budget.h"
@@ -10,6 +10,9 @@
 #define SIMULATION_S_PER_OP 0.4e-6
 #define RESULT_S_PER_OP 0.9e-6
 #define ALWAYS_S 0.1
+
+/* An iteration is about a second at most. */
+#define OPS_PER_ITERATION 1e6
 
 /* HUGE_VAL: not limited, or not known. */
 static double seconds_left(const pp_plan_request *request)
@@ -35,8 +38,15 @@ bool pp_budget_is_over(const pp_plan_request *request, double ops)
            (request->stop && seconds_left(request) <= ops * RESULT_S_PER_OP);
 }
 
+uint64_t pp_budget_iterations(double ops)
+{
+    return 1 + (uint64_t)(ops / OPS_PER_ITERATION);
+}
+
 bool pp_budget_affords(const pp_plan_request *request, double ops)
 {
+    if (request->max_simulations && pp_budget_iterations(ops) > request->max_simulations)
+        return false;
     const double seconds = ops * (SIMULATION_S_PER_OP + RESULT_S_PER_OP);
     return seconds <= ALWAYS_S || seconds <= seconds_left(request);
 }

@@ -1,4 +1,4 @@
-/* The time of a request: what is left of it, and what it suffices for. */
+/* The time and the iterations of a request: what is left, and what they suffice for. */
 #ifndef PPSIM_PLANNER_CANDIDATE_BUDGET_H
 #define PPSIM_PLANNER_CANDIDATE_BUDGET_H
 
@@ -10,8 +10,10 @@ bool pp_budget_is_limited(const pp_plan_request *request);
 bool pp_budget_time_is_up(const pp_plan_request *request);
 /* True if the time is used up, but for that of a result with so many ops. */
 bool pp_budget_is_over(const pp_plan_request *request, double ops);
+/* The iterations of a budget that a simulation of so many ops uses: 1 for each begun million. */
+uint64_t pp_budget_iterations(double ops);
 /* True if the time that is left suffices to simulate a program of so many ops, and to make a result
- * of it. */
+ * of it, and all iterations together suffice for the simulation. */
 bool pp_budget_affords(const pp_plan_request *request, double ops);
 
 #endif

@@ -4,6 +4,7 @@
  * simulation grows linearly with the instructions of the program. */
 #include "planner/candidate/evaluate.h"
 
+#include "planner/candidate/budget.h"
 #include "sim/analysis/memory_floor.h"
 #include "sim/engine/engine.h"
 #include "sim/program/comm.h"
@@ -160,7 +161,7 @@ pp_status pp_candidate_simulate_orders(pp_search *search, pp_candidate *candidat
 {
     pp_err why = pp_err_like(err);
     pp_status status = PP_OK;
-    search->progress.simulated++;
+    search->progress.simulated += pp_budget_iterations(pp_search_ops(search, candidate));
     candidate->reason.kind = PP_REASON_NONE;
     candidate->peak_bytes = candidate->short_bytes = 0;
     candidate->step_ns = candidate->mean_step_ns = 0;

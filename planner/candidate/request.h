@@ -148,8 +148,8 @@ typedef struct pp_plan_request {
     uint64_t seed;
 
     /* Budget and callbacks; each callback may be NULL. */
-    uint64_t max_simulations; /* 0: no limit. The search for orders gets what is left, one
-                                 simulation per iteration */
+    uint64_t max_simulations; /* iterations (planner/candidate/budget.h); 0: no limit. The search
+                                 for orders gets what is left */
     /* Returns true when the time is up. The search still continues to bound setups until there is
      * something to simulate, and to simulate until a candidate that fits has been found. */
     bool (*stop)(void *context);

@@ -28,18 +28,26 @@ void pp_search_close(pp_search *search)
     *search = (pp_search){ 0 };
 }
 
+double pp_ops_of(const pp_parallel *parallel, uint32_t microbatches, uint32_t replicas)
+{
+    return 3.0 * (double)(parallel->pp * parallel->vpp) * microbatches * replicas;
+}
+
 double pp_search_ops(const pp_search *search, const pp_candidate *candidate)
 {
     const pp_setup *setup = &search->pool.setup[candidate->setup];
-    const double replicas =
-        setup->unseen ? 1 : (double)search->pool.data[setup->data].workload.replicas;
-    return 3.0 * (double)(candidate->parallel.pp * candidate->parallel.vpp) *
-           (double)candidate->microbatches * replicas;
+    return pp_ops_of(&candidate->parallel, candidate->microbatches,
+                     setup->unseen ? 1 : search->pool.data[setup->data].workload.replicas);
 }
 
 bool pp_search_affords(const pp_search *search, const pp_candidate *candidate)
 {
-    return pp_budget_affords(search->problem->request, pp_search_ops(search, candidate));
+    const pp_plan_request *request = search->problem->request;
+    const double ops = pp_search_ops(search, candidate);
+    const uint64_t used = search->progress.simulated; /* what is tried beyond the budget is small */
+    return pp_budget_affords(request, ops) &&
+           (!request->max_simulations || used >= request->max_simulations ||
+            pp_budget_iterations(ops) <= request->max_simulations - used);
 }
 
 bool pp_search_is_over(const pp_search *search)

@@ -6,7 +6,7 @@
 
 /* The progress of a search, and what it has found on the way. */
 typedef struct pp_progress {
-    size_t simulated;
+    size_t simulated;    /* large ones count as several: pp_budget_iterations */
     size_t floors;       /* candidates that were tried by the memory of their order */
     size_t usable;       /* setups that are legal and may fit */
     double bounding_end; /* part of the time at which no more setups are bounded */
@@ -45,8 +45,10 @@ void pp_search_close(pp_search *search); /* for PP_CLEANUP; all zero is fine */
 /* True if the budget is used up, but for the time that the result of the largest candidate that
  * fits takes. */
 bool pp_search_is_over(const pp_search *search);
-/* True if the time that is left suffices to simulate a candidate and to make a result of it. */
+/* True if the budget that is left suffices to simulate a candidate and to make a result of it. */
 bool pp_search_affords(const pp_search *search, const pp_candidate *candidate);
+/* The most ops of so many microbatches in all replicas. */
+double pp_ops_of(const pp_parallel *parallel, uint32_t microbatches, uint32_t replicas);
 /* The ops of all replicas of a candidate. */
 double pp_search_ops(const pp_search *search, const pp_candidate *candidate);
 /* Remembers the first reason why something is not legal. Fails: with `why` itself if its status is

@@ -85,7 +85,12 @@ pp_status pp_jitter_study(const pp_jitter_subject *subject, const pp_jitter_spec
     pp_status status = pp_jitter_run(subject, spec, seed, threads, step_ns, err);
     if (!status) {
         *out = (pp_jitter_result){ .spec = *spec, .seed = seed };
-        summarise(step_ns, spec->scenarios, out);
+        out->spec.scenarios = 0;
+        while (out->spec.scenarios < spec->scenarios &&
+               step_ns[out->spec.scenarios] != PP_JITTER_NOT_RUN)
+            out->spec.scenarios++;
+        if (out->spec.scenarios)
+            summarise(step_ns, out->spec.scenarios, out);
     }
     free(step_ns);
     return status;

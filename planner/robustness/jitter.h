@@ -6,7 +6,8 @@
 #include "planner/robustness/jitter_subject.h"
 #include "sim/analysis/report.h"
 
-/* Runs spec->scenarios scenarios on `threads` threads and summarises them. threads: up to
+/* Runs spec->scenarios scenarios on `threads` threads and summarises them, or the first of them if
+ * the subject's callback ends the study: out->spec.scenarios, which may be 0. threads: up to
  * PP_JITTER_THREADS_MAX; 0 means 1. Fails: like pp_jitter_run (planner/robustness/jitter_run.h). */
 PP_MUST_CHECK pp_status pp_jitter_study(const pp_jitter_subject *subject,
                                         const pp_jitter_spec *spec, uint64_t seed, uint32_t threads,

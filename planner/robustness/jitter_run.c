@@ -254,6 +254,8 @@ static void *work(void *argument)
     w->status = worker_new(w, &w->err);
     for (uint64_t i = w->index; !w->status && i * each < (uint64_t)s->spec->scenarios;
          i += s->threads) {
+        if (s->subject->is_over && s->subject->is_over(s->subject->context))
+            break;
         if (s->kernel)
             run_block(w, i);
         else
@@ -357,6 +359,8 @@ pp_status pp_jitter_run_by(pp_jitter_kernel *kernel, const pp_jitter_subject *su
         return status;
     if (kernel && (status = pp_jitter_tape_new(subject, &s.links, seed, &s.tape, err)))
         return status;
+    for (int64_t i = 0; i < spec->scenarios; i++)
+        step_ns_out[i] = PP_JITTER_NOT_RUN;
     uint64_t each = kernel ? PP_JITTER_LANES : 1;
     uint64_t items = ((uint64_t)spec->scenarios + each - 1) / each;
     s.threads = threads > items ? (uint32_t)items : threads ? threads : 1;

@@ -5,9 +5,10 @@
 #include "planner/robustness/jitter_kernel.h"
 
 #define PP_JITTER_THREADS_MAX 1024
+#define PP_JITTER_NOT_RUN ((pp_ns)-1)
 
 /* step_ns_out: [spec->scenarios], in the order of the scenarios. Scenario k does not depend on how
- * many there are, nor on `threads` (0 counts as 1).
+ * many there are, nor on `threads` (0 counts as 1); PP_JITTER_NOT_RUN if the study was over before.
  * Fails: USAGE (a slow rank or link that the program does not have), INPUT (times exceed 52 bits),
  * INFEASIBLE (the program hangs), NOMEM. */
 PP_MUST_CHECK pp_status pp_jitter_run(const pp_jitter_subject *subject, const pp_jitter_spec *spec,

@@ -6,13 +6,15 @@
 #include "sim/program/program.h"
 #include "sim/program/timeline.h"
 
-/* All borrowed. */
+/* All borrowed. The callback may be called by several threads at the same time. */
 typedef struct pp_jitter_subject {
     const pp_program *program;
     const pp_timeline *timeline; /* of the program with unperturbed `costs` */
     const pp_costs *costs;
     bool step_sync;
-    bool chained; /* without step_sync: sim/analysis/step_tail.h */
+    bool chained;                   /* without step_sync: sim/analysis/step_tail.h */
+    bool (*is_over)(void *context); /* true: no more scenarios are begun; NULL: all are run */
+    void *context;
 } pp_jitter_subject;
 
 #endif

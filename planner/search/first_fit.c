@@ -1,9 +1,11 @@
 /* First fit by a simple rule: what an engineer would write down before a search. Each try is a
  * search that is narrowed to one schedule, so it has at most a few setups, most of which are ruled
  * out by the memory of their order (planner/candidate/evaluate.h). At most a handful of simulations
- * per tensor-parallel degree. */
+ * per tensor-parallel degree. If the budget does not suffice for a simulation with one degree, it
+ * does not with another, which has as many ops. */
 #include "planner/search/first_fit.h"
 
+#include "planner/candidate/budget.h"
 #include "planner/candidate/rules.h"
 #include "planner/search/branch_and_bound.h"
 #include "planner/search/space.h"
@@ -30,6 +32,33 @@ static bool allows(const pp_plan_request *request, const pp_schedule *schedule)
     return !request->only;
 }
 
+/* An iteration more or less is no reason to have no answer. */
+#define ITERATIONS_LEAST 8
+
+/* With less time than for so many simulations, only full recomputation is tried. */
+#define TRIES 4
+
+/* The number of sequences, or what about as many tokens would be in sequences of full length. */
+static double sequences(const pp_plan_request *request)
+{
+    const int64_t most = request->seq_length ? request->seq_length : request->model->max_seq_length;
+    double tokens = 0;
+    for (size_t i = 0; i < request->length_count; i++)
+        tokens += (double)request->lengths[i];
+    return request->group_count ? (double)request->group_count
+           : request->lengths   ? tokens / (double)most
+                                : (double)request->global_batch_size;
+}
+
+/* True if there is hardly any time. */
+static bool is_short_of_time(const pp_plan_request *one)
+{
+    const int64_t chunks = one->parallel.vpp ? one->parallel.vpp : 1;
+    const double ops =
+        3.0 * (double)(one->parallel.pp * chunks) * sequences(one) / (double)one->micro_batch_size;
+    return one->spent && !pp_budget_affords(one, TRIES * ops);
+}
+
 /* The request for the plainest pipelines with this tp. */
 static pp_plan_request plainest(const pp_plan_request *request, int64_t tp)
 {
@@ -40,7 +69,8 @@ static pp_plan_request plainest(const pp_plan_request *request, int64_t tp)
             one.global_batch_size ? one.global_batch_size : pp_default_batch_size(request);
     one.gpus = 0;
     one.orders = PP_ORDERS_NAMED;
-    one.max_simulations = 0;
+    if (one.max_simulations && one.max_simulations < ITERATIONS_LEAST)
+        one.max_simulations = ITERATIONS_LEAST;
     one.stop = NULL; /* an answer is due even if the time was too short for a search */
     one.found = NULL;
     one.missed = NULL;
@@ -52,12 +82,16 @@ static pp_plan_request plainest(const pp_plan_request *request, int64_t tp)
         one.schedule = &pp_schedule_one_f_one_b;
     if (!one.parallel.vpp && one.partition != PP_PARTITION_LAYOUT && one.schedule)
         one.parallel.vpp = one.schedule->chunks ? (int64_t)one.schedule->chunks : 2;
+    if (!one.switches.given.recompute && is_short_of_time(&one)) {
+        one.switches.given.recompute = true;
+        one.switches.value.recompute = PP_RECOMPUTE_FULL;
+    }
     return one;
 }
 
-/* One try. Not legal is not a failure. */
+/* One try. Not legal is not a failure. ended_out: the budget is too small for any. */
 static pp_status try_degree(const pp_plan_request *request, int64_t tp, pp_found **found_out,
-                            size_t *simulated, pp_err *err)
+                            size_t *simulated, bool *ended_out, pp_err *err)
 {
     pp_found *found PP_CLEANUP(pp_found_free) = pp_alloc_array(1, sizeof *found);
     pp_err why = pp_err_like(err);
@@ -71,6 +105,7 @@ static pp_status try_degree(const pp_plan_request *request, int64_t tp, pp_found
     if (!status)
         status = pp_branch_and_bound(&found->search, &found->best, &why);
     *simulated += found->search.progress.simulated;
+    *ended_out = found->search.progress.stopped;
     if (status == PP_NOMEM) {
         *err = why;
         return status;
@@ -86,17 +121,18 @@ pp_status pp_search_first_fit(const pp_plan_request *request, pp_found **found_o
                               size_t *simulated, pp_err *err)
 {
     pp_status status = PP_OK;
+    bool ended = false;
     int64_t tp = 1;
     if (request->parallel.tp)
-        return try_degree(request, request->parallel.tp, found_out, simulated, err);
+        return try_degree(request, request->parallel.tp, found_out, simulated, &ended, err);
     while (2 * tp <= request->hardware->gpus_per_node)
         tp *= 2;
-    for (; tp >= 1 && !status && !*found_out; tp /= 2) {
+    for (; tp >= 1 && !status && !*found_out && !ended; tp /= 2) {
         pp_parallel p = request->parallel;
         pp_rule_broken broken;
         p.tp = tp;
         if (tp == 1 || !pp_rules_refuse(request, &p, &broken))
-            status = try_degree(request, tp, found_out, simulated, err);
+            status = try_degree(request, tp, found_out, simulated, &ended, err);
     }
     return status;
 }

@@ -15,8 +15,11 @@
 /* This many of the fastest candidates are studied, and the fastest of every schedule. */
 #define FINALISTS 8
 
-/* With a budget: so many scenarios take as long as a simulation and its result. */
-#define SCENARIOS_PER_RESULT 800.0
+/* A study with fewer scenarios, since the budget ended it, says nothing about a p95. */
+#define SCENARIOS_LEAST 20
+
+/* A study may take this part of the time that is left, or more if fewer candidates are left. */
+#define PARTS_MOST 4
 
 typedef struct finalist {
     double score; /* score without jitter; then that of the requested percentile */
@@ -76,14 +79,41 @@ static void keep_finalists(const pp_pool *pool, final *f)
     f->count = kept;
 }
 
-/* True if the budget suffices for a study. A scenario takes a small part of a simulation, since the
- * program is lowered once for all. */
-static bool affords(const pp_search *search, const pp_candidate *c)
+/* The share of the time for one study. */
+typedef struct share {
+    const pp_plan_request *request;
+    double ops; /* of the candidate, whose result must be made, too */
+    double end; /* part of the time */
+} share;
+
+static bool is_over(void *context)
+{
+    const share *s = context;
+    return pp_budget_is_over(s->request, s->ops) ||
+           (s->request->spent && s->request->spent(s->request->context) >= s->end);
+}
+
+/* Studies a candidate in one of `parts` equal parts of the time that is left. Returns with no
+ * scenarios if the time does not suffice for enough of them. */
+static pp_status study(pp_search *search, size_t index, size_t parts, pp_jitter_result *out,
+                       pp_err *err)
 {
     const pp_plan_request *request = search->problem->request;
-    const double scenarios = (double)request->jitter->scenarios;
-    return !pp_budget_time_is_up(request) &&
-           pp_budget_affords(request, pp_search_ops(search, c) * scenarios / SCENARIOS_PER_RESULT);
+    const pp_jitter_spec *spec = request->jitter;
+    const pp_candidate *c = &search->pool.candidate[index];
+    const double spent = request->spent ? request->spent(request->context) : 0;
+    share part = { .request = request,
+                   .ops = pp_search_ops(search, c),
+                   .end = spent + (1 - spent) / (double)parts };
+    const pp_jitter_until until = { .is_over = is_over, .context = &part };
+    out->spec.scenarios = 0;
+    if (request->stop && (is_over(&part) || !pp_budget_affords(request, part.ops)))
+        return PP_OK;
+    pp_status status =
+        pp_search_study(search, index, spec, request->stop ? &until : NULL, out, err);
+    if (!status && out->spec.scenarios < spec->scenarios && out->spec.scenarios < SCENARIOS_LEAST)
+        out->spec.scenarios = 0;
+    return status;
 }
 
 static bool is_tie(const finalist *a, const finalist *best)
@@ -118,18 +148,20 @@ pp_status pp_search_choose_under_jitter(pp_search *search, bool roomy, size_t *b
         return status;
     keep_finalists(&search->pool, &f);
     const bool late = search->problem->request->rank_by_p95;
+    size_t studied = 0;
     for (size_t i = 0; i < f.count; i++) {
-        finalist *row = &f.row[i];
+        finalist *row = &f.row[studied];
+        *row = f.row[i];
         pp_candidate *c = &search->pool.candidate[row->index];
-        if (i && !affords(search, c)) {
-            search->progress.stopped = true;
-            f.count = i;
-            break;
-        }
-        status = pp_search_study(search, row->index, search->problem->request->jitter, &row->result,
-                                 err);
+        status = study(search, row->index, f.count - i < PARTS_MOST ? f.count - i : PARTS_MOST,
+                       &row->result, err);
         if (status)
             return status;
+        search->progress.stopped |=
+            row->result.spec.scenarios < search->problem->request->jitter->scenarios;
+        if (!row->result.spec.scenarios)
+            continue;
+        studied++;
         c->p50_ns = row->result.p50_ns;
         c->p95_ns = row->result.p95_ns;
         c->ranked_ns = late ? c->p95_ns : c->p50_ns;
@@ -137,6 +169,10 @@ pp_status pp_search_choose_under_jitter(pp_search *search, bool roomy, size_t *b
         row->error =
             pp_candidate_score(c, late ? row->result.p95_error_ns : row->result.p50_error_ns);
     }
+    f.count = studied;
+    ranking_out->unstudied = !studied;
+    if (!studied)
+        return PP_OK;
     qsort(f.row, f.count, sizeof *f.row, compare_scores);
     const finalist *simple = NULL;
     size_t ties = 0;

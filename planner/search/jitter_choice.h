@@ -19,8 +19,9 @@ typedef struct pp_jitter_ranking {
     const pp_schedule *simplest; /* 1f1b; NULL: it was not studied */
     double simplest_longer;      /* `simplest` is longer by this part of the best one */
     size_t ties;                 /* other candidates not measurably behind the best one */
-    int64_t scenarios;
-    pp_jitter_result chosen; /* of the candidate that is taken */
+    int64_t scenarios;           /* that were to be run; the budget may have ended a study early */
+    pp_jitter_result chosen;     /* of the candidate that is taken */
+    bool unstudied;              /* the budget ended before the first study: not ranked */
 } pp_jitter_ranking;
 
 /* If the request has jitter, studies the fastest candidates and changes best to the one with the

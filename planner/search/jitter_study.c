@@ -43,10 +43,11 @@ static pp_status slowest_replica(const pp_plan_problem *problem, const pp_setup 
     return status;
 }
 
-/* problem: that of the search, or one with another framework. step_ns_out: without jitter. */
+/* problem: that of the search, or one with another framework. until: NULL: all scenarios are run.
+ * step_ns_out: without jitter. */
 static pp_status study(pp_search *search, const pp_plan_problem *problem, size_t index,
-                       const pp_jitter_spec *spec, pp_ns *step_ns_out, pp_jitter_result *out,
-                       pp_err *err)
+                       const pp_jitter_spec *spec, const pp_jitter_until *until, pp_ns *step_ns_out,
+                       pp_jitter_result *out, pp_err *err)
 {
     const pp_plan_request *request = problem->request;
     pp_candidate *c = &search->pool.candidate[index];
@@ -69,16 +70,18 @@ static pp_status study(pp_search *search, const pp_plan_problem *problem, size_t
         .costs = slowest.costs,
         .step_sync = !request->no_step_sync,
         .chained = request->no_step_sync && pp_step_tail_chained(problem->framework),
+        .is_over = until ? until->is_over : NULL,
+        .context = until ? until->context : NULL,
     };
     *step_ns_out = slowest.step_ns;
     return pp_jitter_study(&subject, spec, request->seed, request->threads, out, err);
 }
 
 pp_status pp_search_study(pp_search *search, size_t candidate, const pp_jitter_spec *spec,
-                          pp_jitter_result *out, pp_err *err)
+                          const pp_jitter_until *until, pp_jitter_result *out, pp_err *err)
 {
     pp_ns step_ns;
-    return study(search, search->problem, candidate, spec, &step_ns, out, err);
+    return study(search, search->problem, candidate, spec, until, &step_ns, out, err);
 }
 
 pp_status pp_search_study_growth(pp_search *search, size_t candidate, const pp_jitter_spec *spec,
@@ -92,7 +95,7 @@ pp_status pp_search_study_growth(pp_search *search, size_t candidate, const pp_j
     request.buffers = (pp_buffer_settings){ .has_recv = false };
     problem.request = &request;
     problem.framework = &pp_framework_ideal;
-    pp_status status = study(search, &problem, candidate, spec, &step_ns, &result, err);
+    pp_status status = study(search, &problem, candidate, spec, NULL, &step_ns, &result, err);
     if (!status)
         *growth_out = step_ns > 0 ? (double)result.p95_ns / (double)step_ns : 1;
     return status;

@@ -6,6 +6,7 @@
 
 #include "planner/bound/partition.h"
 #include "planner/bound/unit_weights.h"
+#include "planner/candidate/budget.h"
 #include "planner/candidate/rules.h"
 #include "sim/base/alloc.h"
 #include "sim/base/field.h"
@@ -278,8 +279,17 @@ static bool out_of_time(pp_search *search)
     return search->progress.unseen;
 }
 
-/* Adds a placeholder for a schedule whose setups were not bounded before the time ended, so that
- * results list it. */
+/* True if the budget suffices to simulate a candidate with these chunks. Otherwise it need not be
+ * bounded, either: with many sequences a bound takes a good part of a simulation. */
+static bool affords(const pp_search *search, const point *at, size_t data)
+{
+    const pp_workload *w = &search->pool.data[data].workload;
+    const pp_parallel *p = &at->context.parallel;
+    return pp_budget_affords(search->problem->request, pp_ops_of(p, w->microbatches, w->replicas));
+}
+
+/* Adds a placeholder for a schedule whose setups were not bounded since the budget does not suffice
+ * for them, so that results list it. */
 static pp_status add_unseen(pp_search *search, const point *at, const pp_schedule *schedule,
                             pp_err *err)
 {
@@ -318,6 +328,12 @@ static pp_status add_chunks(pp_search *search, point at, int64_t v, pp_err *err)
         if (find_data(search, at.micro_batch_size,
                       schedule->grouped ? (uint32_t)at.context.parallel.pp : 1, &data, &why)) {
             if ((status = pp_refuse(&search->progress, &why, err)))
+                return status;
+            continue;
+        }
+        if (!affords(search, &at, data)) {
+            search->progress.stopped = true;
+            if ((status = add_unseen(search, &at, schedule, err)))
                 return status;
             continue;
         }

@@ -804,7 +804,8 @@ static pp_status keep_incumbent(splits *list, pp_search_result **choice_out, pp_
 {
     pp_found *found = list->incumbent;
     const pp_plan_request *request = list->request;
-    pp_search_outcome outcome = { .best = found->best };
+    pp_search_outcome outcome = { .best = found->best,
+                                  .ranking.unstudied = request->jitter != NULL };
     if (request->orders == PP_ORDERS_BETTER && !request->schedule && !request->only) {
         outcome.orders.verdict = PP_FREE_ORDERS_UNSEARCHED;
         outcome.orders.named = found->search.pool.candidate[found->best].schedule;
@@ -823,6 +824,17 @@ static pp_status undecided(const splits *list, pp_err *err)
                       list->simulated, count_unseen(list), list->count);
 }
 
+/* The score of the fastest plan in a result, whatever jitter or a tie made of it. */
+static double fastest_of(const pp_search_result *result)
+{
+    const pp_candidate *c = &result->candidate[0];
+    const pp_candidate *fastest = &result->recommendation.fastest;
+    const double score = pp_candidate_score(c, c->step_ns);
+    return result->recommendation.tie > 0
+               ? fmin(score, pp_candidate_score(fastest, fastest->step_ns))
+               : score;
+}
+
 /* The answer, once the splits were examined as far as the budget allows. */
 static pp_status choose(splits *list, pp_search_result **choice_out, pp_err *err)
 {
@@ -835,8 +847,8 @@ static pp_status choose(splits *list, pp_search_result **choice_out, pp_err *err
     if (!over || !kept)
         status = search_splits(list, &choice, err);
     if (!status && kept &&
-        (!choice || (choice->stopped &&
-                     ranked(&choice->candidate[0]) > score_of(&list->row[list->incumbent_row])))) {
+        (!choice ||
+         (choice->stopped && fastest_of(choice) > score_of(&list->row[list->incumbent_row])))) {
         pp_search_result_free(&choice);
         status = keep_incumbent(list, &choice, err);
         if (!status)

@@ -336,7 +336,7 @@ pp_status pp_plan_packings(const pp_plan_request *request, pp_search_result **ch
         return status;
     }
     status = repack(request, &choice, &why);
-    if ((status == PP_INFEASIBLE || status == PP_UNDECIDED) &&
+    if ((status == PP_INFEASIBLE || (status == PP_UNDECIDED && !pp_budget_time_is_up(request))) &&
         !is_forced(request)) /* with all of the budget and advice */
         return pp_plan_first_fit(request, choice_out, err);
     if (status) {

@@ -202,17 +202,11 @@ static pp_status list_ties(const pp_search *search, double least, bool roomy, fi
     return PP_OK;
 }
 
-/* The ops of a candidate, over all replicas. */
-static double ops_of(const pp_pool *pool, const pp_candidate *c)
-{
-    const pp_workload *w = &pool->data[pool->setup[c->setup].data].workload;
-    return 3.0 * (double)(c->parallel.pp * c->parallel.vpp) * w->microbatches * w->replicas;
-}
-
 /* Picks those to study: the simplest, the fastest with each schedule and number of chunks, then the
  * fastest. studied: [f->count]. Returns their number. */
-static size_t pick(const pp_pool *pool, const finalists *f, bool *studied)
+static size_t pick(const pp_search *search, const finalists *f, bool *studied)
 {
+    const pp_pool *pool = &search->pool;
     size_t count = 0;
     size_t simplest = 0;
     double ops = 0;
@@ -231,9 +225,9 @@ static size_t pick(const pp_pool *pool, const finalists *f, bool *studied)
                         (other->schedule != c->schedule || other->parallel.vpp != c->parallel.vpp);
             }
             if (studied[i] || (pass == 0 && i != simplest) || (pass == 1 && !first) ||
-                ops + ops_of(pool, c) > STUDIED_OPS_MOST)
+                ops + pp_search_ops(search, c) > STUDIED_OPS_MOST)
                 continue;
-            ops += ops_of(pool, c);
+            ops += pp_search_ops(search, c);
             studied[i] = true;
             count++;
         }
@@ -265,7 +259,7 @@ static pp_status study_finalists(pp_search *search, const finalists *f, size_t b
         return pp_err_nomem(err);
     if (f->count < 2 && !search->problem->request->gpus)
         return PP_OK;
-    if (pick(&search->pool, f, studied) < (f->count < 2 ? 1 : 2))
+    if (pick(search, f, studied) < (f->count < 2 ? 1 : 2))
         return PP_OK;
     for (size_t i = 0; i < f->count && !status; i++) {
         if (studied[i])
@@ -340,7 +334,7 @@ static pp_status recommend(pp_search *search, pp_search_outcome *outcome, pp_err
             pp_search_choose_under_jitter(search, tied, &outcome->best, &outcome->ranking, err);
     else if (!pp_search_is_over(search))
         status = study_finalists(search, &f, best, err);
-    if (!status && !request->jitter)
+    if (!status && !outcome->ranking.verdict)
         status = choose(search, &f, least, &outcome->best, err);
     if (status)
         return status;

@@ -328,9 +328,13 @@ static pp_candidate *least_short(const pp_pool *pool)
 
 pp_status pp_repair_nearest(pp_search *search, const pp_candidate **nearest_out, pp_err *err)
 {
+    const pp_plan_request *request = search->problem->request;
+    const size_t before = search->progress.simulated;
     pp_candidate *nearest;
     while ((nearest = least_short(&search->pool)) && !nearest->step_ns &&
-           pp_search_affords(search, nearest) && !pp_budget_time_is_up(search->problem->request)) {
+           pp_search_affords(search, nearest) && !pp_budget_time_is_up(request) &&
+           (!request->max_simulations ||
+            search->progress.simulated - before < request->max_simulations)) {
         pp_status status = pp_candidate_simulate(search, nearest, err);
         if (status)
             return status;

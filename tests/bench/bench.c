@@ -241,7 +241,9 @@ static monte_carlo run_jitter(const pp_schedule *schedule, size s, const pp_cost
         pp_framework_get("ideal", &ideal, &err) || ideal->lower(order, &program, &err) ||
         pp_simulate(program, costs, &timeline, &err))
         die(&err);
-    const pp_jitter_subject subject = { program, timeline, costs, true, false };
+    const pp_jitter_subject subject = {
+        .program = program, .timeline = timeline, .costs = costs, .step_sync = true
+    };
     for (int k = 0; k < 9; k++) {
         int64_t t[3] = { pp_clock_now_ns(), 0, 0 };
         if (pp_jitter_run(&subject, &spec, (uint64_t)k, 1, step_ns, &err))

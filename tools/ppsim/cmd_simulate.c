@@ -90,9 +90,12 @@ static pp_status simulate(const pp_args *args, pp_err *err)
         (status = pp_scenario_report(args, &s, err)))
         return status;
     pp_report *report = s.plan->prediction;
-    const pp_jitter_subject subject = { s.program, s.timeline, s.costs, s.plan->step_sync,
-                                        !s.plan->step_sync &&
-                                            pp_step_tail_chained(report->framework) };
+    const pp_jitter_subject subject = { .program = s.program,
+                                        .timeline = s.timeline,
+                                        .costs = s.costs,
+                                        .step_sync = s.plan->step_sync,
+                                        .chained = !s.plan->step_sync &&
+                                                   pp_step_tail_chained(report->framework) };
     if ((status = pp_report_add_worst(report, s.program, s.timeline, (size_t)worst, err)) ||
         (status = pp_report_why(report, s.program, s.timeline, s.costs, NULL, &why, err)) ||
         (status = pp_robust_study(&robust, s.plan, &subject, report, err)))

@@ -201,11 +201,18 @@ void pp_packing_say(const pp_packing_outcome *outcome, bool bounded, pp_text *te
 void pp_ranking_say(const pp_jitter_ranking *r, pp_text *text)
 {
     const double more = 100 * r->simplest_longer;
+    if (r->unstudied) {
+        pp_text_add(text, "not looked at: the budget ended before");
+        return;
+    }
+    if (r->chosen.spec.scenarios < r->scenarios)
+        pp_text_add(text, "by %" PRId64 " of %" PRId64 " scenarios (budget), ",
+                    r->chosen.spec.scenarios, r->scenarios);
     if (r->verdict == PP_JITTER_SIMPLEST) {
         pp_text_add(text,
                     "%s is not measurably slower than %s: %.2f %%, within the error of %" PRId64
                     " scenarios",
-                    r->simplest->name, r->best->name, more, r->scenarios);
+                    r->simplest->name, r->best->name, more, r->chosen.spec.scenarios);
         return;
     }
     pp_text_add(text, "%s is best", r->best->name);

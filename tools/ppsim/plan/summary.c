@@ -225,7 +225,7 @@ static void print_requested(const pp_plan_view *view, pp_text *text)
         pp_packing_say(&result->packing, view->packing || view->verbose, &packing);
     if (result->target.target)
         pp_target_say(&result->target, &target);
-    if (result->ranking.verdict)
+    if (result->ranking.verdict || result->ranking.unstudied)
         pp_ranking_say(&result->ranking, &jitter);
     pp_print_labelled(text, "packing", &packing);
     pp_print_note(text, &result->plan->assumptions, PP_NOTE_PADDING, "padding");

@@ -41,8 +41,12 @@ static pp_jitter_result simulate_again(const pp_plan *plan, const pp_jitter_spec
     pp_jitter_result result;
     pp_err err = { 0 };
     STEP_OK(pp_plan_simulate(plan, &program, &timeline, &costs, &report, &err), err);
-    const pp_jitter_subject subject = { program, timeline, costs, plan->step_sync,
-                                        !plan->step_sync && pp_step_tail_chained(plan->framework) };
+    const pp_jitter_subject subject = { .program = program,
+                                        .timeline = timeline,
+                                        .costs = costs,
+                                        .step_sync = plan->step_sync,
+                                        .chained = !plan->step_sync &&
+                                                   pp_step_tail_chained(plan->framework) };
     STEP_OK(pp_jitter_study(&subject, spec, plan->seed, 1, &result, &err), err);
     return result;
 }
@@ -148,6 +152,54 @@ START_TEST(no_measurable_gain_is_an_answer)
 }
 END_TEST
 
+/* The time of a request whose clock counts how often it is read. */
+typedef struct reads {
+    double now, end;
+} reads;
+
+static double spent(void *context)
+{
+    reads *r = context;
+    return r->now++ / r->end;
+}
+
+static bool is_up(void *context)
+{
+    return spent(context) >= 1;
+}
+
+/* A time that ends among the scenarios leaves fewer of them; with even less, the answer says that
+ * nothing was studied, and is the fastest plan. */
+START_TEST(the_time_ends_the_studies)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    const pp_jitter_spec spec = spec_of("compute=0.1,scenarios=100000");
+    pp_plan_request request = request_of(&p, 4);
+    request.parallel.tp = 2;
+    request.framework = &pp_framework_megatron;
+    request.switches.given.recompute = true;
+    request.switches.value.recompute = PP_RECOMPUTE_SELECTIVE;
+    request.schedule = pp_schedule_find("1f1b");
+    request.jitter = &spec;
+    request.budget_s = 1000;
+    request.stop = is_up;
+    request.spent = spent;
+    request.threads = 1;
+    reads few = { .end = _i ? 20 : 1000 };
+    request.context = &few;
+    pp_search_result *choice = choose(&request);
+    ck_assert(choice->stopped);
+    ck_assert_int_eq(choice->ranking.unstudied, _i);
+    ck_assert_int_eq(choice->plan->prediction->robustness.has_jitter, !_i);
+    if (!_i) {
+        ck_assert_int_ge(choice->ranking.chosen.spec.scenarios, 20);
+        ck_assert_int_lt(choice->ranking.chosen.spec.scenarios, 1000);
+        ck_assert_int_eq(choice->ranking.scenarios, 100000);
+    }
+    pp_search_result_free(&choice);
+}
+END_TEST
+
 START_TEST(a_rank_that_is_not_there_is_refused)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
@@ -167,6 +219,7 @@ int main(void)
     tcase_add_loop_test(tc, the_percentile_decides, 0, (int)(sizeof cases / sizeof *cases));
     tcase_add_test(tc, without_spread_it_is_the_step);
     tcase_add_test(tc, no_measurable_gain_is_an_answer);
+    tcase_add_loop_test(tc, the_time_ends_the_studies, 0, 2);
     tcase_add_test(tc, a_rank_that_is_not_there_is_refused);
     suite_add_tcase(suite, tc);
     return step_run(suite);

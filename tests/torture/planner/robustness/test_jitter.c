@@ -36,7 +36,9 @@ static int study(void *framework_name)
         (status = framework->lower(order, &program, &err)) ||
         (status = pp_simulate(program, costs, &timeline, &err)))
         return (int)status;
-    const pp_jitter_subject subject = { program, timeline, costs, true, false };
+    const pp_jitter_subject subject = {
+        .program = program, .timeline = timeline, .costs = costs, .step_sync = true
+    };
     if ((status =
              pp_jitter_parse("F=0.1,B=0.2,comm=0.3,slow-rank=any:2,scenarios=3", &spec, &err)) ||
         (status = pp_jitter_study(&subject, &spec, 1, 1, &out.jitter, &err)) ||

@@ -328,6 +328,31 @@ START_TEST(large_models_take_little_time)
 }
 END_TEST
 
+/* A model of 16,000 layers, for which neither the table nor the local search can be finished: some
+ * ms, where the whole table takes 50 and all moves seconds. */
+START_TEST(huge_models_take_little_time)
+{
+    enum { LAYERS = 16000 };
+    static pp_ns layer_ns[LAYERS];
+    const struct {
+        uint32_t p, v;
+    } rows[] = { { 16, 1 }, { 1000, 1 }, { 16, 8 }, { 512, 8 } };
+    for (size_t k = 0; k < LAYERS; k++)
+        layer_ns[k] = 1000000;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        pp_unit_weights w = { .layers = LAYERS, .layer_ns = layer_ns, .loss_ns = 3000000 };
+        pp_partition_params split = { rows[i].p, rows[i].v, PP_PLACE_LOOP, false, NULL };
+        clock_t begin = clock();
+        pp_stage *stages = balance(&w, &split);
+        double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
+        printf("%u x %u stages: %.1f ms\n", rows[i].p, rows[i].v, seconds * 1e3);
+        ck_assert(seconds < 1);
+        check_whole(&w, &split, stages);
+        free(stages);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("partition");
@@ -344,6 +369,7 @@ int main(void)
     tcase_add_test(tc, a_rank_without_room_is_the_heaviest);
     tcase_add_test(tc, too_long_times_are_refused);
     tcase_add_test(tc, large_models_take_little_time);
+    tcase_add_test(tc, huge_models_take_little_time);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

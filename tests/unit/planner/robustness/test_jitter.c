@@ -21,7 +21,9 @@ static pp_jitter_spec spec_of(const char *text)
 
 static pp_jitter_subject subject_of(const step *s)
 {
-    return (pp_jitter_subject){ s->program, s->timeline, s->costs, true, false };
+    return (pp_jitter_subject){
+        .program = s->program, .timeline = s->timeline, .costs = s->costs, .step_sync = true
+    };
 }
 
 static pp_jitter_result study(const step *s, const char *text, uint64_t seed, uint32_t threads)
@@ -418,6 +420,40 @@ START_TEST(pairs_may_begin_with_their_backward)
 }
 END_TEST
 
+static bool ends(void *context)
+{
+    int *left = context;
+    return (*left)-- <= 0;
+}
+
+/* A study that is ended early is that of the scenarios until then: whole blocks of the kernel, or
+ * one after the other by the engine. */
+START_TEST(an_ended_study_is_one_of_fewer_scenarios)
+{
+    static const char *const fewer[] = { "compute=0.3,scenarios=64", "compute=0.3,scenarios=25" };
+    step s = one_f_one_b(3, 5, "F=7us,B=12us,comm=1us");
+    step other = lowered(&s, "torch");
+    const step *of = _i ? &other : &s;
+    pp_jitter_spec spec = spec_of("compute=0.3,scenarios=200");
+    const pp_jitter_result expected = study(of, fewer[_i], 9, 1);
+    int left = _i ? 25 : 1;
+    pp_jitter_result result;
+    pp_err err = { 0 };
+    pp_jitter_subject subject = subject_of(of);
+    subject.is_over = ends;
+    subject.context = &left;
+    STEP_OK(pp_jitter_study(&subject, &spec, 9, 1, &result, &err), err);
+    ck_assert_int_eq(result.spec.scenarios, _i ? 25 : 64);
+    ck_assert_int_eq(result.p50_ns, expected.p50_ns);
+    ck_assert_int_eq(result.p99_ns, expected.p99_ns);
+    left = 0;
+    STEP_OK(pp_jitter_study(&subject, &spec, 9, 1, &result, &err), err);
+    ck_assert_int_eq(result.spec.scenarios, 0);
+    lowered_free(&other);
+    step_free(&s);
+}
+END_TEST
+
 /* Gradient sync, tied embedding and optimizer follow as in report.c. */
 START_TEST(the_step_boundary_is_added)
 {
@@ -548,6 +584,7 @@ int main(void)
     tcase_add_loop_test(tc, the_seed_alone_decides, 0, 3);
     tcase_add_loop_test(tc, every_batch_equals_the_engine, 0, (int)pp_schedule_count());
     tcase_add_test(tc, pairs_may_begin_with_their_backward);
+    tcase_add_loop_test(tc, an_ended_study_is_one_of_fewer_scenarios, 0, 2);
     tcase_add_test(tc, the_step_boundary_is_added);
     tcase_add_test(tc, too_long_is_refused);
     tcase_add_test(tc, a_hang_passes_on);

@@ -7,7 +7,9 @@
 
 static pp_sensitivity *study(const step *s, bool step_sync)
 {
-    const pp_jitter_subject subject = { s->program, s->timeline, s->costs, step_sync, false };
+    const pp_jitter_subject subject = {
+        .program = s->program, .timeline = s->timeline, .costs = s->costs, .step_sync = step_sync
+    };
     pp_sensitivity *sensitivity = NULL;
     pp_err err = { 0 };
     STEP_OK(pp_sensitivity_study(&subject, &sensitivity, &err), err);

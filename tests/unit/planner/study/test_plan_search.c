@@ -392,6 +392,26 @@ START_TEST(what_cannot_end_in_time_is_not_begun)
 }
 END_TEST
 
+/* An iteration is a simulation of up to a million ops: 8 ranks x 65,536 microbatches x F, I and W
+ * are 1.6 million; 8 iterations are always allowed for the plain pipeline. */
+START_TEST(large_simulations_count_as_several)
+{
+    planning p = planning_of("gpt1.7b", "h100-80g");
+    pp_plan_request request = request_of(&p, 8);
+    request.schedule = pp_schedule_find("1f1b");
+    request.micro_batch_size = 1;
+    request.partition = PP_PARTITION_UNIFORM;
+    request.global_batch_size = 65536;
+    request.max_simulations = 1;
+    pp_search_result *choice = choose(&request);
+    ck_assert_uint_eq(choice->simulated, 2);
+    ck_assert(choice->stopped);
+    pp_search_result_free(&choice);
+    request.global_batch_size = 1 << 20;
+    refuse(&request, PP_UNDECIDED, "after 0 simulations");
+}
+END_TEST
+
 /* Every replica has data of its own; the prediction is that of the slowest one. */
 START_TEST(lengths_are_packed_per_replica)
 {
@@ -483,6 +503,7 @@ int main(void)
     tcase_add_test(tc, a_budget_ends_the_search);
     tcase_add_test(tc, a_budget_ends_the_bounding);
     tcase_add_test(tc, what_cannot_end_in_time_is_not_begun);
+    tcase_add_test(tc, large_simulations_count_as_several);
     tcase_add_test(tc, lengths_are_packed_per_replica);
     tcase_add_test(tc, odd_batches_plan_as_well);
     suite_add_tcase(suite, tc);
