@@ -1,7 +1,7 @@
 """ppsim check and simulate of small schedules with sends and receives, against an explorer.
 
 Schedules for 2 or 3 ranks are drawn, and most of them are broken: cells exchanged, moved, doubled or
-left out. What is valid is decided here by the rules of docs/reference/formats.md, written again. Whether a
+left out. Some are excerpts (--partial), whose missing ops and partners count as done. What is valid is decided here by the rules of docs/reference/formats.md, written again. Whether a
 valid schedule can hang is found by visiting every state that any interleaving of ranks and transfers can
 reach; its makespan by a second, plain simulation. Repairs that check suggests are carried out and explored.
 """
@@ -115,13 +115,22 @@ def break_rows(rng, rows):
             row.insert(rng.randrange(i + 1), cell)
 
 
+def leave_out(rng, rows):
+    """An excerpt: most cells, or all but those of some microbatches or stages."""
+    share = rng.choice([0.02, 0.1, 0.3])
+    without = [rng.randrange(3) if rng.random() < 0.3 else None for _ in range(2)]
+    for row in rows:
+        kept = [c for c in row if rng.random() >= share and c[1] != without[0] and c[2] != without[1]]
+        row[:] = kept or row
+
+
 class Invalid(Exception):
     pass
 
 
-def prepare(rows):
+def prepare(rows, partial):
     """Checks the rules and pairs sends with receives. Returns the partner of each transfer, named by
-    (rank, index), and the receive that each op needs."""
+    (rank, index), and the receive that each op needs. In an excerpt some have none."""
     home = {}
     where = {}
     for r, row in enumerate(rows):
@@ -133,15 +142,15 @@ def prepare(rows):
             where[cell] = (r, i)
     stages = max(home) + 1
     microbatches = max(c[2] for c in where) + 1
-    if len(home) != stages:
+    if len(home) != stages and not partial:
         raise Invalid("a stage is missing")
     for s in range(stages):
         for m in range(microbatches):
             at = {k: where[(k, s, m)][1] for k in "FIWB" if (k, s, m) in where}
-            if set(at) not in ({"F", "B"}, {"F", "I", "W"}):
+            if set(at) not in ({"F", "B"}, {"F", "I", "W"}) and not partial:
                 if not (set(at) == {"F"} and not any(c[0] in "IWB" for c in where)):
                     raise Invalid(f"stage {s} microbatch {m} has {sorted(at)}")
-            for first, then in (("F", "B"), ("F", "I"), ("I", "W")):
+            for first, then in (("F", "B"), ("F", "I"), ("F", "W"), ("I", "W")):
                 if first in at and then in at and at[first] > at[then]:
                     raise Invalid(f"{then} before {first}")
             made = {"SEND_F": at.get("F"), "SEND_B": at.get("B", at.get("I"))}
@@ -154,14 +163,14 @@ def prepare(rows):
             if not is_transfer(cell):
                 continue
             step = (1 if cell[0].endswith("F") else -1) * (1 if sends(cell) else -1)
-            if cell[1] + step not in home:
+            if cell[1] + step not in home and (not partial or cell[1] + step < 0):
                 raise Invalid(f"{cell} has no other end")
-            peer = home[cell[1] + step]
+            peer = home.get(cell[1] + step)  # None: all that is outside of the excerpt
             edge = (r, peer) if sends(cell) else (peer, r)
             queues.setdefault(edge, ([], []))[0 if sends(cell) else 1].append((r, i))
     partner = {}
     for (a, b), (out, into) in queues.items():
-        if len(out) != len(into):
+        if len(out) != len(into) and not partial:
             raise Invalid(f"{len(out)} sends from {a} to {b}, {len(into)} receives")
         for x, y in zip(out, into):
             s, t = rows[x[0]][x[1]], rows[y[0]][y[1]]
@@ -169,25 +178,27 @@ def prepare(rows):
             if s[0][-1] != t[0][-1] or s[1] + step != t[1] or s[2] != t[2]:
                 raise Invalid(f"{s} meets {t}")
             partner[x], partner[y] = y, x
+        for t, peer in [(t, b) for t in out[len(into):]] + [(t, a) for t in into[len(out):]]:
+            partner[t] = (peer, None)
     needs = {}
     for cell, at in where.items():
         kind, s, m = cell
-        if kind == "F" and s > 0 and home[s - 1] != home[s]:
+        if kind == "F" and s > 0 and home.get(s - 1) != home[s]:
             needs[at] = where.get(("RECV_F", s, m))
-        elif kind in "IB" and s + 1 < stages and home[s + 1] != home[s]:
+        elif kind in "IB" and (s + 1 < stages or partial) and home.get(s + 1) != home[s]:
             needs[at] = where.get(("RECV_B", s, m))
         else:
             continue
-        if needs[at] is None:
+        if needs[at] is None and not partial:
             raise Invalid(f"{cell} never receives its input")
     local = {}  # results of the same rank, which the order of the row must respect
     for cell, at in where.items():
         kind, s, m = cell
         source = None
-        if kind == "F" and s > 0 and home[s - 1] == home[s]:
-            source = where[("F", s - 1, m)]
-        elif kind in ("I", "B") and s + 1 < stages and home[s + 1] == home[s]:
-            source = where.get(("B", s + 1, m)) or where[("I", s + 1, m)]
+        if kind == "F" and s > 0 and home.get(s - 1) == home[s]:
+            source = where.get(("F", s - 1, m))
+        elif kind in ("I", "B") and s + 1 < stages and home.get(s + 1) == home[s]:
+            source = where.get(("B", s + 1, m)) or where.get(("I", s + 1, m))
         if source:
             local[at] = source
     return partner, needs, local
@@ -196,10 +207,10 @@ def prepare(rows):
 class Program:
     """Steps of each rank, with groups of transfers, and the lanes they wait in."""
 
-    def __init__(self, rows, eager, lanes, groups):
+    def __init__(self, rows, eager, lanes, groups, partial):
         self.rows = rows
         self.eager = eager
-        self.partner, self.needs, self.local = prepare(rows)
+        self.partner, self.needs, self.local = prepare(rows, partial)
         self.group_of = {}
         for r, row in enumerate(rows):
             for i, cell in enumerate(row):
@@ -250,17 +261,14 @@ class Program:
                     continue
             yield pcs[:r] + (pcs[r] + 1,) + pcs[r + 1:], done
         for t in self.group_of:
-            cell = self.rows[t[0]][t[1]]
-            if t in done or not sends(cell) or not self.active(t, pcs, done):
-                if t in done or sends(cell) or not self.eager:
-                    continue
-                if self.partner[t] in done and self.active(t, pcs, done):
-                    yield pcs, done | {t}
+            other = self.partner[t]
+            send = sends(self.rows[t[0]][t[1]])
+            if t in done or not self.active(t, pcs, done):
                 continue
-            if self.eager:
+            if other[1] is None or (self.eager and (send or other in done)):
                 yield pcs, done | {t}
-            elif self.active(self.partner[t], pcs, done):
-                yield pcs, done | {t, self.partner[t]}
+            elif send and not self.eager and self.active(other, pcs, done):
+                yield pcs, done | {t, other}
 
     def hangs(self):
         """Whether any interleaving ends before the ranks do; None: there are too many states."""
@@ -350,31 +358,34 @@ def find(rows, rank, token):
     raise Wrong(f"the repair names {token}, which rank {rank} does not have")
 
 
-def repaired(rows, repair, eager, lanes, groups):
+def repaired(rows, repair, eager, lanes, groups, partial):
     if repair["kind"] == "lanes":
-        return Program(rows, eager, repair["lanes"], groups)
+        return Program(rows, eager, repair["lanes"], groups, partial)
     if repair["kind"] == "swap" and not groups:
         i, k = (find(rows, repair["rank"], repair[key]) for key in ("first", "second"))
         changed = [list(row) for row in rows]
         row = changed[repair["rank"]]
         row[i], row[k] = row[k], row[i]
-        return Program(changed, eager, lanes, groups)
+        return Program(changed, eager, lanes, groups, partial)
     return None
 
 
 def attack(rng, ppsim):
     rows = draw_valid(rng)
     break_rows(rng, rows)
+    partial = rng.random() < 0.3
+    if partial:
+        leave_out(rng, rows)
     mode = rng.choice(["rendezvous", "rendezvous", "eager:1B", "batched"])
     lanes = rng.choice(["single", "single", "per-direction", "per-peer", "per-edge"])
     groups = batches(rows) if mode == "batched" else {}
-    settings = ["--comm", mode, "--lanes", lanes]
+    settings = ["--comm", mode, "--lanes", lanes] + ["--partial"] * partial
     ppsim.write("rows.csv", text_of(rows))
-    if not re.search("_", text_of(rows)):
-        return "without transfers"
+    if not re.search("_", text_of(rows)) or all(is_transfer(cell) for row in rows for cell in row):
+        return "without transfers, or ops"
     status, out, err = ppsim("check", "rows.csv", "--json", *settings)
     try:
-        program = Program(rows, mode == "eager:1B", lanes, groups)
+        program = Program(rows, mode == "eager:1B", lanes, groups, partial)
     except (Invalid, ValueError) as why:
         if status == 0 or status == 1 and json.loads(out)["hang_free"]:
             raise Wrong(f"check {settings}: takes what is not valid ({why})")
@@ -390,10 +401,12 @@ def attack(rng, ppsim):
     if verdict["hang_free"] == hangs or (status == 1) != hangs:
         raise Wrong(f"check {settings}: hangs {hangs}, but: {verdict}")
     if hangs:
-        better = verdict["repair"] and repaired(rows, verdict["repair"], mode == "eager:1B", lanes, groups)
+        better = verdict["repair"] and repaired(rows, verdict["repair"], mode == "eager:1B", lanes, groups, partial)
         if better and better.hangs():
             raise Wrong(f"check {settings}: this is no repair: {verdict['repair']}")
         return "hangs"
+    if partial:
+        return "valid excerpts"
     f, b, comm = (rng.choice([0, 1, 2, 3, 7]) for _ in range(3))
     costs = f"F={f}ms,B={2 * b}ms,comm={comm}ms"
     status, out, err = ppsim("simulate", "rows.csv", "--json", "--costs", costs, *settings)
