@@ -25,10 +25,8 @@ SIGNALS = [signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signa
 LAUNCHER = os.environ.get("MPIEXEC") or shutil.which("mpiexec") or ""
 OPEN_MPI = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-if "address" in os.environ.get("PPSIM_SANITIZE", ""):  # as tests/mpi/start.sh
-    OPEN_MPI["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":fast_unwind_on_malloc=0"
-    OPEN_MPI["LSAN_OPTIONS"] = "print_suppressions=0:suppressions=" + os.path.join(
-        os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "mpi", "lsan.supp")
+if "address" in os.environ.get("PPSIM_SANITIZE", ""):  # who misses a rank keeps what MPI may still write to
+    OPEN_MPI["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
 # Writes its process id for rank N into pid.N, and becomes the command.
 START = 'echo $$ >pid.${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; exec "$0" "$@"'
 LONGEST = 30 * PATIENCE  # for an MPI job to end after one of its processes
