@@ -164,15 +164,21 @@ static bool iterate(const pp_robust *p, double scale, int rounds, double *theta)
     return true;
 }
 
-/* Makes the knots non-decreasing, each with the weight that it has in the fit. */
+/* Makes the knots non-decreasing, each with the weight that it has in the fit, and none shorter
+ * than every measured time: of scattered samples a knot could otherwise be negative. Cutting off
+ * what is below a bound solves isotonic regression with that bound. */
 static void straighten(const pp_robust *p, double scale, double *theta)
 {
     normal_equations n;
-    double weights[PP_SOLVE_MAX] = { 0 };
+    double weights[PP_SOLVE_MAX] = { 0 }, shortest = p->seconds[0];
     linearize(p, theta, scale, &n);
     for (size_t k = 0; k < p->terms; k++)
         weights[k] = fmax(n.a[k * p->terms + k], 1e-300);
     pp_solve_monotone(p->terms, weights, theta);
+    for (size_t i = 1; i < p->count; i++)
+        shortest = fmin(shortest, p->seconds[i]);
+    for (size_t k = 0; k < p->terms; k++)
+        theta[k] = fmax(theta[k], shortest);
     take_residuals(p, theta);
 }
 

@@ -9,7 +9,7 @@
 typedef struct pp_robust {
     size_t count, terms;   /* samples; coefficients, at most PP_SOLVE_MAX */
     const double *seconds; /* [count], measured and positive */
-    bool monotone;         /* theta must be non-decreasing; otherwise theta must be >= 0 */
+    bool monotone; /* theta must be non-decreasing and not below every time; otherwise >= 0 */
     /* Writes the `terms` factors of sample `index`. They may depend on theta, which is NULL before
      * the first guess. */
     void (*row)(const void *context, size_t index, const double *theta, double *row_out);

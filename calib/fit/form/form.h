@@ -45,7 +45,7 @@ typedef struct pp_form {
     const char *name;
     const char *summary;
     unsigned needs; /* PP_FORM_NEEDS of the variables that every point must have */
-    size_t terms;   /* non-negative coefficients; 0: one per knot, non-decreasing */
+    size_t terms;   /* non-negative coefficients; 0: one per knot, non-decreasing, positive */
     size_t scanned; /* numbers that the structure chooses; they count as parameters */
     pp_form_parameter parameter[PP_FORM_TERMS_MAX]; /* one per term; the first names all knots */
     /* Returns why the form does not suit these points, or NULL if it does. NULL: the form suits all

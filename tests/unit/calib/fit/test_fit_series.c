@@ -6,6 +6,7 @@
 #include "calib/samples/samples_json.h"
 #include "tests/support/fit_truth.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -154,6 +155,32 @@ START_TEST(repeats_do_not_flatter_a_curve)
     const pp_series *const list[] = { series };
     ck_assert_int_eq(pp_fit_form(list, 1, pp_form_find("piecewise"), NULL, &fit, &err), PP_OK);
     ck_assert_double_gt(fit.cv_mape, 0.1);
+}
+END_TEST
+
+/* However far times are off, no knot is below the shortest one: a profile with a negative time
+ * would be refused where it is read. */
+START_TEST(no_knot_is_below_every_time)
+{
+    fit_random random = { 11 };
+    for (int draw = 0; draw < 200; draw++) {
+        pp_samples samples PP_CLEANUP(fit_free_samples) = { 0 };
+        pp_series *series = add_series(&samples, "stage_f", false);
+        double shortest = INFINITY;
+        pp_err err = { 0 };
+        pp_fit fit;
+        for (int i = 0; i < 24; i++) {
+            const double seconds = 1e-5 * (1 + i) * exp(2 * fit_normal(&random));
+            add_point(series, PP_VARIABLE_TOKENS, 256 << i / 3, seconds);
+            shortest = fmin(shortest, seconds);
+        }
+        const pp_series *const list[] = { series };
+        if (pp_fit_form(list, 1, pp_form_find("piecewise"), NULL, &fit, &err))
+            continue;
+        for (size_t k = 0; k < fit.parameters; k++)
+            ck_assert_msg(fit.value[k] >= shortest, "draw %d: knot %zu is %g, the shortest time %g",
+                          draw, k, fit.value[k], shortest);
+    }
 }
 END_TEST
 
@@ -435,6 +462,7 @@ int main(void)
     tcase_add_test(tc, monotone_by_hand);
     tcase_add_test(tc, held_out_sizes_do_not_leak);
     tcase_add_test(tc, repeats_do_not_flatter_a_curve);
+    tcase_add_test(tc, no_knot_is_below_every_time);
     tcase_add_test(tc, channels_carry_to_fewer_ranks);
     tcase_add_test(tc, a_size_is_left_out_of_all_communicators);
     tcase_add_test(tc, predictions_hold_what_they_say);
