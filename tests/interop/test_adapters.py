@@ -18,16 +18,15 @@ import sys
 import tempfile
 from importlib import metadata
 
-try:
-    import torch
-    import torch.distributed as dist
-    from torch.testing._internal.distributed.fake_pg import FakeStore
-
-    import torchtitan  # noqa: F401
-    from common import Failure, demand, must, read_rows, stage_ranks
-except ImportError as missing:
-    print(f"skipped: {missing}; tools/dev/torch-env --new installs what it needs")
+if not importlib.util.find_spec("torchtitan"):
+    print("skipped: no torchtitan; tools/dev/torch-env --new installs it")
     sys.exit(77)
+
+import torch
+import torch.distributed as dist
+from torch.testing._internal.distributed.fake_pg import FakeStore
+
+from common import Failure, demand, must, read_rows, stage_ranks
 
 RANKS = 4
 JOB = f"--model llama3-8b --pp {RANKS} --dp 2 --seq-length 4096 --global-batch-size 32".split()
