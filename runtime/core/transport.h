@@ -140,10 +140,6 @@ typedef struct pp_transport {
 
 /* Compares the header that arrived with the expected one. Fails: INPUT when they differ; the
  * message names both headers and the rank. */
-/* Whether the process of another rank has ended without a word. Fails: INFEASIBLE, which names it.
- */
-PP_MUST_CHECK pp_status pp_transport_lost(const pp_transport *transport, pp_world *world,
-                                          pp_err *err);
 PP_MUST_CHECK pp_status pp_message_check(const pp_message *expected, const pp_message *came,
                                          pp_err *err);
 
