@@ -12,7 +12,7 @@ bad=0
 cp "$source/tests/golden/plan-profile/samples.csv" samples.csv
 cp "$source/traces/data/models/llama3-8b.json" config.json
 awk 'BEGIN { for (i = 0; i < 256; i++) print 512 + 37 * i % 3500 }' >lengths.txt
-ppsim plan --model llama3-8b --pp 4 --emit plan=plan.json >/dev/null
+ppsim plan --model llama3-8b --pp 4 --vpp 2 --emit plan=plan.json >/dev/null
 cp plan.json plan
 ppsim convert plan.json --to pytorch-csv -o schedule.csv 2>/dev/null
 ppsim sweep --model gpt1.7b --pp 2,4 --tp 1,2 -o sweep.jsonl >/dev/null

@@ -15,10 +15,10 @@ double pp_candidate_score(const pp_candidate *candidate, pp_ns step_ns)
     return (double)step_ns * (double)pp_parallel_gpus(&candidate->parallel);
 }
 
-bool pp_is_worth(double least, double floor, double score, double best_score)
+bool pp_is_worth(double least, double score, double best_score)
 {
     return least * (1 + 1.0 / PP_MEASURABLE_PART) < best_score &&
-           score - best_score <= 2.5 * (best_score - floor);
+           score - best_score <= 5 * (best_score - least);
 }
 
 static pp_status build_nothing(const pp_schedule_params *params, pp_order **order_out, pp_err *err)

@@ -51,7 +51,7 @@ bool pp_candidate_is_named(const pp_candidate *candidate);
 /* Step time x GPUs: what is compared, since all candidates train the same tokens. */
 double pp_candidate_score(const pp_candidate *candidate, pp_ns step_ns);
 /* True if further work can pay off: the bound `least` is measurably below the best score, and
- * `score` exceeds the best score by at most 2.5 times the gain that `floor` allows. */
-bool pp_is_worth(double least, double floor, double score, double best_score);
+ * `score` exceeds the best score by at most five times the gain that the bound allows. */
+bool pp_is_worth(double least, double score, double best_score);
 
 #endif

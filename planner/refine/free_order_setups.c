@@ -45,7 +45,7 @@ static void add_setup_candidate(pp_setup_candidates *list, pp_setup_candidate no
     for (size_t i = 0; i < list->count; i++) {
         if (list->row[i].setup != now.setup)
             continue;
-        if (list->row[i].score <= now.score)
+        if (list->row[i].named <= now.named)
             return;
         at = i;
     }
@@ -73,11 +73,17 @@ static double setup_forwards(const pp_pool *pool, const pp_setup *setup)
            (double)pool->data[setup->data].workload.microbatches;
 }
 
-/* Adds up to `most` setups to those already listed. shifted: take setups with shifted layers,
- * otherwise the others; seeded: take those in which a named order fits, otherwise those in which
- * none does. */
-static void list_setup_candidates(const pp_search *search, double best_score, bool shifted,
-                                  bool seeded, size_t most, pp_setup_candidates *listed)
+/* Which setups to list. */
+typedef struct wanted {
+    bool shifted;  /* those with shifted layers, otherwise the others */
+    bool seeded;   /* those in which a named order fits, otherwise those in which none does */
+    bool by_bound; /* those of the least bounds, whatever their named orders take */
+    size_t most;
+} wanted;
+
+/* Adds setups to those already listed. */
+static void list_setup_candidates(const pp_search *search, double best_score, wanted which,
+                                  pp_setup_candidates *listed)
 {
     pp_setup_candidates list = { .count = 0 };
     for (size_t i = 0; i < search->pool.count; i++) {
@@ -88,9 +94,9 @@ static void list_setup_candidates(const pp_search *search, double best_score, bo
         double least = pp_candidate_score(c, setup->least_step_ns);
         if (c->recompute == PP_RECOMPUTE_MICROBATCHES || /* leaves no memory for other orders */
             c->schedule == &pp_planned_schedule ||       /* found before, with more memory */
-            (c->partition == PP_PARTITION_SHIFTED) != shifted)
+            (c->partition == PP_PARTITION_SHIFTED) != which.shifted)
             continue;
-        if (fits != seeded || is_listed(listed, k))
+        if (fits != which.seeded || is_listed(listed, k))
             continue;
         if (!is_usable(setup) || search->pool.data[setup->data].workload.microbatches == 0 ||
             (!fits && c->status == PP_CANDIDATE_NOT_SIMULATED))
@@ -104,23 +110,28 @@ static void list_setup_candidates(const pp_search *search, double best_score, bo
         if (search->problem->request->one_order &&
             search->pool.data[setup->data].workload.replicas > 1)
             continue;
+        const double score = fits ? pp_candidate_score(c, c->step_ns) : least * 1.05;
         add_setup_candidate(&list,
                             (pp_setup_candidate){ .setup = k,
                                                   .like = i,
                                                   .seeded = fits,
-                                                  .score = fits ? pp_candidate_score(c, c->step_ns)
-                                                                : least * 1.05 });
+                                                  .named = fits ? score : HUGE_VAL,
+                                                  .score = which.by_bound ? least * 1.05 : score });
     }
-    for (size_t i = 0; i < list.count && i < most; i++)
+    for (size_t i = 0; i < list.count && i < which.most; i++)
         listed->row[listed->count++] = list.row[i];
 }
 
 pp_setup_candidates pp_search_setup_candidates(const pp_search *search, double best_score)
 {
     pp_setup_candidates list = { .count = 0 };
-    list_setup_candidates(search, best_score, false, true, PP_SETUP_CANDIDATES_MOST, &list);
-    list_setup_candidates(search, best_score, false, false,
-                          search->progress.communicates ? 1 : PP_SETUP_CANDIDATES_MOST, &list);
-    list_setup_candidates(search, best_score, true, true, 1, &list);
+    const size_t most = PP_SETUP_CANDIDATES_MOST;
+    list_setup_candidates(search, best_score, (wanted){ .seeded = true, .most = most }, &list);
+    list_setup_candidates(search, best_score,
+                          (wanted){ .seeded = true, .by_bound = true, .most = most }, &list);
+    list_setup_candidates(search, best_score,
+                          (wanted){ .most = search->progress.communicates ? 1 : most }, &list);
+    list_setup_candidates(search, best_score,
+                          (wanted){ .shifted = true, .seeded = true, .most = 1 }, &list);
     return list;
 }

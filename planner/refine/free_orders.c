@@ -173,7 +173,11 @@ static bool fill_share(const pp_search *search, size_t parts, int64_t iterations
     return share_out->iterations > 0;
 }
 
-/* The setup to search next. */
+/* The most setups that are searched, of those that were opened. */
+enum { SEARCHED_MOST = 3 };
+
+/* The setup to search next: that of the best named order, then by the estimates. worth_out: how
+ * many setups are worth a search. */
 static pp_ordering *next_ordering(pp_ordering *list, size_t count, double best_score,
                                   size_t *worth_out)
 {
@@ -181,10 +185,10 @@ static pp_ordering *next_ordering(pp_ordering *list, size_t count, double best_s
     *worth_out = 0;
     for (size_t i = 0; i < count; i++) {
         pp_ordering *o = &list[i];
-        if (o->done || !pp_is_worth(o->least, o->floor, o->score, best_score))
+        if (o->done || !pp_is_worth(o->least, o->score, best_score))
             continue;
         ++*worth_out;
-        if (!next || o->score < next->score)
+        if (!next || (next != list && o->score < next->score))
             next = o;
     }
     return next;
@@ -277,12 +281,13 @@ static pp_status search_all(pp_search *search, pp_ordering *list, size_t count, 
     size_t worth;
     const double given = best_score;
     pp_ordering *o, *winner = NULL;
-    while ((o = next_ordering(list, count, best_score, &worth))) {
+    for (size_t left = SEARCHED_MOST;
+         left > 0 && (o = next_ordering(list, count, best_score, &worth)); left--) {
         bool searched;
         size_t before = search->pool.count;
         o->done = true;
-        pp_status status =
-            search_and_try(o, list, count, best_score, worth, &used, &searched, outcome, err);
+        pp_status status = search_and_try(o, list, count, best_score, worth < left ? worth : left,
+                                          &used, &searched, outcome, err);
         *ended_out = *ended_out || !searched;
         if (status)
             return status;
@@ -314,7 +319,7 @@ static pp_status open_all(pp_search *search, const pp_setup_candidates *setup_ca
         const pp_setup *setup = &search->pool.setup[at->setup];
         const pp_candidate on = { .parallel = setup->context.parallel };
         double least = pp_candidate_score(&on, setup->least_step_ns);
-        if (!pp_is_worth(least, least, at->score, best_score) || (!at->seeded && lost > LOST_MOST))
+        if (!pp_is_worth(least, at->score, best_score) || (!at->seeded && lost > LOST_MOST))
             continue;
         pp_status status = pp_ordering_open(&list[(*count)++], search, at, false, err);
         if (status)

@@ -143,7 +143,6 @@ static void rate(pp_ordering *o)
     o->end_ns = end_ns;
     o->lost = o->named ? (double)(end_ns - boundary_ns) / (double)like->step_ns : 0;
     o->least = pp_candidate_score(&on, bound + boundary_ns);
-    o->floor = pp_candidate_score(&on, bound + end_ns);
     o->score = makespan == INT64_MAX ? HUGE_VAL : pp_candidate_score(&on, makespan + end_ns);
 }
 

@@ -48,7 +48,6 @@ typedef struct pp_ordering {
     bool done;              /* searched, or not worth it */
     double least;           /* lower bound of the score of any order */
     double score;           /* estimated score of its orders, under framework ideal */
-    double floor;           /* estimated score of an order that meets the bound */
 } pp_ordering;
 
 /* Looked up each time, since setups move in memory when the pool grows. */

@@ -249,7 +249,7 @@ static pp_framework_setting *next_alternative(const pp_framework_choice *h)
     for (size_t i = 0; i < h->count; i++) {
         pp_framework_setting *a = &h->row[i];
         const bool worth = least == HUGE_VAL || pp_is_tie(a->rated, least) ||
-                           pp_is_worth(a->least, a->least, a->rated, least);
+                           pp_is_worth(a->least, a->rated, least);
         if (!a->searched && worth && (!next || comes_before(h, a, next, least)))
             next = a;
     }

@@ -658,7 +658,7 @@ static bool may_be_taken(const splits *list, const split *row, double least)
     const double score = score_of(row);
     return !row->searched && score < HUGE_VAL &&
            (least == HUGE_VAL || packs(list) || score <= least * (1 + list->request->tie) ||
-            pp_is_worth(row->floor, row->floor, score, least));
+            pp_is_worth(row->floor, score, least));
 }
 
 static size_t count_worth(const splits *list, double least)

@@ -89,7 +89,7 @@ void pp_answer_setup(const pp_plan *plan, pp_text *words)
     add_data(plan, words);
     pp_text_add(words, "; %s; ", recompute_words(plan->recompute));
     if (strcmp(plan->schedule, pp_planned_schedule.name) == 0)
-        pp_text_add(words, "a custom order of ops (planned)");
+        pp_text_add(words, "a custom order");
     else
         pp_text_add(words, "schedule %s", plan->schedule);
 }

@@ -87,6 +87,7 @@ START_TEST(the_peak_is_shrunk)
     pp_plan_request request = request_of(&p, 8);
     request.parallel.tp = 8;
     request.global_batch_size = 64;
+    request.micro_batch_size = 1;
     request.orders = PP_ORDERS_BETTER;
     request.framework = _i ? &pp_framework_ppsim : NULL;
     pp_search_result *whole = choose(&request);

@@ -3,6 +3,8 @@
 #include "planner/search/choice.h"
 #include "tests/support/planning.h"
 
+#include <inttypes.h>
+
 #define TIE 0.01
 
 static const struct {
@@ -97,6 +99,53 @@ START_TEST(the_headroom_is_used_only_if_it_pays)
     if (!status && choice->candidate[0].roomy) /* nothing is far better there, either */
         ck_assert(score(&choice->candidate[0]) <= score(&less->candidate[0]) * (1 + TIE));
     pp_search_result_free(&less);
+    pp_search_result_free(&choice);
+}
+END_TEST
+
+/* How many smaller limits are asked for, each a tenth less than the one before. */
+enum { LIMITS = 6 };
+
+/* With less memory nothing is found that is measurably faster and needs less, unless it is less
+ * simple: simplicity is what plans that tie are chosen by. */
+START_TEST(no_smaller_limit_has_a_better_plan)
+{
+    static const struct {
+        const char *model, *hardware;
+        pp_parallel parallel;
+        int64_t batch, seq_length;
+    } jobs[] = {
+        { "llama3-8b", "h100-80g", { .pp = 4, .tp = 2, .dp = 2 }, 64, 8192 }, /* the tutorial's */
+        { "llama2-7b", "a100-80g", { .pp = 4, .tp = 1, .dp = 2 }, 64, 4096 },
+        { "mixtral-8x7b", "h100-80g", { .pp = 4, .tp = 1, .dp = 8, .ep = 8 }, 128, 4096 },
+        { "llama3-70b", "h100-80g", { .pp = 8, .tp = 8, .dp = 1 }, 64, 8192 },
+    };
+    planning p = planning_of(jobs[_i].model, jobs[_i].hardware);
+    pp_plan_request request = request_of(&p, 0);
+    request.parallel = jobs[_i].parallel;
+    request.global_batch_size = jobs[_i].batch;
+    request.seq_length = jobs[_i].seq_length;
+    request.framework = &pp_framework_ppsim;
+    request.orders = PP_ORDERS_BETTER;
+    request.tie = TIE;
+    request.headroom_bytes = p.hardware.memory_bytes / 10;
+    pp_search_result *choice = choose(&request);
+    const pp_candidate *taken = &choice->candidate[0];
+    request.headroom_bytes = 0;
+    request.memory_limit_bytes = taken->peak_bytes;
+    for (int k = 0; k < LIMITS; k++) {
+        pp_search_result *less = NULL;
+        pp_err err = { 0 };
+        request.memory_limit_bytes -= request.memory_limit_bytes / 10;
+        if (pp_plan_search(&request, &less, &err))
+            break; /* nothing fits */
+        const pp_candidate *c = &less->candidate[0];
+        const bool better = score(c) * (1 + 1.0 / PP_MEASURABLE_PART) < score(taken);
+        ck_assert_msg(!better || pp_compare_simplicity(c, taken) > 0,
+                      "%" PRId64 " ns within %" PRId64 " bytes, %" PRId64 " ns recommended",
+                      c->step_ns, request.memory_limit_bytes, taken->step_ns);
+        pp_search_result_free(&less);
+    }
     pp_search_result_free(&choice);
 }
 END_TEST
@@ -224,6 +273,7 @@ int main(void)
     tcase_add_loop_test(tc, the_headroom_is_used_only_if_it_pays, 0, count);
     tcase_add_test(tc, the_default_batch_is_that_of_the_gpus);
     tcase_add_loop_test(tc, splits_are_taken_by_the_rule, 0, 3);
+    tcase_add_loop_test(tc, no_smaller_limit_has_a_better_plan, 0, 4);
     sample_add_test(tc, it_repeats, 2);
     tcase_add_test(tc, no_plan_leaves_too_much);
     sample_add_test(tc, jitter_keeps_the_headroom, 2);
