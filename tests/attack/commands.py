@@ -13,6 +13,7 @@ input, none at all. Case K of seed N is always the same; an attack ends with the
 """
 
 import argparse
+import copy
 import hashlib
 import json
 import os
@@ -186,7 +187,7 @@ def damage_json(rng, text):
             where[key] = json.loads(json.dumps(container[other])) if other in container or isinstance(
                 container, list) and other < len(container) else 0
         else:
-            where[key] = rng.choice(VALUES)
+            where[key] = copy.deepcopy(rng.choice(VALUES))  # the next damage changes it
     return json.dumps(value).encode()
 
 
