@@ -201,6 +201,27 @@ if command -v python3 >/dev/null; then
     wait $strangers || wrong "a stranger: $(cat strangers)"
     next_port
 fi
+both_joined() { [ "$(grep -cE "^ *[0-9]+: [0-9A-F]+:$(printf %04X $((port + 1))) [0-9A-F:]+ 01 " /proc/net/tcp)" -ge 2 ]; }
+# A rank that begins a message of 1 GB and then stands still keeps nobody from being heard: rank 0 ends with
+# rank 2's stop.
+if command -v python3 >/dev/null; then
+    begin a 0
+    first=$started
+    until_it listens
+    python3 "$root/tests/cuda/half_message.py" $((port + 1)) a 1 3 >half &
+    half=$!
+    begin a 2
+    until_it grep -q talking half
+    until_it both_joined
+    kill $started
+    ends $started 1 out.a.2 'interrupted; nothing was written'
+    until_it grep -q 'another process stopped the run' out.a.0
+    grep -q 'another process stopped the run' out.a.0 || wrong 'rank 0 waits for the rest of a message'
+    ends $first 1 out.a.0 'another process stopped the run'
+    kill $half
+    wait $half
+    next_port
+fi
 # Over a network there is a secret, which all processes have; rank 0 listens at MASTER_ADDR alone.
 address=$(hostname -I 2>/dev/null | tr ' ' '\n' | grep -m 1 '^[0-9.]*$')
 if [ -n "$address" ]; then

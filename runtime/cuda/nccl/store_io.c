@@ -54,19 +54,24 @@ static bool is_later(void)
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
+bool pp_store_receive(int from, void *bytes, size_t most, size_t *came_out)
+{
+    const ssize_t came = recv(from, bytes, most, MSG_DONTWAIT);
+    *came_out = came > 0 ? (size_t)came : 0;
+    return came > 0 || (came < 0 && is_later());
+}
+
 bool pp_store_read(const pp_store *store, int from, void *bytes, size_t count, pp_ns until_ns)
 {
     char *at = bytes;
     while (count > 0) {
         if (!wait_for(store, from, POLLIN, until_ns))
             return false;
-        ssize_t came = recv(from, at, count, MSG_DONTWAIT);
-        if (came < 0 && is_later())
-            continue;
-        if (came <= 0)
+        size_t came = 0;
+        if (!pp_store_receive(from, at, count, &came))
             return false;
         at += came;
-        count -= (size_t)came;
+        count -= came;
     }
     return true;
 }

@@ -29,6 +29,9 @@ bool pp_store_is_head(const pp_store *store, const pp_store_frame *head);
 /* Returns the time by which a message of this size has passed, counted from now. Whoever is slower
  * counts as gone, however often a byte of it comes. */
 pp_ns pp_store_deadline(const pp_store *store, size_t bytes);
+/* Reads what is there, up to `most` bytes, without waiting. Returns false if the other end is gone.
+ */
+bool pp_store_receive(int from, void *bytes, size_t most, size_t *came_out);
 /* Reads `count` bytes until `until_ns`. Returns false if they did not come. */
 bool pp_store_read(const pp_store *store, int from, void *bytes, size_t count, pp_ns until_ns);
 /* Sends a message, before its deadline. Returns false if it was not taken. */

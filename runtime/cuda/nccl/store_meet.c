@@ -156,15 +156,12 @@ static bool join(pp_store *store, guest *g)
 /* Reads what has come of an introduction. Returns true if the process has joined. */
 static bool hear_guest(pp_store *store, guest *g)
 {
-    const ssize_t came =
-        recv(g->fd, (char *)&g->said + g->came, INTRODUCTION_BYTES - g->came, MSG_DONTWAIT);
-    if (came < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
-        return false;
-    if (came <= 0) {
+    size_t came = 0;
+    if (!pp_store_receive(g->fd, (char *)&g->said + g->came, INTRODUCTION_BYTES - g->came, &came)) {
         dismiss(g);
         return false;
     }
-    g->came += (size_t)came;
+    g->came += came;
     return g->came == INTRODUCTION_BYTES && join(store, g);
 }
 

@@ -54,24 +54,56 @@ static void take(pp_store *store, uint32_t peer, const pp_store_frame *head, cha
     pthread_mutex_unlock(&store->lock);
 }
 
-/* Reads one message of a process. Returns false if that process is gone. */
-static bool listen_to(pp_store *store, uint32_t peer)
-{
+/* What has come of a process's next message. */
+typedef struct inbox {
     pp_store_frame head;
-    char *bytes = NULL;
-    if (!pp_store_read(store, store->peer[peer], &head, sizeof head,
-                       pp_store_deadline(store, sizeof head)) ||
-        !pp_store_is_head(store, &head))
+    char *bytes;
+    size_t came;
+    pp_ns until_ns;
+} inbox;
+
+/* Reads what is there of the head, or of the content. Returns false if the process is gone, or says
+ * what no process of this job says. */
+static bool read_some(const pp_store *store, uint32_t peer, inbox *in)
+{
+    const size_t head = sizeof in->head;
+    const bool first = in->came == 0;
+    char *at = in->came < head ? (char *)&in->head + in->came : in->bytes + (in->came - head);
+    const size_t left = in->came < head ? head - in->came : head + in->head.bytes - in->came;
+    size_t came = 0;
+    if (!pp_store_receive(store->peer[peer], at, left, &came))
         return false;
-    bytes = malloc((size_t)head.bytes + 1);
-    bool whole = bytes && pp_store_read(store, store->peer[peer], bytes, (size_t)head.bytes,
-                                        pp_store_deadline(store, (size_t)head.bytes));
-    if (whole)
-        take(store, peer, &head, &bytes);
-    free(bytes);
-    if (whole && head.word == PP_STORE_BYE)
+    in->came += came;
+    if (first)
+        in->until_ns = pp_store_deadline(store, head);
+    if (in->bytes || in->came < head)
+        return true;
+    if (!pp_store_is_head(store, &in->head))
+        return false;
+    in->until_ns = pp_store_deadline(store, (size_t)in->head.bytes);
+    in->bytes = malloc((size_t)in->head.bytes + 1);
+    return in->bytes != NULL;
+}
+
+/* Reads what is there of a message, and processes it if that is all: who is slow keeps nobody from
+ * being heard. Returns false if the process is gone. */
+static bool listen_to(pp_store *store, uint32_t peer, inbox *in)
+{
+    if (!read_some(store, peer, in))
+        return false;
+    if (!in->bytes || in->came < sizeof in->head + in->head.bytes)
+        return true;
+    take(store, peer, &in->head, &in->bytes);
+    if (in->head.word == PP_STORE_BYE)
         store->left[peer] = true;
-    return whole;
+    free(in->bytes);
+    *in = (inbox){ .came = 0 };
+    return true;
+}
+
+static bool is_late(const pp_store *store, const inbox *in)
+{
+    return in->came > 0 && store->services->clock_now_ns() > in->until_ns;
 }
 
 /* A process that leaves without PP_STORE_BYE ends the run. */
@@ -90,20 +122,24 @@ static void *listen_all(void *argument)
     const uint32_t ranks = store->ranks;
     struct pollfd *fd = calloc(ranks, sizeof *fd);
     bool *over = calloc(ranks, sizeof *over); /* connections that have ended */
-    if (!fd || !over)
+    inbox *in = calloc(ranks, sizeof *in);
+    if (!fd || !over || !in)
         pp_store_net_stop(store);
-    while (fd && over && !atomic_load(&store->closing)) {
+    while (fd && over && in && !atomic_load(&store->closing)) {
         for (uint32_t r = 0; r < ranks; r++)
             fd[r] = (struct pollfd){ .fd = over[r] ? -1 : store->peer[r], .events = POLLIN };
-        if (poll(fd, ranks, NAP_MS) <= 0)
-            continue;
+        const bool ready = poll(fd, ranks, NAP_MS) > 0;
         for (uint32_t r = 0; r < ranks; r++) {
-            if (fd[r].fd < 0 || !fd[r].revents || listen_to(store, r))
+            const bool says = ready && fd[r].fd >= 0 && fd[r].revents;
+            if (fd[r].fd < 0 || ((!says || listen_to(store, r, &in[r])) && !is_late(store, &in[r])))
                 continue;
             over[r] = true;
             lose(store, r);
         }
     }
+    for (uint32_t r = 0; r < ranks && in; r++)
+        free(in[r].bytes);
+    free(in);
     free(fd);
     free(over);
     return NULL;
