@@ -356,7 +356,6 @@ class Line:
             if rng.random() < 0.9:
                 name = self.product(rng.choice([".svg", ".svg", ".png"]))
                 self.words += ["-o", name]
-                self.writes += [os.path.splitext(name)[0] + end for end in (".gp", ".dat")]
         elif command == "convert":
             self.words += [self.input("plan.json", "order.csv", "trace.json", "comms.csv", "big.json"),
                            "--to", rng.choice(self.grammar.lists["formats"] + ["plan"])]
@@ -426,6 +425,7 @@ def judge(line, status, out, err, before, after, closed):
         if found and not (line.words[0] == "convert" and name == "stdout"):
             raise Wrong(f"control character {found[0]!r} on {name}")
     written = {os.path.normpath(w) for w in line.writes + products(line.words)} | {"ppsim-flight.json"}
+    written |= {os.path.splitext(w)[0] + end for w in written if w.endswith((".svg", ".png")) for end in (".gp", ".dat")}
     changed = [n for n in before if before[n] != after.get(n)]
     new = [n for n in after if n not in before]
     for name in changed:
