@@ -4,8 +4,8 @@
  *
  * Sources. Stacks: the papers after which they are named, Narayanan et al. 2021 (arXiv 2104.04473)
  * and Korthikanti et al. 2022 (arXiv 2205.05198), describe tensor and pipeline parallelism only;
- * Megatron-Core 0.5 (2024) added context and expert parallelism. Selective recomputation is that of
- * 2022. Degrees: beside each function. */
+ * Megatron-Core 0.4 added context parallelism and experts for GPT (its CHANGELOG.md). Selective
+ * recomputation is that of 2022. Degrees: beside each function. */
 #include "planner/candidate/rules.h"
 
 #include "sim/cost/cost_model.h"
@@ -44,8 +44,8 @@ static bool straddles_nodes(const pp_plan_request *request, const pp_parallel *p
     return request->hardware->gpus_per_node % p->tp != 0;
 }
 
-/* Grouped-query attention: Megatron-Core (until 2025) and torchtitan's plan of wk and wv give each
- * tensor-parallel rank whole key/value heads. */
+/* Grouped-query attention: Megatron-Core's TransformerConfig refuses query groups that tp does not
+ * divide, and torchtitan gives each rank whole columns of wk and wv, which it views as heads. */
 static bool splits_kv_heads(const pp_plan_request *request, const pp_parallel *p)
 {
     const pp_model *m = request->model;
@@ -106,9 +106,9 @@ static const struct {
     const char *why;
 } rules[] = {
     { PP_FIELD_CP, lacks_context_parallel,
-      "the stack has no context parallelism, which came with Megatron-Core 0.5" },
+      "the stack has no context parallelism, which came with Megatron-Core 0.4" },
     { PP_FIELD_EP, lacks_expert_parallel,
-      "the stack has no expert parallelism, which came with Megatron-Core 0.5" },
+      "the stack has no expert parallelism, which came with Megatron-Core 0.4" },
     { PP_FIELD_RANKS, is_too_deep, "some ranks have fewer than two layers" },
     { PP_FIELD_TP, straddles_nodes, "it does not divide the GPUs of a node" },
     { PP_FIELD_TP, splits_kv_heads, "it does not divide the key/value heads" },

@@ -85,6 +85,12 @@ static void add_parallelism(config *c)
         add_int(c, section, "context_parallel_degree", degrees->cp);
         add_int(c, section, "expert_parallel_degree", degrees->ep);
     }
+    /* The dispatch that is predicted. After 0.2 it is an argument of model_registry(). */
+    if (c->run->known && degrees->ep > 1 && c->python)
+        pp_text_add(c->text, "    # The prediction needs a model of "
+                             "model_registry(..., moe_comm_backend=\"deepep\").\n");
+    if (c->run->known && degrees->ep > 1 && !c->python)
+        add_text(c, section, "expert_parallel_comm_backend", "deepep");
     if (c->run->known && degrees->dp > 0) {
         add_int(c, section, "data_parallel_replicate_degree", 1);
         add_int(c, section, "data_parallel_shard_degree", degrees->dp);

@@ -131,6 +131,27 @@ START_TEST(torchtitan_0_3_is_given_python)
 }
 END_TEST
 
+/* Options of torchtitan 0.2.1 (job_config.py), and later an argument of model_registry(). */
+START_TEST(experts_travel_as_predicted)
+{
+    static const char *const paths[] = { "t.toml", "t.py" };
+    static const char *const said[] = { "expert_parallel_comm_backend = \"deepep\"\n",
+                                        "model_registry(..., moe_comm_backend=\"deepep\")" };
+    pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("interleaved");
+    pp_order *order PP_CLEANUP(pp_order_free) = step_order("interleaved", 2, 2, 4, 0);
+    const pp_export data = { .plan = plan, .order = order, .path = paths[_i] };
+    for (int ep = 1; ep <= 2; ep++) {
+        pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+        pp_companion companion = { 0 };
+        pp_err err = { 0 };
+        plan->parallel.ep = ep;
+        STEP_OK(format_of("torchtitan")->emit(&data, &text, &companion, &err), err);
+        ck_assert_int_eq(strstr(text.data, said[_i]) != NULL, ep > 1);
+        pp_text_free(&companion.text);
+    }
+}
+END_TEST
+
 /* A V is built for the name ZBVZeroBubble only (split_model_into_stages), so dualpipev has it. */
 START_TEST(automodel_is_given_yaml)
 {
@@ -434,6 +455,7 @@ int main(void)
     TCase *tc = tcase_create("emit");
     tcase_add_test(tc, torchtitan_0_2_is_given_toml);
     tcase_add_test(tc, torchtitan_0_3_is_given_python);
+    tcase_add_loop_test(tc, experts_travel_as_predicted, 0, 2);
     tcase_add_test(tc, automodel_is_given_yaml);
     tcase_add_loop_test(tc, what_they_do_not_run_is_refused, 0, 2 * CASES);
     tcase_add_loop_test(tc, recomputation_that_is_alike_is_written_as_its_word, 0, 6);
