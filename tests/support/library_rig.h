@@ -38,6 +38,7 @@ typedef struct rig_rank {
     int fail_begin;     /* begin returns it */
     int fail_end;       /* end returns it */
     uint32_t sleeps_ms; /* the op fail_at sleeps instead */
+    bool sleeps_on;     /* and so do all ops after it */
     atomic_bool *until; /* or lasts until this flag is set */
 } rig_rank;
 
@@ -98,7 +99,7 @@ static inline int rig_note(rig_rank *r, const pp_runtime_op *op, pp_runtime_op_k
         r->call[r->count] = (rig_call){ kind, op->stage, op->microbatch };
     r->count++;
     r->late = r->late || r->begins != r->ends + 1 || op->step != r->step;
-    if (r->fail_at && r->count == r->fail_at) {
+    if (r->fail_at && (r->count == r->fail_at || (r->sleeps_on && r->count > r->fail_at))) {
         if (!r->sleeps_ms && !r->until)
             return r->code;
         const uint32_t ms = r->until ? 1 : r->sleeps_ms;
