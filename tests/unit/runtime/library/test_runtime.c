@@ -254,11 +254,11 @@ START_TEST(the_stop_flag_ends_a_step)
     pp_runtime_error error = { 0 };
     pp_runtime *runtime;
     pp_runtime_plan *plan = rig_plan("1f1b", 2, 4, 7);
+    /* Each op sleeps: the flag is seen before the step is over, and no op keeps its thread from
+     * ending in time, however busy the machine is. */
     rank[0].fail_at = 1;
-    rank[0].sleeps_ms =
-        100; /* each op, so that the flag is seen before the step is over, but no op */
-    rank[0].sleeps_on =
-        true; /* keeps its thread from ending in time, however busy the machine is */
+    rank[0].sleeps_ms = 100;
+    rank[0].sleeps_on = true;
     RIG_OK(pp_runtime_open(&options, &runtime, &error), error);
     ck_assert_int_eq(pp_runtime_step(runtime, plan, &rig_callbacks, user, NULL, &error),
                      PP_RUNTIME_INFEASIBLE);
