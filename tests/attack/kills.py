@@ -56,7 +56,7 @@ WRITERS = [
       "table.csv", "-o", "answer.txt"], ["plan.json", "run.py", "run.py.csv", "table.csv", "answer.txt"], False),
     ([*PLAN, "--budget", "300ms", "--emit", "plan=plan.json"], ["plan.json"], True),
     (["calibrate", "--import", "samples-csv=samples.csv", "-o", "profile.json"], ["profile.json"], False),
-    (["calibrate", "--probe", "instruction", "--probe", "copy", "-o", "profile.json"], ["profile.json"], True),
+    (["calibrate", "--probe", "instruction", "--quick", "--budget", "200ms", "-o", "profile.json"], ["profile.json"], True),
     (["pack", "lengths.txt", *PLAN[1:], "-o", "packed.json"], ["packed.json"], False),
     (["compare", "old.json", "new.json", "--markdown", "words.md", "--junit", "tests.xml"],
      ["words.md", "tests.xml"], False),
