@@ -170,7 +170,7 @@ static bool all_here(pp_world *world)
 static void let_speak(const pp_world *world)
 {
     if (world->heard && world->gone == PP_NOBODY)
-        nanosleep(&(struct timespec){ .tv_nsec = 200000000 }, NULL);
+        nanosleep(&(struct timespec){ .tv_nsec = 500000000 }, NULL);
 }
 
 /* Closes the world. After a stop MPI_Finalize might wait for ever; the process then simply exits,
@@ -187,15 +187,17 @@ static void close_world(pp_world *world)
         MPI_Cancel(&world->stop_request);
         MPI_Request_free(&world->stop_request);
     }
-    let_speak(world);
-    if (!here)
+    if (!here) {
+        let_speak(world);
         return; /* memory that MPI may still write to is kept */
+    }
     if (!stopped) {
         MPI_Comm_free(&world->data);
         MPI_Comm_free(&world->collective);
         MPI_Comm_free(&world->alarm);
     }
     MPI_Finalize();
+    let_speak(world); /* all get here together */
     release(world);
 }
 
