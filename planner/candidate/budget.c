@@ -13,6 +13,8 @@
 
 /* An iteration is about a second at most. */
 #define OPS_PER_ITERATION 1e6
+#define CLASSES_PER_ITERATION 1e5
+#define BOUNDING_ITERATIONS 2 /* beside those of the budget */
 
 /* HUGE_VAL: not limited, or not known. */
 static double seconds_left(const pp_plan_request *request)
@@ -41,6 +43,12 @@ bool pp_budget_is_over(const pp_plan_request *request, double ops)
 uint64_t pp_budget_iterations(double ops)
 {
     return 1 + (uint64_t)(ops / OPS_PER_ITERATION);
+}
+
+bool pp_budget_bounds(const pp_plan_request *request, double classes)
+{
+    const double most = (double)request->max_simulations + BOUNDING_ITERATIONS;
+    return !request->max_simulations || classes <= most * CLASSES_PER_ITERATION;
 }
 
 bool pp_budget_affords(const pp_plan_request *request, double ops)

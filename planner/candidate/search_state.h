@@ -9,6 +9,7 @@ typedef struct pp_progress {
     size_t simulated;    /* large ones count as several: pp_budget_iterations */
     size_t floors;       /* candidates that were tried by the memory of their order */
     size_t usable;       /* setups that are legal and may fit */
+    double classes;      /* of microbatches, in all setups that were bounded */
     double bounding_end; /* part of the time at which no more setups are bounded */
     double ops;          /* of the largest candidate that was found to fit */
     bool unseen;         /* some setups were not bounded */

@@ -292,6 +292,8 @@ static void time_policies(search *s)
     pp_anneal_sample(s->problem, &s->scratch[0], 0, s->chains, s->bound, &none, chain);
     for (int k = 0; k < TIMED && chain->dispatched < INT64_MAX && wanted > s->sampled; k++) {
         double before = options->spent(options->context);
+        if (before >= 1)
+            break;
         (void)pp_dispatch_run(s->scratch[0].dispatch, &chain->policy, INT64_MAX);
         double each = options->spent(options->context) - before;
         wanted = fmin(wanted, POLICIES_WANTED * each * s->chains / s->threads);

@@ -6,6 +6,7 @@
 
 #include "planner/pack/pack_improve.h"
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -82,10 +83,25 @@ static pp_status enter(const pp_pack_case *c, pp_packed *packed, pp_pack_row row
     return PP_OK;
 }
 
-/* True if something fits and the packings have used up their part of the budget. */
-static bool is_enough(const pp_pack_case *c, const pp_packed *packed)
+/* True if a packing that was asked for was simulated. */
+static bool is_tried(const pp_pack_task *task, const pp_packed *packed)
 {
-    return packed->best != SIZE_MAX && pp_pack_is_over(c, 2);
+    for (size_t i = 0; i < packed->count; i++) {
+        if (packed->row[i].peak_bytes && task->packings[packed->row[i].method.packing])
+            return true;
+    }
+    return false;
+}
+
+/* True if something fits and the packings have used up their part of the budget, or if the time is
+ * up, and nothing that was tried fits. */
+static bool is_enough(const pp_pack_case *c, pp_packed *packed)
+{
+    const pp_pack_task *task = c->task;
+    if (packed->best != SIZE_MAX)
+        return pp_pack_is_over(c, 2);
+    packed->stopped |= task->stop && task->stop(task->context) && is_tried(task, packed);
+    return packed->stopped;
 }
 
 /* Tries a given grouping in every order of its microbatches. */
@@ -260,6 +276,10 @@ pp_status pp_pack(pp_packer *packer, const pp_pack_task *task, pp_packed **packe
     pp_status status = open_case(&c, packer, task, &why, err);
     if (status || (status = try_all(&c, &why, packed, err)))
         return status;
+    if (packed->best == SIZE_MAX && packed->stopped)
+        return pp_err_set(err, PP_UNDECIDED, pp_err_name(err, PP_FIELD_BUDGET),
+                          "the budget ended after %zu packing%s, none of which fits; increase it",
+                          packed->count, packed->count == 1 ? "" : "s");
     if (packed->best == SIZE_MAX)
         return none_fits(packed, err);
     if ((status = improve(&c, packed, err)) ||

@@ -34,7 +34,7 @@ typedef struct pp_packed {
 
 /* Uses no clock: equal tasks give equal answers, unless `stop` ends one earlier. First fit is tried
  * in any case. Fails: USAGE (too few sequences), INPUT (a sequence beyond seq_length), INFEASIBLE
- * (nothing fits), NOMEM. */
+ * (nothing fits), UNDECIDED (nothing did before the time was up), NOMEM. */
 PP_MUST_CHECK pp_status pp_pack(pp_packer *packer, const pp_pack_task *task, pp_packed **packed_out,
                                 pp_err *err);
 void pp_packed_free(pp_packed **packed); /* for PP_CLEANUP; *packed NULL is fine */

@@ -35,8 +35,10 @@ static bool allows(const pp_plan_request *request, const pp_schedule *schedule)
 /* An iteration more or less is no reason to have no answer. */
 #define ITERATIONS_LEAST 8
 
-/* With less time than for so many simulations, only full recomputation is tried. */
+/* With less time than for so many simulations, or fewer iterations than for bounds of so many
+ * setups, only full recomputation is tried. */
 #define TRIES 4
+#define SETUPS 32
 
 /* The number of sequences, or what about as many tokens would be in sequences of full length. */
 static double sequences(const pp_plan_request *request)
@@ -50,13 +52,14 @@ static double sequences(const pp_plan_request *request)
                                 : (double)request->global_batch_size;
 }
 
-/* True if there is hardly any time. */
-static bool is_short_of_time(const pp_plan_request *one)
+/* True if there is hardly any budget. */
+static bool is_short(const pp_plan_request *one)
 {
     const int64_t chunks = one->parallel.vpp ? one->parallel.vpp : 1;
-    const double ops =
-        3.0 * (double)(one->parallel.pp * chunks) * sequences(one) / (double)one->micro_batch_size;
-    return one->spent && !pp_budget_affords(one, TRIES * ops);
+    const double count = sequences(one) / (double)one->micro_batch_size;
+    const double ops = 3.0 * (double)(one->parallel.pp * chunks) * count;
+    return (one->spent && !pp_budget_affords(one, TRIES * ops)) ||
+           (one->lengths && !pp_budget_bounds(one, SETUPS * count));
 }
 
 /* The request for the plainest pipelines with this tp. */
@@ -82,7 +85,11 @@ static pp_plan_request plainest(const pp_plan_request *request, int64_t tp)
         one.schedule = &pp_schedule_one_f_one_b;
     if (!one.parallel.vpp && one.partition != PP_PARTITION_LAYOUT && one.schedule)
         one.parallel.vpp = one.schedule->chunks ? (int64_t)one.schedule->chunks : 2;
-    if (!one.switches.given.recompute && is_short_of_time(&one)) {
+    if (!is_short(&one))
+        return one;
+    if (one.partition == PP_PARTITION_AUTO)
+        one.partition = PP_PARTITION_BALANCED;
+    if (!one.switches.given.recompute) {
         one.switches.given.recompute = true;
         one.switches.value.recompute = PP_RECOMPUTE_FULL;
     }

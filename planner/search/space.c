@@ -19,6 +19,10 @@
 
 #define VALUES_MAX 8
 
+/* The costs of a class of microbatches take as long as so many simulated ops: for a bound, a
+ * simulation, and a result. */
+#define CLASS_OPS 30
+
 /* The part of the time left at its beginning after which no more setups are bounded. */
 #define BOUNDING_PART 0.4
 
@@ -97,7 +101,8 @@ static values chunk_counts(const pp_plan_problem *problem)
         return list;
     }
     add_value(&list, 1);
-    if (pp == 1)
+    const pp_schedule *schedule = problem->request->schedule;
+    if (pp == 1 && (!schedule || schedule->chunks == 1))
         return list;
     for (int64_t v = 2; v <= 12 && v * pp <= layers; v++) {
         if (layers % (v * pp) == 0 || v <= 4)
@@ -191,6 +196,20 @@ static pp_status stages_of(const pp_plan_problem *problem, const point *at, pp_p
                            &count, err);
 }
 
+/* With lengths, a bound sums over all microbatches, so that a budget of iterations limits bounds,
+ * too. Bounding has a part of the time, so that the best of what was bounded can be simulated; or
+ * all of it, as long as nothing may fit. */
+static bool out_of_time(pp_search *search)
+{
+    const pp_plan_request *request = search->problem->request;
+    const double end = search->progress.usable ? search->progress.bounding_end : 1;
+    if (!search->progress.unseen && request->stop)
+        search->progress.unseen = request->stop(request->context) ||
+                                  (request->spent && request->spent(request->context) >= end);
+    search->progress.unseen |= !pp_budget_bounds(request, search->progress.classes);
+    return search->progress.unseen;
+}
+
 /* Adds the setups of one point, one per partition. */
 static pp_status add_setups(pp_search *search, const point *at, size_t data, bool split,
                             pp_err *err)
@@ -225,6 +244,12 @@ static pp_status add_setups(pp_search *search, const point *at, size_t data, boo
             free(setup.stages);
             continue;
         }
+        if (i && out_of_time(search)) {
+            free(setup.stages);
+            break;
+        }
+        search->progress.classes +=
+            search->problem->request->lengths ? search->pool.data[data].workload.microbatches : 1;
         if ((status = pp_search_add_setup(search, setup, err)))
             return status;
     }
@@ -267,25 +292,16 @@ static bool wanted(const pp_plan_request *request, const pp_schedule *schedule)
     return !request->only;
 }
 
-/* Bounding has a part of the time, so that the best of what was bounded can be simulated; or all of
- * it, as long as nothing may fit. */
-static bool out_of_time(pp_search *search)
-{
-    const pp_plan_request *request = search->problem->request;
-    const double end = search->progress.usable ? search->progress.bounding_end : 1;
-    if (!search->progress.unseen && request->stop)
-        search->progress.unseen = request->stop(request->context) ||
-                                  (request->spent && request->spent(request->context) >= end);
-    return search->progress.unseen;
-}
-
 /* True if the budget suffices to simulate a candidate with these chunks. Otherwise it need not be
  * bounded, either: with many sequences a bound takes a good part of a simulation. */
 static bool affords(const pp_search *search, const point *at, size_t data)
 {
     const pp_workload *w = &search->pool.data[data].workload;
     const pp_parallel *p = &at->context.parallel;
-    return pp_budget_affords(search->problem->request, pp_ops_of(p, w->microbatches, w->replicas));
+    const pp_plan_request *request = search->problem->request;
+    const double classes = request->lengths ? (double)w->microbatches * w->replicas : 0;
+    return pp_budget_affords(request,
+                             pp_ops_of(p, w->microbatches, w->replicas) + CLASS_OPS * classes);
 }
 
 /* Adds a placeholder for a schedule whose setups were not bounded since the budget does not suffice

@@ -2,6 +2,9 @@
  * convert between the time of the part and that of the whole. */
 #include "planner/study/budget_slice.h"
 
+#include <float.h>
+#include <math.h>
+
 static double spent(void *context)
 {
     const pp_budget_slice *s = context;
@@ -36,7 +39,8 @@ void pp_budget_slice_cut(pp_budget_slice *slice, const pp_plan_request *request,
     part->context = slice;
     part->stop = is_over;
     part->spent = spent;
-    part->budget_s = (to - from) * request->budget_s;
+    if (request->budget_s > 0) /* 0 would mean that it is not known */
+        part->budget_s = fmax((to - from) * request->budget_s, DBL_MIN);
     part->found = request->found ? pass_on : NULL;
     part->missed = request->missed ? pass_miss : NULL;
 }

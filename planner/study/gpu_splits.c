@@ -819,9 +819,10 @@ static pp_status keep_incumbent(splits *list, pp_search_result **choice_out, pp_
 static pp_status undecided(const splits *list, pp_err *err)
 {
     return pp_err_set(err, PP_UNDECIDED, pp_err_name(err, PP_FIELD_BUDGET),
-                      "the budget ended after %zu simulations, before a plan that fits was found; "
+                      "the budget ended after %zu simulation%s, before a plan that fits was found; "
                       "%zu of %zu splits of the GPUs were not looked at; increase it",
-                      list->simulated, count_unseen(list), list->count);
+                      list->simulated, list->simulated == 1 ? "" : "s", count_unseen(list),
+                      list->count);
 }
 
 /* The score of the fastest plan in a result, whatever jitter or a tie made of it. */

@@ -98,9 +98,10 @@ const pp_option pp_plan_options[] = {
     { PP_ROW("--threads", "N", SEARCH,
              "threads for the search and --jitter. They do not change the result",
              "all processors") },
-    { PP_ROW("--pareto", NULL, SEARCH,
-             "print a table instead: the fastest step at every memory limit up to the given one",
-             NULL) },
+    { PP_ROW(
+        "--pareto", NULL, SEARCH,
+        "print a table instead: the fastest step found for every memory limit up to the given one",
+        NULL) },
     { PP_ROW("--instance", "FILE", SEARCH,
              "order the ops of a ppsim.instance file instead of planning a model", NULL) },
     { PP_ROW("--why", NULL, SEARCH, "show where the time of the step goes, part by part", NULL) },

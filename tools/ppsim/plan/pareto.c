@@ -124,8 +124,8 @@ pp_status pp_plan_pareto(const pp_args *args, pp_err *err)
     if ((status = find(args, &input, &pareto, err)) || (status = write_csv(args, pareto, err)))
         return status;
     if (pareto->stopped)
-        pp_remark("the budget ended after %zu simulations; there may be faster rows",
-                  pareto->simulated);
+        pp_remark("the budget ended after %zu simulation%s; there may be faster rows",
+                  pareto->simulated, pareto->simulated == 1 ? "" : "s");
     if (pp_args_has(args, "--json")) {
         pp_json_build build = { 0 };
         pp_json *json PP_CLEANUP(pp_json_free) = pp_pareto_write(pareto, &input.request, &build);

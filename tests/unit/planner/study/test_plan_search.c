@@ -412,6 +412,48 @@ START_TEST(large_simulations_count_as_several)
 }
 END_TEST
 
+/* Two stages of one rank are a pipeline, too, if the schedule is given. */
+START_TEST(one_rank_takes_a_schedule_of_two_stages)
+{
+    planning p = planning_of("gpt1.7b", "h100-80g");
+    pp_plan_request request = request_of(&p, 1);
+    request.schedule = pp_schedule_find("zbv");
+    for (int gpus = 0; gpus < 2; gpus++) {
+        request.gpus = gpus ? 16 : 0;
+        request.parallel.pp = gpus ? 0 : 1;
+        pp_search_result *choice = choose(&request);
+        ck_assert_str_eq(choice->plan->schedule, "zbv");
+        ck_assert_int_eq(choice->plan->parallel.vpp, 2);
+        pp_search_result_free(&choice);
+    }
+}
+END_TEST
+
+/* With lengths, bounds sum over all microbatches, so an iteration suffices for a number of them. */
+START_TEST(iterations_limit_bounds_with_lengths)
+{
+    enum { COUNT = 12000 };
+    static int64_t lengths[COUNT];
+    planning p = planning_of("gpt1.7b", "h100-80g");
+    pp_plan_request request = request_of(&p, 4);
+    for (size_t k = 0; k < COUNT; k++)
+        lengths[k] = 1100 + (int64_t)(k * 7919 % 900);
+    request.lengths = lengths;
+    request.length_count = COUNT;
+    request.seq_length = 2048;
+    request.micro_batch_size = 1;
+    request.max_simulations = 1;
+    pp_search_result *choice = choose(&request);
+    size_t unseen = 0;
+    for (size_t i = 0; i < choice->count; i++)
+        unseen += choice->candidate[i].status == PP_CANDIDATE_NOT_SIMULATED;
+    ck_assert(choice->stopped);
+    ck_assert_uint_gt(unseen, choice->count / 2);
+    ck_assert_str_eq(choice->plan->schedule, "1f1b");
+    pp_search_result_free(&choice);
+}
+END_TEST
+
 /* Every replica has data of its own; the prediction is that of the slowest one. */
 START_TEST(lengths_are_packed_per_replica)
 {
@@ -504,6 +546,8 @@ int main(void)
     tcase_add_test(tc, a_budget_ends_the_bounding);
     tcase_add_test(tc, what_cannot_end_in_time_is_not_begun);
     tcase_add_test(tc, large_simulations_count_as_several);
+    tcase_add_test(tc, one_rank_takes_a_schedule_of_two_stages);
+    tcase_add_test(tc, iterations_limit_bounds_with_lengths);
     tcase_add_test(tc, lengths_are_packed_per_replica);
     tcase_add_test(tc, odd_batches_plan_as_well);
     suite_add_tcase(suite, tc);
