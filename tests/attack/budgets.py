@@ -21,6 +21,7 @@ from harness import Wrong, main
 LONG = bool(os.environ.get("PPSIM_TEST_LONG"))
 SLACK = 1 if LONG else 5
 TRIES = 3
+MEASURABLE = 0.001  # of what differs by less, such as steps under two executors, any may be taken
 # The processor time of reference() on one core of 2024; sanitizers and slower cores take longer.
 REFERENCE_S = 0.2
 BUDGETS = [0.001, 0.01, 0.05, 0.1, 0.2, 0.5, 1, 2]
@@ -126,7 +127,7 @@ def gets_no_worse(rng, ppsim, arguments):
         status, out, err = ppsim(*arguments, *fastest, "--seed", "1", "--json", "--budget", f"{n}it")
         results.append((status, length_of(arguments, out) if status == 0 else err))
     (status, length), (then, better) = results
-    if status == 0 and (then or better > length):
+    if status == 0 and (then or better > length * (1 + MEASURABLE)):
         raise Wrong(f"{few}it: {length}, {10 * few}it: status {then}, {better}: ppsim {' '.join(arguments)}")
     return f"iterations, status {then}"
 

@@ -30,7 +30,7 @@ static const pp_option options[] = {
     { PP_ROW("--merge", NULL, POINTS,
              "merge the files of the shards of one sweep, if no point is missing", NULL) },
     { PP_ROW("--csv", "FILE", OUTPUT,
-             "write all points as CSV; -: to stdout, in place of the table", NULL) },
+             "write all points as CSV. With - it goes to stdout, in place of the table", NULL) },
     { PP_ROW("--top", "N", OUTPUT, "number of best points to show for each model", "10") },
     { PP_ROW_END },
 };
