@@ -42,7 +42,7 @@ bool pp_budget_is_over(const pp_plan_request *request, double ops)
 
 uint64_t pp_budget_iterations(double ops)
 {
-    return 1 + (uint64_t)(ops / OPS_PER_ITERATION);
+    return ops > OPS_PER_ITERATION ? (uint64_t)ceil(ops / OPS_PER_ITERATION) : 1;
 }
 
 bool pp_budget_bounds(const pp_plan_request *request, double classes)

@@ -706,8 +706,11 @@ static pp_status search_split(splits *list, split *row, size_t parts, results *a
     pp_err why = pp_err_like(err);
     pp_budget_slice slice;
     (void)pp_budget_slice_take(&slice, request, parts, &one);
-    if (one.max_simulations)
-        one.max_simulations = (one.max_simulations - list->simulated + parts - 1) / parts;
+    if (one.max_simulations) { /* one at least, since 0 would mean no limit */
+        const uint64_t most = one.max_simulations;
+        const uint64_t left = most > list->simulated ? most - list->simulated : 1;
+        one.max_simulations = (left + parts - 1) / parts;
+    }
     row->searched = true;
     pp_status status = pp_plan_packings(&one, &now, &why);
     if (status && (all->count || (list->incumbent && status == PP_UNDECIDED)) && status != PP_NOMEM)
@@ -723,7 +726,7 @@ static pp_status search_split(splits *list, split *row, size_t parts, results *a
 }
 
 /* Takes the result that is recommended; with jitter or without a tie, the one with the least score.
- */
+ * With jitter, one that the budget left no time to study is not compared with those that were. */
 static size_t take_result(const splits *list, const results *all)
 {
     const pp_candidate *row[TIED_MOST];
@@ -732,7 +735,9 @@ static size_t take_result(const splits *list, const results *all)
     for (size_t i = 0; i < all->count; i++) {
         row[i] = &all->row[i]->candidate[0];
         by_rank = by_rank || row[i]->ranked_ns;
-        best = ranked(row[i]) < ranked(row[best]) ? i : best;
+        const bool studied = row[i]->ranked_ns > 0, other = row[best]->ranked_ns > 0;
+        if (studied != other ? studied : ranked(row[i]) < ranked(row[best]))
+            best = i;
     }
     return by_rank ? best : pp_choose(row, all->count, least_of(all), list->request->tie);
 }

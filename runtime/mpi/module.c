@@ -146,7 +146,7 @@ static pp_status open_world(const pp_module_services *services, const pp_world_o
 static bool all_here(pp_world *world)
 {
     /* the launcher, which knows of a process that was killed, may end this one any time */
-    const pp_ns longest_ns = world->gone == PP_NOBODY ? 2000000000 : 100000000;
+    const pp_ns long_ns = 2000000000, short_ns = 100000000;
     MPI_Request request = MPI_REQUEST_NULL;
     pp_ns until = INT64_MAX;
     pp_patience patience = { 0 };
@@ -157,9 +157,10 @@ static bool all_here(pp_world *world)
     while (!code && !here && world->services->clock_now_ns() < until) {
         pthread_mutex_lock(&world->lock);
         code = MPI_Test(&request, &here, MPI_STATUS_IGNORE);
+        const bool known = world->gone != PP_NOBODY;
         pthread_mutex_unlock(&world->lock);
         if (until == INT64_MAX && pp_mpi_stopped(world))
-            until = world->services->clock_now_ns() + longest_ns;
+            until = world->services->clock_now_ns() + (known ? short_ns : long_ns);
         pp_mpi_pause(world, &patience);
     }
     return !code && here;

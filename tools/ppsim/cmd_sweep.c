@@ -276,6 +276,10 @@ static pp_status merge(const pp_args *args, sweeping *s, pp_err *err)
 static pp_status sweep(const pp_args *args, pp_err *err)
 {
     sweeping s PP_CLEANUP(sweeping_free) = { .sweep = { .shards = 1 } };
+    const char *csv = pp_args_text(args, "--csv");
+    if (csv && strcmp(csv, "-") == 0 && pp_args_has(args, "--json"))
+        return pp_err_set(err, PP_USAGE, "--csv",
+                          "- and --json are both for standard output; give a file");
     pp_status status = read_options(args, &s, err);
     if (status)
         return status;

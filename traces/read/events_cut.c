@@ -52,7 +52,12 @@ static pp_status print_pending(cutter *c, pp_err *err)
 static pp_status put(cutter *c, const char *text, size_t bytes, pp_err *err)
 {
     if (c->print) {
-        pp_text_add_bytes(&c->pending, text, bytes);
+        /* A carriage return, which lies between tokens only, would be shown as an escape there. */
+        for (size_t i = 0, run; i < bytes; i += run + 1) {
+            const char *end = memchr(text + i, '\r', bytes - i);
+            run = end ? (size_t)(end - (text + i)) : bytes - i;
+            pp_text_add_bytes(&c->pending, text + i, run);
+        }
         return c->pending.bytes < PRINT_BYTES ? PP_OK : print_pending(c, err);
     }
     if (bytes == 0 || gzwrite(c->out, text, (unsigned)bytes) == (int)bytes)

@@ -216,17 +216,20 @@ static pp_status note_hardware(const pp_search_result *result, pp_notes *notes, 
 static pp_status note_choice(const pp_search_result *result, pp_notes *notes, pp_err *err)
 {
     const pp_recommendation *r = &result->recommendation;
+    const bool by_jitter = result->ranking.verdict;
+    const bool by_one = by_jitter || result->ranking.unstudied; /* beside the headroom */
     char bytes[32];
     if (!(r->tie > 0))
         return pp_notes_add(notes, err, "tie", "none: the fastest plan is taken");
     pp_status status = pp_notes_add(
         notes, err, "tie", "steps within %g %% count as equal; then %s%s decide%s", 100 * r->tie,
-        !r->headroom_bytes        ? ""
-        : result->ranking.verdict ? "headroom and "
-                                  : "headroom, ",
-        result->ranking.verdict ? "the given jitter"
-                                : "the p95 (ops vary by 3 %, one rank is 5 % slow) and simplicity",
-        result->ranking.verdict && !r->headroom_bytes ? "s" : "");
+        !r->headroom_bytes ? ""
+        : by_one           ? "headroom and "
+                           : "headroom, ",
+        by_jitter ? "the given jitter"
+        : by_one  ? "simplicity"
+                  : "the p95 (ops vary by 3 %, one rank is 5 % slow) and simplicity",
+        by_one && !r->headroom_bytes ? "s" : "");
     if (!status && r->headroom_bytes)
         status =
             pp_notes_add(notes, err, "headroom", "%s per GPU below the limit, which this plan %s",
