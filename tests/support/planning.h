@@ -69,6 +69,24 @@ static inline char *plan_text(const pp_plan *plan)
     return text;
 }
 
+/* One, two and four threads give the same plan, with this schedule; NULL: any. */
+static inline void check_threads(pp_plan_request request, const char *schedule)
+{
+    char *first = NULL;
+    for (request.threads = 1; request.threads <= 4; request.threads *= 2) {
+        pp_search_result *choice = choose(&request);
+        char *text = plan_text(choice->plan);
+        ck_assert(!schedule || strcmp(choice->plan->schedule, schedule) == 0);
+        if (first)
+            ck_assert_str_eq(text, first);
+        else
+            first = strdup(text);
+        free(text);
+        pp_search_result_free(&choice);
+    }
+    free(first);
+}
+
 /* PyTorch looks losses up by the place of a microbatch among the forwards of the last stage. */
 static inline void check_numbers(const pp_order *order)
 {

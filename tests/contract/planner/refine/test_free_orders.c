@@ -162,21 +162,7 @@ START_TEST(threads_do_not_matter)
     request.parallel.tp = 4;
     request.global_batch_size = 24;
     request.orders = PP_ORDERS_BETTER;
-    char *first = NULL;
-    for (uint32_t threads = 1; threads <= 4; threads *= 2) {
-        request.threads = threads;
-        pp_search_result *choice = choose(&request);
-        char *text = plan_text(choice->plan);
-        ck_assert_str_eq(choice->plan->schedule, "planned");
-        if (first)
-            ck_assert_str_eq(text, first);
-        else
-            first = text;
-        if (text != first)
-            free(text);
-        pp_search_result_free(&choice);
-    }
-    free(first);
+    check_threads(request, "planned");
 }
 END_TEST
 

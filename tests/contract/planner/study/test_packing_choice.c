@@ -195,19 +195,7 @@ START_TEST(threads_do_not_matter)
     request.orders = PP_ORDERS_BETTER;
     request.packings = all_packings;
     request.max_simulations = _i ? 400 : 0;
-    char *first = NULL;
-    for (uint32_t threads = 1; threads <= 4; threads *= 2) {
-        request.threads = threads;
-        pp_search_result *choice = choose(&request);
-        char *text = plan_text(choice->plan);
-        if (first)
-            ck_assert_str_eq(text, first);
-        else
-            first = strdup(text);
-        free(text);
-        pp_search_result_free(&choice);
-    }
-    free(first);
+    check_threads(request, NULL);
 }
 END_TEST
 
