@@ -38,10 +38,11 @@ static bool is_too_deep(const pp_plan_request *request, const pp_parallel *p)
 }
 
 /* Every all-reduce of a group that spans nodes goes over the network: tp is at most a node, and
- * divides it (Narayanan et al. 2021, takeaway 1), so that no group straddles two. */
+ * divides the job's part of it (Narayanan et al. 2021, takeaway 1), so that no group straddles two.
+ */
 static bool straddles_nodes(const pp_plan_request *request, const pp_parallel *p)
 {
-    return request->hardware->gpus_per_node % p->tp != 0;
+    return pp_hardware_tp_straddles(request->hardware, p);
 }
 
 /* Grouped-query attention: Megatron-Core's TransformerConfig refuses query groups that tp does not

@@ -103,7 +103,7 @@ static bool grow_tensor(pp_plan_request *request, int64_t factor)
 {
     bool given = request->parallel.tp > 0;
     request->parallel.tp *= factor;
-    return given && request->hardware->gpus_per_node % request->parallel.tp == 0;
+    return given && !pp_hardware_tp_straddles(request->hardware, &request->parallel);
 }
 
 static bool grow_pipeline(pp_plan_request *request, int64_t factor)

@@ -35,7 +35,8 @@ pp_gpu_batch pp_gpu_batch_of(const pp_cost_context *context, int64_t tokens, int
     const double edge = ceil(length / 128);
     local.longest = length;
     local.tiles = length > 0 ? local.all_tokens / length * edge * edge : 0;
-    local.tensor_group = pp_group_of(context->hardware, context->parallel.tp, 1);
+    local.tensor_group = pp_group_of(pp_hardware_node_part(context->hardware, &context->parallel),
+                                     context->parallel.tp, 1);
     return local;
 }
 

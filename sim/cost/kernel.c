@@ -127,9 +127,9 @@ double pp_elementwise_seconds(const pp_hardware *hw, double bytes)
     return bytes > 0 ? hw->kernel_s + bytes / (hw->elementwise * hw->memory_bytes_per_s) : 0;
 }
 
-pp_collective_group pp_group_of(const pp_hardware *hw, int64_t ranks, int64_t stride)
+pp_collective_group pp_group_of(int64_t node_part, int64_t ranks, int64_t stride)
 {
-    int64_t members = hw->gpus_per_node / (stride > 0 ? stride : 1);
+    int64_t members = node_part / (stride > 0 ? stride : 1);
     if (members < 1)
         members = 1;
     return (pp_collective_group){ .ranks = ranks, .members = members < ranks ? members : ranks };

@@ -49,8 +49,9 @@ typedef struct pp_collective_group {
     int64_t members;
 } pp_collective_group;
 
-/* The group of `ranks` GPUs that are `stride` apart in the numbering of the job's GPUs. */
-pp_collective_group pp_group_of(const pp_hardware *hw, int64_t ranks, int64_t stride);
+/* The group of `ranks` GPUs that are `stride` apart in the numbering of the job's GPUs. node_part:
+ * the job's GPUs on a node (pp_hardware_node_part). */
+pp_collective_group pp_group_of(int64_t node_part, int64_t ranks, int64_t stride);
 
 /* bytes: size of the whole tensor (before a reduce-scatter, after an all-gather). */
 double pp_collective_seconds(const pp_hardware *hw, pp_collective kind, pp_collective_group group,

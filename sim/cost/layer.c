@@ -36,7 +36,7 @@ static double exposed_ring(const pp_gpu_batch *local, const pp_attention_widths 
     const pp_parallel *par = &local->context->parallel;
     if (par->cp <= 1 || pp_exchange_is_omitted(local, PP_EXCHANGE_CP))
         return 0;
-    const bool same_node = par->cp * par->tp <= local->hw->gpus_per_node;
+    const bool same_node = par->cp * par->tp <= pp_hardware_node_part(local->hw, par);
     const double bytes = local->tokens * (a->k + a->v) * local->element_bytes;
     const double steps = (double)par->cp - 1;
     const double ring_s = steps * pp_p2p_seconds(local->hw, same_node, par->cp, bytes);
@@ -153,7 +153,8 @@ static void add_experts(const pp_gpu_batch *local, pp_work *work)
     pp_add_linear(local, own, (double)m->experts, (double)m->hidden, 1, work);
     pp_add_elementwise(local, 2 * routed, 2 * routed, work); /* permutation */
     pp_add_elementwise(local, 2 * routed, 4 * routed, work); /* back, weighted by the router */
-    const pp_collective_group group = pp_group_of(local->hw, par->ep, par->tp);
+    const pp_collective_group group =
+        pp_group_of(pp_hardware_node_part(local->hw, par), par->ep, par->tp);
     const double exchange = pp_exchange_is_omitted(local, PP_EXCHANGE_EP)
                                 ? 0
                                 : pp_all_to_all_seconds(local->hw, group, routed, top);

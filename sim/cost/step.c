@@ -133,9 +133,9 @@ static double tied_seconds(const pp_cost_context *context, const rank_parameters
     if (!shared || par->pp == 1 || rank->embedding == (rank->loss || rank->mtp))
         return 0;
     const int64_t stride = par->tp * par->cp * par->dp * (par->pp - 1);
-    const pp_collective_group group = { .ranks = 2,
-                                        .members =
-                                            stride < context->hardware->gpus_per_node ? 2 : 1 };
+    const pp_collective_group group = {
+        .ranks = 2, .members = stride < pp_hardware_node_part(context->hardware, par) ? 2 : 1
+    };
     return pp_collective_seconds(context->hardware, PP_ALL_REDUCE, group,
                                  table_parameters(context) *
                                      (double)pp_dtype_bytes(context->switches.grad_dtype));
@@ -154,10 +154,12 @@ static pp_status fill_rank(const pp_cost_context *context, const rank_parameters
 {
     const pp_parallel *par = &context->parallel;
     const pp_hardware *hw = context->hardware;
+    const int64_t node_part = pp_hardware_node_part(hw, par);
     const int64_t dense_ranks = par->dp * par->cp;
     const int64_t expert_ranks = dense_ranks / par->ep;
-    const pp_collective_group dense_group = pp_group_of(hw, dense_ranks, par->tp);
-    const pp_collective_group expert_group = pp_group_of(hw, expert_ranks, par->tp * par->ep);
+    const pp_collective_group dense_group = pp_group_of(node_part, dense_ranks, par->tp);
+    const pp_collective_group expert_group =
+        pp_group_of(node_part, expert_ranks, par->tp * par->ep);
     const double all = p->dense + p->expert;
     /* parameters whose optimizer state this GPU holds */
     const double owned = context->switches.zero

@@ -8,7 +8,7 @@
 static bool ranks_share_node(const pp_cost_context *context, uint32_t rank, uint32_t other)
 {
     const int64_t stride = context->parallel.tp * context->parallel.cp * context->parallel.dp;
-    const int64_t gpus = context->hardware->gpus_per_node;
+    const int64_t gpus = pp_hardware_node_part(context->hardware, &context->parallel);
     return rank * stride / gpus == other * stride / gpus;
 }
 

@@ -287,13 +287,16 @@ static pp_status read_p2p(const pp_json_at *parent, pp_p2p_curve *curve, pp_err 
 
 static pp_status read_links(const pp_json_at *root, pp_hardware *hw, pp_err *err)
 {
-    static const char *const node_keys[] = { "gpus", "p2p", "source", "status", NULL };
+    static const char *const node_keys[] = { "gpus", "tray", "p2p", "source", "status", NULL };
     static const char *const network_keys[] = { "bytes_per_s", "efficiency", "hop_s", "p2p",
                                                 "source",      "status",     NULL };
     pp_json_at at;
     pp_status status = open_group(root, "node", node_keys, &at, err);
     if (!status)
         status = read_small(&at, "gpus", 1, 1 << 20, &hw->gpus_per_node, err);
+    hw->gpus_per_tray = hw->gpus_per_node;
+    if (!status && pp_json_has(&at, "tray"))
+        status = read_small(&at, "tray", 1, hw->gpus_per_node, &hw->gpus_per_tray, err);
     if (!status)
         status = read_p2p(&at, &hw->node_p2p, err);
     if (!status)
@@ -357,6 +360,45 @@ pp_status pp_hardware_parse(const char *text, size_t bytes, const char *file,
     return status;
 }
 
+/* The largest number of GPUs of a node, at least `least`, that are whole trays and whole groups of
+ * `unit`, and divide `whole`; 0 if there is none. */
+static int64_t largest_part(const pp_hardware *hw, int64_t least, int64_t unit, int64_t whole)
+{
+    const int64_t tray = hw->gpus_per_tray;
+    for (int64_t part = hw->gpus_per_node / tray * tray; part >= least; part -= tray) {
+        if (part % unit == 0 && whole % part == 0)
+            return part;
+    }
+    return 0;
+}
+
+int64_t pp_hardware_node_part(const pp_hardware *hw, const pp_parallel *parallel)
+{
+    const int64_t node = hw->gpus_per_node, gpus = pp_parallel_gpus(parallel);
+    const int64_t units[] = { parallel->tp * parallel->cp, parallel->tp };
+    if (hw->gpus_per_tray == node)
+        return node;
+    if (gpus <= node)
+        return gpus;
+    for (size_t i = 0; i < COUNT(units); i++) {
+        int64_t part = largest_part(hw, node / 2 + 1, units[i], gpus);
+        if (!part)
+            part = largest_part(hw, 1, units[i], 0);
+        if (part)
+            return part;
+    }
+    return node;
+}
+
+bool pp_hardware_tp_straddles(const pp_hardware *hw, const pp_parallel *parallel)
+{
+    pp_parallel p = *parallel;
+    int64_t *const free[] = { &p.pp, &p.cp, &p.dp };
+    for (size_t i = 0; i < COUNT(free); i++)
+        *free[i] += *free[i] == 0;
+    return pp_hardware_node_part(hw, &p) % p.tp != 0;
+}
+
 void pp_hardware_unknown(const char *name, pp_hardware *hardware_out)
 {
     const pp_p2p_curve link = { .channel_bytes_per_s = INFINITY,
@@ -372,6 +414,7 @@ void pp_hardware_unknown(const char *name, pp_hardware *hardware_out)
         .sustained = 1,
         .gemm = { .e1 = 1, .e2 = 1, .fd_flops = 1, .weight_gradient = 1, .scale = 1 },
         .gpus_per_node = INT_MAX,
+        .gpus_per_tray = INT_MAX,
         .node_p2p = link,
         .network_p2p = link,
         .network_bytes_per_s = INFINITY,

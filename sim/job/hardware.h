@@ -7,6 +7,7 @@
 
 #include "sim/base/status.h"
 #include "sim/job/measured.h"
+#include "sim/job/parallel.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,7 +72,9 @@ typedef struct pp_hardware {
     size_t attention_count;
     pp_collective_curve collective[PP_HARDWARE_CURVES_MAX];
     size_t collective_count;
-    int gpus_per_node;
+    int gpus_per_node; /* that reach each other without the network: of a server, or of a rack */
+    int gpus_per_tray; /* a rack is given to jobs in trays of so many; gpus_per_node: in one piece
+                        */
     pp_p2p_curve node_p2p;       /* inside a node */
     pp_p2p_curve network_p2p;    /* between nodes, per GPU */
     double network_bytes_per_s;  /* of a node, all NICs, one direction (--node-network) */
@@ -79,6 +82,17 @@ typedef struct pp_hardware {
     double network_hop_s;        /* added to a collective for each node of its ring */
     const pp_measured *measured; /* takes precedence; borrowed; NULL: nothing was measured */
 } pp_hardware;
+
+/* How many GPUs a job has on each of its nodes but the last one. A node in one piece is filled. Of
+ * racks of trays, a job of several takes equal parts of more than half a rack (64 of 72 GPUs) if
+ * its number of GPUs has such parts, and else all of them; in whole groups of tensor and context
+ * parallelism, or of tensor parallelism if that is not possible, so that these straddle no racks.
+ */
+int64_t pp_hardware_node_part(const pp_hardware *hardware, const pp_parallel *parallel);
+
+/* True if some tensor-parallel group of the job is on two nodes. Degrees other than tp may be 0,
+ * not known yet. */
+bool pp_hardware_tp_straddles(const pp_hardware *hardware, const pp_parallel *parallel);
 
 /* A machine about which nothing is known: whatever was not measured takes no time, all GPUs are in
  * one node, the memory is 0 (not known) and the peak is infinite. */

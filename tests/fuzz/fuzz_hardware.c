@@ -41,8 +41,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     attention.backward = true;
     require_time(pp_attention_seconds(&hw, &attention));
     for (int kind = PP_ALL_REDUCE; kind <= PP_REDUCE_SCATTER; kind++) {
-        require_time(pp_collective_seconds(&hw, (pp_collective)kind, pp_group_of(&hw, 4, 1), 1e6));
-        require_time(pp_collective_seconds(&hw, (pp_collective)kind, pp_group_of(&hw, 64, 8), 1e6));
+        require_time(pp_collective_seconds(&hw, (pp_collective)kind,
+                                           pp_group_of(hw.gpus_per_node, 4, 1), 1e6));
+        require_time(pp_collective_seconds(&hw, (pp_collective)kind,
+                                           pp_group_of(hw.gpus_per_node, 64, 8), 1e6));
     }
     require_time(pp_p2p_seconds(&hw, true, 8, 1e6));
     require_time(pp_p2p_seconds(&hw, false, 1024, 1e6));

@@ -180,6 +180,21 @@ static pp_status note_ranks(const pp_cost_context *context, pp_notes *notes, pp_
     return status;
 }
 
+/* Notes how many GPUs of each rack the job has, if it has several. */
+static pp_status note_racks(const pp_search_result *result, pp_notes *notes, pp_err *err)
+{
+    const pp_hardware *hardware = result->context.hardware;
+    const pp_parallel *parallel = &result->candidate[0].parallel;
+    const int64_t gpus = pp_parallel_gpus(parallel);
+    const int64_t part = pp_hardware_node_part(hardware, parallel);
+    if (hardware->gpus_per_tray == hardware->gpus_per_node || gpus <= hardware->gpus_per_node)
+        return PP_OK;
+    return pp_notes_add(
+        notes, err, "racks", "%" PRId64 ", with %" PRId64 " of the %d GPUs of each%s; %s",
+        (gpus + part - 1) / part, part, hardware->gpus_per_node,
+        gpus % part ? ", fewer of the last" : "", "groups of tensor parallelism stay inside one");
+}
+
 static pp_status note_hardware(const pp_search_result *result, pp_notes *notes, pp_err *err)
 {
     const pp_assumed *assumed = &result->assumed;
@@ -203,6 +218,8 @@ static pp_status note_hardware(const pp_search_result *result, pp_notes *notes, 
                               assumed->link == PP_LINK_PUBLISHED
                                   ? "measured curve"
                                   : "latency + bandwidth (no measurement published)");
+    if (!status)
+        status = note_racks(result, notes, err);
     if (!status)
         status =
             pp_notes_add(notes, err, "model FLOPs",

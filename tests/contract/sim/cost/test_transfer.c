@@ -75,9 +75,10 @@ END_TEST
 /* A longer message never takes less time, unless it gets more channels. */
 START_TEST(a_message_has_at_least_one_channel)
 {
-    static const char *const names[] = { "a100-80g",  "h100-80g", "h200-141g",
-                                         "b200-180g", "l40s-48g", "v100-32g" };
-    for (size_t i = 0; i < 6; i++) {
+    static const char *const names[] = { "a100-80g",  "h100-80g", "h200-141g",   "b200-180g",
+                                         "l40s-48g",  "v100-32g", "gb200-nvl72", "gb300-nvl72",
+                                         "b300-288g", "h800-80g", "h20-96g" };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const planning p = planning_of("gpt22b", names[i]);
         for (int64_t ranks = 2; ranks <= 4096; ranks *= 2) {
             for (double bytes = 1; bytes < 1e10; bytes *= 3) {
@@ -140,6 +141,30 @@ START_TEST(layouts_decide_the_time_of_a_transfer)
     c.parallel.dp = 1;
     ck_assert_double_eq(pp_transfer_seconds(&c, 0, 1, bytes),
                         pp_message_seconds(hw, true, (pp_communicator){ 8, false }, bytes));
+}
+END_TEST
+
+/* Racks of 72: 256 GPUs are 4 times 64, so that a stage of 64 has a rack, and two of 32 share one;
+ * 72 GPUs are one rack, where filled racks would divide stages. */
+START_TEST(racks_hold_whole_stages)
+{
+    const planning p = planning_of("gpt22b", "gb200-nvl72");
+    const pp_hardware *hw = &p.hardware;
+    const double bytes = 64 * MIB;
+    const double near = pp_p2p_seconds(hw, true, 4, bytes),
+                 far = pp_p2p_seconds(hw, false, 4, bytes);
+    pp_cost_context c = context_of(&p, (pp_parallel){ 4, 8, 1, 8, 1, 1 });
+    ck_assert_int_eq(hw->gpus_per_node, 72);
+    ck_assert_double_gt(far, 5 * near);
+    for (uint32_t rank = 0; rank < 3; rank++)
+        ck_assert_double_eq(pp_transfer_seconds(&c, rank, rank + 1, bytes), far);
+    c.parallel = (pp_parallel){ 8, 8, 1, 4, 1, 1 };
+    for (uint32_t rank = 0; rank < 7; rank++)
+        ck_assert_double_eq(pp_transfer_seconds(&c, rank, rank + 1, bytes),
+                            pp_p2p_seconds(hw, rank % 2 == 0, 8, bytes));
+    c.parallel = (pp_parallel){ 4, 2, 1, 9, 1, 1 };
+    for (uint32_t rank = 0; rank < 3; rank++)
+        ck_assert_double_eq(pp_transfer_seconds(&c, rank, rank + 1, bytes), near);
 }
 END_TEST
 
@@ -430,6 +455,7 @@ int main(void)
     tcase_add_test(tc, a_far_peer_limits_the_near_ones);
     tcase_add_test(tc, a_message_has_at_least_one_channel);
     tcase_add_test(tc, layouts_decide_the_time_of_a_transfer);
+    tcase_add_test(tc, racks_hold_whole_stages);
     tcase_add_test(tc, emulated_transfers_cost_a_collective);
     tcase_add_test(tc, emulation_against_send_receive);
     tcase_add_test(tc, edges_have_a_communicator_each);

@@ -12,8 +12,9 @@
 static const char *const models[] = { "deepseek-v3", "gpt1.7b",    "gpt175b",      "gpt3.6b",
                                       "gpt530b",     "llama2-70b", "llama2-7b",    "llama3-405b",
                                       "llama3-70b",  "llama3-8b",  "mixtral-8x7b", NULL };
-static const char *const hardware[] = { "a100-80g", "b200-180g", "h100-80g", "h200-141g",
-                                        "l40s-48g", "v100-32g",  NULL };
+static const char *const hardware[] = { "a100-80g",  "b200-180g", "h100-80g",    "h200-141g",
+                                        "l40s-48g",  "v100-32g",  "gb200-nvl72", "gb300-nvl72",
+                                        "b300-288g", "h800-80g",  "h20-96g",     NULL };
 static const char *const plan[] = { "gpus",
                                     "pp",
                                     "hw",
@@ -110,6 +111,11 @@ static const alias_case aliases[] = {
     { "L40S", "l40s-48g" },
     { "v100", "v100-32g" },
     { "H200", "h200-141g" },
+    { "GB200", "gb200-nvl72" },
+    { "gb300", "gb300-nvl72" },
+    { "b300", "b300-288g" },
+    { "H800", "h800-80g" },
+    { "h20", "h20-96g" },
     { "a100-40gb", NULL },
     { "h100-pcie", NULL },
     { "gh200", NULL },

@@ -6,8 +6,9 @@
 
 #include <math.h>
 
-static const char *const names[] = { "a100-80g",  "h100-80g", "h200-141g",
-                                     "b200-180g", "l40s-48g", "v100-32g" };
+static const char *const names[] = { "a100-80g",  "h100-80g", "h200-141g",   "b200-180g",
+                                     "l40s-48g",  "v100-32g", "gb200-nvl72", "gb300-nvl72",
+                                     "b300-288g", "h800-80g", "h20-96g" };
 #define NAMES ((int)(sizeof names / sizeof names[0]))
 
 static char *hardware_text(const char *name, size_t *bytes_out)
@@ -41,9 +42,13 @@ static void print_quality(const char *what, const char *gpu, size_t count, error
 /* GEMM times of the hardware files lie within 8 % (median) of published ones. */
 START_TEST(gemms_match_published_kernels)
 {
-    static const char *const gpus[] = { "A100", "H100", "H200", "B200" };
-    const char *const words[] = { "gemm", gpus[_i] };
-    const pp_hardware hw = hardware(names[_i]);
+    static const struct {
+        const char *gpu;
+        int file; /* of names */
+    } sets[] = { { "A100", 0 }, { "H100", 1 },  { "H200", 2 }, { "B200", 3 },
+                 { "B300", 8 }, { "GB200", 6 }, { "GB300", 7 } };
+    const char *const words[] = { "gemm", sets[_i].gpu };
+    const pp_hardware hw = hardware(names[sets[_i].file]);
     samples s = samples_read();
     double *errors = calloc(s.count, sizeof *errors);
     size_t count = 0;
@@ -55,7 +60,7 @@ START_TEST(gemms_match_published_kernels)
         errors[count++] = pp_gemm_seconds(&hw, &gemm) / g.seconds - 1;
     }
     const error_summary q = summarize(errors, count);
-    print_quality("GEMM", gpus[_i], count, q);
+    print_quality("GEMM", sets[_i].gpu, count, q);
     ck_assert_uint_ge(count, 200);
     ck_assert_double_lt(q.median, 0.08);
     free(errors);
@@ -80,7 +85,8 @@ static const struct {
     const char *gpu, *implementation;
     int file; /* of names */
 } attention_sets[] = {
-    { "A100", "FA2", 0 }, { "H100", "cuDNN", 1 }, { "H200", "cuDNN", 2 }, { "B200", "te", 3 }
+    { "A100", "FA2", 0 }, { "H100", "cuDNN", 1 },  { "H200", "cuDNN", 2 },
+    { "B200", "te", 3 },  { "GB200", "cuDNN", 6 }, { "GB300", "cuDNN", 7 },
 };
 
 /* Attention times of the hardware files lie within 8 % (median) of published ones. */
@@ -111,7 +117,8 @@ static const struct {
     const char *gpu;
     int file;
 } collective_sets[] = {
-    { "A100-vtrain", 0 }, { "H100", 1 }, { "H200", 2 }, { "B200", 3 }, { "V100-vtrain", 5 }
+    { "A100-vtrain", 0 }, { "H100", 1 }, { "H200", 2 },  { "B200", 3 },
+    { "V100-vtrain", 5 }, { "B300", 8 }, { "GB200", 6 }, { "GB300", 7 },
 };
 
 START_TEST(collectives_match_published_tables)
@@ -128,10 +135,10 @@ START_TEST(collectives_match_published_tables)
                 continue;
             const int64_t n = (int64_t)sample_number(s.rows[i], 3);
             const double bytes = sample_number(s.rows[i], 4);
-            errors[count++] =
-                pp_collective_seconds(&hw, (pp_collective)k, pp_group_of(&hw, n, 1), bytes) /
-                    (1e-6 * sample_number(s.rows[i], 5)) -
-                1;
+            errors[count++] = pp_collective_seconds(&hw, (pp_collective)k,
+                                                    pp_group_of(hw.gpus_per_node, n, 1), bytes) /
+                                  (1e-6 * sample_number(s.rows[i], 5)) -
+                              1;
         }
     }
     const error_summary q = summarize(errors, count);
@@ -210,10 +217,12 @@ START_TEST(times_grow_with_work)
         const double now[] = {
             pp_gemm_seconds(&hw, &g),
             pp_attention_seconds(&hw, &a),
-            pp_collective_seconds(&hw, PP_ALL_REDUCE, pp_group_of(&hw, 8, 1), 1e4 * size),
-            pp_collective_seconds(&hw, PP_ALL_GATHER, pp_group_of(&hw, 64, 4), 1e4 * size),
+            pp_collective_seconds(&hw, PP_ALL_REDUCE, pp_group_of(hw.gpus_per_node, 8, 1),
+                                  1e4 * size),
+            pp_collective_seconds(&hw, PP_ALL_GATHER, pp_group_of(hw.gpus_per_node, 64, 4),
+                                  1e4 * size),
             pp_p2p_seconds(&hw, false, 16, 1e4 * size),
-            pp_all_to_all_seconds(&hw, pp_group_of(&hw, 16, 1), 1e4 * size, 8),
+            pp_all_to_all_seconds(&hw, pp_group_of(hw.gpus_per_node, 16, 1), 1e4 * size, 8),
         };
         double *const last[] = { &gemm, &attention, &collective, &far, &p2p, &exchange };
         for (size_t k = 0; k < sizeof now / sizeof now[0]; k++) {
@@ -233,14 +242,32 @@ START_TEST(tokens_cross_the_network_once_per_node)
     const pp_hardware hw = hardware("h100-80g");
     const double rate = hw.network_efficiency * hw.network_bytes_per_s / 8;
     const double bytes = 8e9, latency = hw.node_p2p.alpha_s + hw.network_p2p.alpha_s;
-    const pp_collective_group two = pp_group_of(&hw, 16, 1);
+    const pp_collective_group two = pp_group_of(hw.gpus_per_node, 16, 1);
     ck_assert_double_eq_tol(pp_all_to_all_seconds(&hw, two, bytes, 8) - latency,
                             bytes / 8 * 255 / 256 / rate, 1e-9);
     ck_assert_double_eq_tol(pp_all_to_all_seconds(&hw, two, bytes / 8, 1) - latency,
                             bytes / 8 / 2 / rate, 1e-9);
-    const pp_collective_group node = pp_group_of(&hw, 8, 1);
+    const pp_collective_group node = pp_group_of(hw.gpus_per_node, 8, 1);
     ck_assert_double_eq_tol(pp_all_to_all_seconds(&hw, node, bytes, 8) - hw.node_p2p.alpha_s,
                             bytes * 7 / 8 / hw.node_p2p.link_bytes_per_s, 1e-9);
+}
+END_TEST
+
+/* Gradients of 32 ranks, 8 GPUs apart, over racks of 72. With 64 GPUs on each rack, 8 ranks have 8
+ * cards of 400 Gb/s; a job of 64 does not leave the rack. */
+START_TEST(a_group_uses_the_cards_of_its_members)
+{
+    const pp_hardware hw = hardware("gb200-nvl72");
+    const pp_parallel job = { .pp = 1, .tp = 8, .cp = 1, .dp = 32 }, one = { 1, 8, 1, 8, 1, 1 };
+    const pp_collective_group group = pp_group_of(pp_hardware_node_part(&hw, &job), 32, 8);
+    const pp_collective_group inside = pp_group_of(pp_hardware_node_part(&hw, &one), 8, 8);
+    const double bytes = 64e9, rate = hw.network_efficiency * 8 * 50e9;
+    const double seconds = pp_collective_seconds(&hw, PP_REDUCE_SCATTER, group, bytes);
+    ck_assert_int_eq(group.members, 8);
+    ck_assert_int_eq(inside.members, 8);
+    ck_assert_double_eq_tol(seconds, bytes * 31 / 32 / rate, 1e-3 * seconds);
+    ck_assert_double_lt(pp_collective_seconds(&hw, PP_REDUCE_SCATTER, inside, bytes),
+                        seconds / 1.5);
 }
 END_TEST
 
@@ -294,6 +321,7 @@ static void check_sources(const pp_json_at *at, bool covered)
         "bytes_per_s",
         "b0_bytes",
         "gpus",
+        "tray",
         "efficiency",
         "hop_s",
         "alpha_s",
@@ -383,13 +411,14 @@ int main(void)
 {
     Suite *suite = suite_create("kernel");
     TCase *tc = tcase_create("kernel");
-    tcase_add_loop_test(tc, gemms_match_published_kernels, 0, 4);
-    tcase_add_loop_test(tc, attention_matches_published_kernels, 0, 4);
-    tcase_add_loop_test(tc, collectives_match_published_tables, 0, 5);
+    tcase_add_loop_test(tc, gemms_match_published_kernels, 0, 7);
+    tcase_add_loop_test(tc, attention_matches_published_kernels, 0, 6);
+    tcase_add_loop_test(tc, collectives_match_published_tables, 0, 8);
     tcase_add_test(tc, send_receive_follows_the_channel_form);
     tcase_add_test(tc, a_gemm_that_begins_a_wave_is_slower);
     tcase_add_test(tc, a_message_has_its_part_of_the_network);
     tcase_add_test(tc, tokens_cross_the_network_once_per_node);
+    tcase_add_test(tc, a_group_uses_the_cards_of_its_members);
     tcase_add_loop_test(tc, times_grow_with_work, 0, NAMES);
     tcase_add_test(tc, packs_cost_the_sum_of_their_sequences);
     tcase_add_loop_test(tc, every_number_has_a_source, 0, NAMES);
