@@ -75,9 +75,11 @@ END_TEST
 /* A longer message never takes less time, unless it gets more channels. */
 START_TEST(a_message_has_at_least_one_channel)
 {
-    static const char *const names[] = { "a100-80g",  "h100-80g", "h200-141g",   "b200-180g",
-                                         "l40s-48g",  "v100-32g", "gb200-nvl72", "gb300-nvl72",
-                                         "b300-288g", "h800-80g", "h20-96g" };
+    static const char *const names[] = {
+        "a100-80g",    "h100-80g",    "h200-141g", "b200-180g", "l40s-48g", "v100-32g",
+        "gb200-nvl72", "gb300-nvl72", "b300-288g", "h800-80g",  "h20-96g",  "mi300x-192g",
+        "mi325x-256g", "mi355x-288g", "tpu-v5p",   "tpu-v6e",   "trn2",     "v100-16g-mesh"
+    };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const planning p = planning_of("gpt22b", names[i]);
         for (int64_t ranks = 2; ranks <= 4096; ranks *= 2) {

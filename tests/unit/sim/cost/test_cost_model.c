@@ -73,9 +73,9 @@ static const char *const model_names[] = {
     "gpt1.7b",   "gpt22b",     "gpt175b",     "gpt1t",        "llama2-7b",   "llama2-70b",
     "llama3-8b", "llama3-70b", "llama3-405b", "mixtral-8x7b", "deepseek-v3", "zb14.6b",
 };
-static const char *const hardware_names[] = { "a100-80g",    "h100-80g",  "h200-141g",
-                                              "b200-180g",   "l40s-48g",  "v100-32g",
-                                              "gb200-nvl72", "b300-288g", "h20-96g" };
+static const char *const hardware_names[] = { "a100-80g", "h100-80g",    "h200-141g",   "b200-180g",
+                                              "l40s-48g", "v100-32g",    "gb200-nvl72", "b300-288g",
+                                              "h20-96g",  "mi355x-288g", "tpu-v6e",     "trn2" };
 #define MODELS ((int)(sizeof model_names / sizeof model_names[0]))
 #define HARDWARES ((int)(sizeof hardware_names / sizeof hardware_names[0]))
 

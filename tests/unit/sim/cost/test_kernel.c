@@ -6,9 +6,11 @@
 
 #include <math.h>
 
-static const char *const names[] = { "a100-80g",  "h100-80g", "h200-141g",   "b200-180g",
-                                     "l40s-48g",  "v100-32g", "gb200-nvl72", "gb300-nvl72",
-                                     "b300-288g", "h800-80g", "h20-96g" };
+static const char *const names[] = { "a100-80g",    "h100-80g",     "h200-141g",   "b200-180g",
+                                     "l40s-48g",    "v100-32g",     "gb200-nvl72", "gb300-nvl72",
+                                     "b300-288g",   "h800-80g",     "h20-96g",     "mi300x-192g",
+                                     "mi325x-256g", "mi355x-288g",  "tpu-v5p",     "tpu-v6e",
+                                     "trn2",        "v100-16g-mesh" };
 #define NAMES ((int)(sizeof names / sizeof names[0]))
 
 static char *hardware_text(const char *name, size_t *bytes_out)
