@@ -92,6 +92,25 @@ static pp_status check_notes(const pp_json_at *at, pp_err *err)
         at, err, "status \"%.40s\" is not one of published, kernel fit, step fit, prior", text);
 }
 
+/* True if the notes at `at` say that this was measured: by any status, or by `status`. */
+static bool is_measured(const pp_json_at *at, const char *status)
+{
+    const char *text;
+    pp_err err = { 0 };
+    if (pp_json_kind_at(at) != PP_JSON_OBJECT || !pp_json_has(at, "status") ||
+        pp_json_get_text(at, "status", &text, &err))
+        return false;
+    return status ? strcmp(text, status) == 0 : strcmp(text, "prior") != 0;
+}
+
+/* True if the number `key` was fitted to steps. */
+static bool fits_steps(const pp_json_at *group, const char *key)
+{
+    pp_json_at holder;
+    pp_err err = { 0 };
+    return !pp_json_get(group, key, &holder, &err) && is_measured(&holder, "step fit");
+}
+
 /* Finds the number `key`. holder: storage for the cursor of its parent, which must outlive
  * *value_out. */
 static pp_status open_number(const pp_json_at *object, const char *key, pp_json_at *holder,
@@ -190,8 +209,14 @@ static pp_status read_kernels(const pp_json_at *root, pp_hardware *hw, pp_err *e
     pp_status status = open_group(root, "kernels", keys, &at, err);
     if (!status)
         status = read_numbers(&at, kernel_numbers, COUNT(kernel_numbers), hw, err);
-    if (!status)
+    if (!status) {
+        hw->evidence.steps = fits_steps(&at, "sustained");
         status = open_group(root, "gemm", gemm_keys, &at, err);
+    }
+    if (!status) {
+        hw->evidence.steps |= fits_steps(&at, "scale");
+        hw->evidence.gemm = is_measured(&at, NULL);
+    }
     return status ? status : read_numbers(&at, gemm_numbers, COUNT(gemm_numbers), &hw->gemm, err);
 }
 
@@ -237,6 +262,7 @@ static pp_status read_attention(const pp_json_at *at, pp_hardware *hw, pp_err *e
     if (!status)
         status = read_numbers(at, attention_numbers, COUNT(attention_numbers), curve, err);
     curve->backward = pass[0] == 'b';
+    hw->evidence.attention[curve->backward] |= is_measured(at, NULL);
     hw->attention_count += !status;
     return status;
 }
@@ -265,6 +291,7 @@ static pp_status read_collective(const pp_json_at *at, pp_hardware *hw, pp_err *
     status = read_small(at, "ranks", 2, 1 << 20, &curve->ranks, err);
     if (!status)
         status = read_numbers(at, collective_numbers, COUNT(collective_numbers), curve, err);
+    hw->evidence.collective[curve->kind] |= is_measured(at, NULL);
     hw->collective_count += !status;
     return status;
 }
@@ -388,6 +415,29 @@ int64_t pp_hardware_node_part(const pp_hardware *hw, const pp_parallel *parallel
             return part;
     }
     return node;
+}
+
+bool pp_hardware_is_measured(const pp_hardware *hw, pp_hardware_part part)
+{
+    const pp_hardware_evidence *e = &hw->evidence;
+    const bool parts[] = {
+        [PP_PART_GEMM] = e->gemm,
+        [PP_PART_ATTENTION] = e->attention[0] && e->attention[1],
+        [PP_PART_COLLECTIVES] = e->collective[0] && e->collective[1] && e->collective[2],
+        [PP_PART_MESSAGES] = hw->node_p2p.published || hw->network_p2p.published,
+        [PP_PART_STEPS] = e->steps,
+    };
+    return parts[part];
+}
+
+const char *pp_hardware_part_name(pp_hardware_part part)
+{
+    static const char *const names[] = { [PP_PART_GEMM] = "gemm",
+                                         [PP_PART_ATTENTION] = "attention",
+                                         [PP_PART_COLLECTIVES] = "collectives",
+                                         [PP_PART_MESSAGES] = "messages",
+                                         [PP_PART_STEPS] = "steps" };
+    return names[part];
 }
 
 bool pp_hardware_tp_straddles(const pp_hardware *hw, const pp_parallel *parallel)

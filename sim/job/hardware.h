@@ -49,6 +49,25 @@ typedef struct pp_p2p_curve {
     int channels_max; /* all p2p channels of a communicator */
 } pp_p2p_curve;
 
+/* What was fitted to measurements of this machine, by the statuses in the file. Links: see
+ * pp_p2p_curve. */
+typedef struct pp_hardware_evidence {
+    bool gemm;
+    bool attention[2];  /* forward, backward; some head size */
+    bool collective[3]; /* by kind; some number of ranks */
+    bool steps;         /* whole layers or steps */
+} pp_hardware_evidence;
+
+/* The parts of a machine that were measured or not. */
+typedef enum pp_hardware_part {
+    PP_PART_GEMM,
+    PP_PART_ATTENTION,
+    PP_PART_COLLECTIVES,
+    PP_PART_MESSAGES,
+    PP_PART_STEPS,
+    PP_PART_COUNT,
+} pp_hardware_part;
+
 typedef struct pp_hardware {
     char name[64];
     char summary[160];
@@ -75,11 +94,12 @@ typedef struct pp_hardware {
     int gpus_per_node; /* that reach each other without the network: of a server, or of a rack */
     int gpus_per_tray; /* a rack is given to jobs in trays of so many; gpus_per_node: in one piece
                         */
-    pp_p2p_curve node_p2p;       /* inside a node */
-    pp_p2p_curve network_p2p;    /* between nodes, per GPU */
-    double network_bytes_per_s;  /* of a node, all NICs, one direction (--node-network) */
-    double network_efficiency;   /* ib: share of network_bytes_per_s that training reaches */
-    double network_hop_s;        /* added to a collective for each node of its ring */
+    pp_p2p_curve node_p2p;      /* inside a node */
+    pp_p2p_curve network_p2p;   /* between nodes, per GPU */
+    double network_bytes_per_s; /* of a node, all NICs, one direction (--node-network) */
+    double network_efficiency;  /* ib: share of network_bytes_per_s that training reaches */
+    double network_hop_s;       /* added to a collective for each node of its ring */
+    pp_hardware_evidence evidence;
     const pp_measured *measured; /* takes precedence; borrowed; NULL: nothing was measured */
 } pp_hardware;
 
@@ -89,6 +109,10 @@ typedef struct pp_hardware {
  * parallelism, or of tensor parallelism if that is not possible, so that these straddle no racks.
  */
 int64_t pp_hardware_node_part(const pp_hardware *hardware, const pp_parallel *parallel);
+
+/* True if this part follows measurements of the machine; else it is prior. */
+bool pp_hardware_is_measured(const pp_hardware *hardware, pp_hardware_part part);
+const char *pp_hardware_part_name(pp_hardware_part part);
 
 /* True if some tensor-parallel group of the job is on two nodes. Degrees other than tp may be 0,
  * not known yet. */

@@ -45,6 +45,10 @@ typedef struct kind {
     const char *name;
     size_t (*count)(void);
     pp_status (*read)(size_t index, row *row_out, pp_err *err);
+    /* NULL: nothing but name and sentence. Else: prints an entry in one line, and puts its facts
+     * into a JSON object. */
+    pp_status (*print)(size_t index, pp_text *text, pp_err *err);
+    pp_status (*put)(size_t index, pp_json_build *build, pp_json *object, pp_err *err);
 } kind;
 
 static size_t count_models(void)
@@ -72,15 +76,83 @@ static size_t count_hardware(void)
     return pp_data_count(PP_DATA_HARDWARE);
 }
 
+static pp_status parse_hardware(size_t index, pp_hardware *hardware_out, pp_err *err)
+{
+    const pp_data_file *file = pp_data_at(PP_DATA_HARDWARE, index);
+    return pp_hardware_parse(file->text, file->bytes, file->name, hardware_out, err);
+}
+
 static pp_status read_hardware(size_t index, row *row_out, pp_err *err)
 {
     pp_hardware hardware;
-    const pp_data_file *file = pp_data_at(PP_DATA_HARDWARE, index);
-    pp_status status = pp_hardware_parse(file->text, file->bytes, file->name, &hardware, err);
+    pp_status status = parse_hardware(index, &hardware, err);
     if (status)
         return status;
-    row_out->name = file->name;
+    row_out->name = pp_data_at(PP_DATA_HARDWARE, index)->name;
     snprintf(row_out->summary, sizeof row_out->summary, "%s", hardware.summary);
+    return PP_OK;
+}
+
+/* Names the parts of a machine that were measured, two that belong together by one word:
+ * "kernels, collectives". */
+static void add_measured(const pp_hardware *hardware, pp_text *text)
+{
+    static const struct {
+        pp_hardware_part first, last;
+        const char *both;
+    } groups[] = { { PP_PART_GEMM, PP_PART_ATTENTION, "kernels" },
+                   { PP_PART_COLLECTIVES, PP_PART_MESSAGES, "links" },
+                   { PP_PART_STEPS, PP_PART_STEPS, "steps" } };
+    const char *comma = "";
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        const bool first = pp_hardware_is_measured(hardware, groups[i].first);
+        const bool last = pp_hardware_is_measured(hardware, groups[i].last);
+        if (!first && !last)
+            continue;
+        pp_text_add(text, "%s%s", comma,
+                    first && last
+                        ? groups[i].both
+                        : pp_hardware_part_name(first ? groups[i].first : groups[i].last));
+        comma = ", ";
+    }
+    pp_text_add(text, "%s", *comma ? "\n" : "data sheet only\n");
+}
+
+static double card_gigabits_per_s(const pp_hardware *hardware)
+{
+    return 8e-9 * hardware->network_bytes_per_s / hardware->gpus_per_node;
+}
+
+/* Prints "h100-80g  86 GB  989 TFLOP/s  8 x 400 Gb/s  kernels, links, steps". */
+static pp_status print_hardware(size_t index, pp_text *text, pp_err *err)
+{
+    pp_hardware hw;
+    pp_status status = parse_hardware(index, &hw, err);
+    if (status)
+        return status;
+    pp_text_add(text, "%-13s %4.0f GB %4.0f TFLOP/s %4d x %4g Gb/s  ",
+                pp_data_at(PP_DATA_HARDWARE, index)->name, 1e-9 * (double)hw.memory_bytes,
+                1e-12 * hw.peak_flops_per_s, hw.gpus_per_node, card_gigabits_per_s(&hw));
+    add_measured(&hw, text);
+    return PP_OK;
+}
+
+static pp_status put_hardware(size_t index, pp_json_build *build, pp_json *object, pp_err *err)
+{
+    pp_hardware hw;
+    pp_status status = parse_hardware(index, &hw, err);
+    if (status)
+        return status;
+    pp_json *measured = pp_json_new_object(build);
+    pp_json_put_int(build, object, "memory_bytes", hw.memory_bytes);
+    pp_json_put_double(build, object, "peak_flops_per_s", hw.peak_flops_per_s);
+    pp_json_put_int(build, object, "gpus_per_node", hw.gpus_per_node);
+    pp_json_put_int(build, object, "gpus_per_tray", hw.gpus_per_tray);
+    pp_json_put_double(build, object, "network_gigabits_per_s", card_gigabits_per_s(&hw));
+    for (int part = 0; part < PP_PART_COUNT; part++)
+        pp_json_put_bool(build, measured, pp_hardware_part_name((pp_hardware_part)part),
+                         pp_hardware_is_measured(&hw, (pp_hardware_part)part));
+    pp_json_put(build, object, "measured", measured);
     return PP_OK;
 }
 
@@ -228,20 +300,20 @@ static pp_status read_target(size_t index, row *row_out, pp_err *err)
 }
 
 static const kind kinds[] = {
-    { "models", count_models, read_model },
-    { "hardware", count_hardware, read_hardware },
-    { "profiles", count_profiles, read_profile },
-    { "schedules", pp_schedule_count, read_schedule },
-    { "executors", pp_framework_count, read_framework },
-    { "formats", count_formats, read_format },
-    { "transports", pp_transport_count, read_transport },
-    { "computes", pp_compute_count, read_compute },
-    { "imports", pp_import_count, read_import },
-    { "probes", pp_probe_count, read_probe },
-    { "forms", pp_form_count, read_form },
-    { "metrics", count_metrics, read_metric },
-    { "plots", pp_plot_count, read_plot },
-    { "targets", pp_target_count, read_target },
+    { "models", count_models, read_model, NULL, NULL },
+    { "hardware", count_hardware, read_hardware, print_hardware, put_hardware },
+    { "profiles", count_profiles, read_profile, NULL, NULL },
+    { "schedules", pp_schedule_count, read_schedule, NULL, NULL },
+    { "executors", pp_framework_count, read_framework, NULL, NULL },
+    { "formats", count_formats, read_format, NULL, NULL },
+    { "transports", pp_transport_count, read_transport, NULL, NULL },
+    { "computes", pp_compute_count, read_compute, NULL, NULL },
+    { "imports", pp_import_count, read_import, NULL, NULL },
+    { "probes", pp_probe_count, read_probe, NULL, NULL },
+    { "forms", pp_form_count, read_form, NULL, NULL },
+    { "metrics", count_metrics, read_metric, NULL, NULL },
+    { "plots", pp_plot_count, read_plot, NULL, NULL },
+    { "targets", pp_target_count, read_target, NULL, NULL },
 };
 
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
@@ -256,9 +328,12 @@ static pp_status list_json(const pp_args *args, const kind *k, pp_err *err)
         if (status)
             return status;
         pp_json *object = pp_json_new_object(&build);
+        pp_json_add(&build, array, object);
         pp_json_put_text(&build, object, "name", r.name);
         pp_json_put_text(&build, object, "summary", r.summary);
-        pp_json_add(&build, array, object);
+        status = k->put ? k->put(i, &build, object, err) : PP_OK;
+        if (status)
+            return status;
     }
     return pp_print_json(args, &build, array, err);
 }
@@ -272,9 +347,11 @@ static pp_status list_text(const pp_args *args, const kind *k, pp_err *err)
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     for (size_t i = 0; i < k->count(); i++) {
         row r = { 0 };
-        pp_status status = k->read(i, &r, err);
+        pp_status status = k->print ? k->print(i, &text, err) : k->read(i, &r, err);
         if (status)
             return status;
+        if (k->print)
+            continue;
         pp_text_add(&text, "%-22s ", r.name);
         if (wraps)
             pp_print_words(&text, r.summary, SUMMARY_COLUMN, SUMMARY_COLUMN);

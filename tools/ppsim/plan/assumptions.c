@@ -190,9 +190,11 @@ static pp_status note_racks(const pp_search_result *result, pp_notes *notes, pp_
     if (hardware->gpus_per_tray == hardware->gpus_per_node || gpus <= hardware->gpus_per_node)
         return PP_OK;
     return pp_notes_add(
-        notes, err, "racks", "%" PRId64 ", with %" PRId64 " of the %d GPUs of each%s; %s",
+        notes, err, "racks", "%" PRId64 ", with %" PRId64 " of the %d GPUs of each%s%s",
         (gpus + part - 1) / part, part, hardware->gpus_per_node,
-        gpus % part ? ", fewer of the last" : "", "groups of tensor parallelism stay inside one");
+        gpus % part ? ", fewer of the last" : "",
+        pp_hardware_tp_straddles(hardware, parallel) ? "; tensor-parallel groups are on several"
+                                                     : "; no tensor-parallel group is on two");
 }
 
 static pp_status note_hardware(const pp_search_result *result, pp_notes *notes, pp_err *err)

@@ -185,7 +185,11 @@ static void print_confidence(const pp_plan_view *view, pp_text *text)
     if (view->profile && view->hardware)
         pp_text_add(&words, " and ");
     if (!view->profile || view->hardware)
-        pp_text_add(&words, "%s %s", view->is_file ? "figures in" : "published figures of",
+        pp_text_add(&words, "%s %s",
+                    view->is_file ? "figures in"
+                    : pp_hardware_is_measured(result->context.hardware, PP_PART_GEMM)
+                        ? "published figures of"
+                        : "the data sheet and assumed kernels of",
                     view->hardware);
     pp_text_add(&words, ", executor %s%s", plan->framework->name,
                 ideal ? " (links never congested)" : "");

@@ -373,6 +373,28 @@ START_TEST(every_number_has_a_source)
 }
 END_TEST
 
+/* The statuses of a file say which parts were measured: gemm, attention, collectives, messages,
+ * steps. */
+START_TEST(statuses_say_what_was_measured)
+{
+    static const struct {
+        const char *name;
+        bool parts[PP_PART_COUNT];
+    } rows[] = { { "h100-80g", { true, true, true, true, true } },
+                 { "gb200-nvl72", { true, true, true, false, false } },
+                 { "b300-288g", { true, false, true, false, false } },
+                 { "h200-141g", { true, true, false, true, false } },
+                 { "v100-32g", { false, false, false, false, false } },
+                 { "trn2", { false, false, false, false, false } } };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const pp_hardware hw = hardware(rows[i].name);
+        for (int k = 0; k < PP_PART_COUNT; k++)
+            ck_assert_msg(pp_hardware_is_measured(&hw, (pp_hardware_part)k) == rows[i].parts[k],
+                          "%s %s", rows[i].name, pp_hardware_part_name((pp_hardware_part)k));
+    }
+}
+END_TEST
+
 /* Replaces the first `from` of a valid file by `to`; the error has this message and place. */
 START_TEST(bad_hardware_is_refused_with_its_place)
 {
@@ -390,6 +412,7 @@ START_TEST(bad_hardware_is_refused_with_its_place)
           "not one of published" },
         { "\"channels\": 32", "\"channels\": 0", "x.json#/node/p2p/channels", "must be from" },
         { "\"hop_s\"", "\"hops\"", "x.json#/network", "unknown key" },
+        { "\"node\": {", "\"node\": {\"tray\": 9, ", "x.json#/node/tray", "must be from" },
     };
     size_t bytes = 0;
     char *text = hardware_text("a100-80g", &bytes);
@@ -424,7 +447,8 @@ int main(void)
     tcase_add_loop_test(tc, times_grow_with_work, 0, NAMES);
     tcase_add_test(tc, packs_cost_the_sum_of_their_sequences);
     tcase_add_loop_test(tc, every_number_has_a_source, 0, NAMES);
-    tcase_add_loop_test(tc, bad_hardware_is_refused_with_its_place, 0, 9);
+    tcase_add_test(tc, statuses_say_what_was_measured);
+    tcase_add_loop_test(tc, bad_hardware_is_refused_with_its_place, 0, 10);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
