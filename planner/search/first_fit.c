@@ -132,7 +132,7 @@ pp_status pp_search_first_fit(const pp_plan_request *request, pp_found **found_o
     int64_t tp = 1;
     if (request->parallel.tp)
         return try_degree(request, request->parallel.tp, found_out, simulated, &ended, err);
-    while (2 * tp <= request->hardware->gpus_per_node)
+    while (tp < PP_PLAIN_TP && 2 * tp <= request->hardware->gpus_per_node)
         tp *= 2;
     for (; tp >= 1 && !status && !*found_out && !ended; tp /= 2) {
         pp_parallel p = request->parallel;

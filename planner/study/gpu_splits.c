@@ -319,12 +319,20 @@ static double limit_of(const splits *list)
     return list->incumbent ? score_of(&list->row[list->incumbent_row]) : HUGE_VAL;
 }
 
+/* The larger tp comes first; that of more than a server comes last. */
+static int64_t plainness_of_tp(int64_t tp)
+{
+    return tp <= PP_PLAIN_TP ? -tp : tp;
+}
+
 static int compare_plainness(const void *left, const void *right)
 {
     const split *a = *(split *const *)left;
     const split *b = *(split *const *)right;
-    const int64_t x[] = { -a->parallel.tp, a->parallel.cp, a->parallel.pp, -a->parallel.ep };
-    const int64_t y[] = { -b->parallel.tp, b->parallel.cp, b->parallel.pp, -b->parallel.ep };
+    const int64_t x[] = { plainness_of_tp(a->parallel.tp), a->parallel.cp, a->parallel.pp,
+                          -a->parallel.ep };
+    const int64_t y[] = { plainness_of_tp(b->parallel.tp), b->parallel.cp, b->parallel.pp,
+                          -b->parallel.ep };
     for (size_t i = 0; i < sizeof x / sizeof *x; i++) {
         if (x[i] != y[i])
             return x[i] < y[i] ? -1 : 1;
@@ -332,7 +340,7 @@ static int compare_plainness(const void *left, const void *right)
     return 0;
 }
 
-/* Finds a plain pipeline that fits: as much tensor parallelism as a node has, no context
+/* Finds a plain pipeline that fits: as much tensor parallelism as a server has, no context
  * parallelism, as few pipeline ranks as possible. */
 static pp_status find_first_fit(splits *list, pp_err *err)
 {

@@ -54,6 +54,14 @@ START_TEST(each_rule_refuses_what_it_names)
           { 1, 6, 1, 4, 1, 1 },
           { 1, 4, 1, 6, 1, 1 },
           "the GPUs of a node" },
+        /* 192 GPUs are 2 x 96, more than a rack, or 3 x 64 */
+        { "gpt175b",
+          "gb200-nvl72",
+          "current",
+          2048,
+          { 1, 96, 1, 2, 1, 1 },
+          { 1, 32, 1, 6, 1, 1 },
+          "the GPUs of a node" },
         { "llama3-8b",
           "h100-80g",
           "current",
@@ -138,7 +146,7 @@ int main(void)
 {
     Suite *suite = suite_create("rules");
     TCase *tc = tcase_create("rules");
-    tcase_add_loop_test(tc, each_rule_refuses_what_it_names, 0, 6);
+    tcase_add_loop_test(tc, each_rule_refuses_what_it_names, 0, 7);
     tcase_add_test(tc, key_value_heads_stay_whole);
     tcase_add_test(tc, experts_stay_where_nothing_divides_them);
     tcase_add_test(tc, old_stacks_have_old_schedules);
