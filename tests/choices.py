@@ -233,7 +233,8 @@ def all_by_bounds(ppsim, folder, job, target, chosen_row):
                     room = min(step, room or step)
                 if not step and int(row["least_step_ns"] or 0) < fastest_ns:
                     open_ones.append(" ".join(row[key] for key in ("schedule", "pp", "vpp", "tp", "cp")))
-    return {"all_ns": best, "all_best": words, "all": count, "all_room_ns": room, "open": len(open_ones), "open_some": open_ones[:3]}
+    return {"all_ns": best, "all_best": words, "all": count, "all_room_ns": room,
+            "bounded": chosen_row["bounded"], "open": len(open_ones), "open_some": open_ones[:3]}
 
 
 def chosen(ppsim, folder, job, target):
@@ -324,7 +325,7 @@ def against_all(row, found):
         return "-"
     rest = f", {found['open']} not known" if found["open"] else ""
     return (f"{percent(row['fastest_ns'], found['all_ns'])} ({found['all']} plans, "
-            f"{row['bounded']} splits bounded{rest})")
+            f"{found['bounded']} splits bounded{rest})")
 
 
 def against_drawn(row, found):
