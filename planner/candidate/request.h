@@ -136,8 +136,9 @@ typedef struct pp_plan_request {
     /* Limits, and how candidates are compared. */
     const pp_rank_overrides *overrides; /* for single pipeline ranks; NULL: all are alike */
     int64_t memory_limit_bytes; /* per GPU; 0: the hardware's less pp_memory_reserve_bytes */
-    double tie; /* plans whose steps differ by at most this part count as equally fast, and
-                   planner/search/choice.h takes one; 0: the fastest is taken */
+    double tie;   /* plans whose steps differ by at most this part count as equally fast, and
+                     planner/search/choice.h takes one; 0: the fastest is taken */
+    bool fastest; /* with tie: searches as far as that needs, and takes the fastest all the same */
     int64_t headroom_bytes;       /* of the limit; with tie: plans that leave it free on every GPU
                                      come first */
     const pp_jitter_spec *jitter; /* ranks the best candidates; NULL: they are ranked by step_ns */

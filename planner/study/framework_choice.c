@@ -262,6 +262,15 @@ static double score_of(const pp_search_result *choice)
     return pp_candidate_score(c, c->ranked_ns ? c->ranked_ns : c->step_ns);
 }
 
+/* The least score of any plan of the result, recommended or not. */
+static double least_of(const pp_search_result *choice)
+{
+    const pp_candidate *fastest = &choice->recommendation.fastest;
+    const bool has = choice->recommendation.tie > 0 && !choice->candidate[0].ranked_ns;
+    return has ? fmin(score_of(choice), pp_candidate_score(fastest, fastest->step_ns))
+               : score_of(choice);
+}
+
 /* Replaces a result that a too small budget has left by the pipeline that has the rating, if that
  * is better. */
 static pp_status choose_rated(const pp_framework_choice *h, const pp_framework_setting *a,
@@ -273,7 +282,7 @@ static pp_status choose_rated(const pp_framework_choice *h, const pp_framework_s
     one.packings = h->request->packings;
     one.jitter = h->request->jitter;
     pp_status status = pp_plan_splits(&one, &rated, &why);
-    if (status || (*choice && score_of(*choice) <= score_of(rated)))
+    if (status || (*choice && least_of(*choice) <= least_of(rated)))
         return status == PP_NOMEM || !*choice ? status : PP_OK;
     rated->simulated += *choice ? (*choice)->simulated : 0;
     rated->stopped = true;
@@ -302,12 +311,13 @@ static pp_status search_one(pp_framework_choice *h, pp_framework_setting *a, pp_
     h->searches++;
     pp_status status = pp_plan_splits(&one, &choice, &why);
     if (status != PP_NOMEM && limited && a->rated < HUGE_VAL && one.orders != PP_ORDERS_PLANNED &&
-        (status || score_of(choice) > a->rated))
+        (status || least_of(choice) > a->rated))
         status = choose_rated(h, a, &choice, err);
     if (status)
         return status == PP_NOMEM ? pp_err_nomem(err) : PP_OK;
     a->best = choice->candidate[0];
     a->score = score_of(choice);
+    a->fastest = least_of(choice);
     h->searched_simulations += choice->simulated;
     h->stopped |= choice->stopped;
     h->of[h->choices] = a;
@@ -328,15 +338,15 @@ static pp_status search_best(pp_framework_choice *h, pp_err *err)
     return status;
 }
 
-/* The first alternative that ties with the fastest. */
+/* The first alternative whose fastest plan ties with that of any. */
 static size_t take(const pp_framework_choice *h)
 {
     double least = HUGE_VAL;
     size_t taken = SIZE_MAX;
     for (size_t i = 0; i < h->choices; i++)
-        least = fmin(least, h->of[i]->score);
+        least = fmin(least, h->of[i]->fastest);
     for (size_t i = 0; i < h->choices; i++) {
-        if (pp_is_tie(h->of[i]->score, least) && (taken == SIZE_MAX || h->of[i] < h->of[taken]))
+        if (pp_is_tie(h->of[i]->fastest, least) && (taken == SIZE_MAX || h->of[i] < h->of[taken]))
             taken = i;
     }
     return taken;

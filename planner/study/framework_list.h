@@ -12,9 +12,10 @@ typedef struct pp_framework_setting {
     const pp_framework *framework; /* NULL: ideal, as requested */
     pp_size_protocol shapes;
     pp_communicators communicators;
-    double rated; /* score of the best pipeline it was rated by; HUGE_VAL: none runs and fits */
-    double least; /* bound of the setups it was rated by; HUGE_VAL: there are none */
-    double score; /* of the best plan; HUGE_VAL: not searched, or nothing was found */
+    double rated;   /* score of the best pipeline it was rated by; HUGE_VAL: none runs and fits */
+    double least;   /* bound of the setups it was rated by; HUGE_VAL: there are none */
+    double score;   /* of the best plan; HUGE_VAL: not searched, or nothing was found */
+    double fastest; /* like score, of the fastest plan, which may not be the recommended one */
     pp_candidate best; /* the candidate that has the score, or else the rating */
     bool seen;         /* it was rated by all schedules of the request */
     bool searched;

@@ -733,13 +733,14 @@ static pp_status search_split(splits *list, split *row, size_t parts, results *a
     return PP_OK;
 }
 
-/* Takes the result that is recommended; with jitter or without a tie, the one with the least score.
- * With jitter, one that the budget left no time to study is not compared with those that were. */
+/* Takes the result that is recommended; with jitter, without a tie, or if the fastest is wanted,
+ * the one with the least score. With jitter, one that the budget left no time to study is not
+ * compared with those that were. */
 static size_t take_result(const splits *list, const results *all)
 {
     const pp_candidate *row[TIED_MOST];
     size_t best = 0;
-    bool by_rank = !(list->request->tie > 0);
+    bool by_rank = !(list->request->tie > 0) || list->request->fastest;
     for (size_t i = 0; i < all->count; i++) {
         row[i] = &all->row[i]->candidate[0];
         by_rank = by_rank || row[i]->ranked_ns;

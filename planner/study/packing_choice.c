@@ -149,6 +149,35 @@ static double step_score(const pp_candidate *c)
     return pp_candidate_score(c, c->ranked_ns ? c->ranked_ns : c->step_ns);
 }
 
+/* True if `a` did better than `b`; with jitter, those that were studied come first. */
+static bool did_better(const pp_candidate *a, const pp_candidate *b)
+{
+    const bool studied = a->ranked_ns > 0, other = b->ranked_ns > 0;
+    return studied != other ? studied : step_score(a) < step_score(b);
+}
+
+/* Lists the pipelines of named schedules that did best, whichever of them is recommended. */
+static size_t list_pipelines(const pp_search_result *given, const pp_candidate **best)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < given->count; i++) {
+        const pp_candidate *c = &given->candidate[i];
+        size_t at = count;
+        if (c->status != PP_CANDIDATE_OK || !pp_candidate_is_named(c))
+            continue;
+        while (at && did_better(c, best[at - 1]))
+            at--;
+        if (at == PIPELINES_MOST)
+            continue;
+        count += count < PIPELINES_MOST;
+        memmove(best + at + 1, best + at, (count - at - 1) * sizeof *best);
+        best[at] = c;
+    }
+    while (count > 1 && step_score(best[count - 1]) > BEHIND_MOST * step_score(best[0]))
+        count--;
+    return count;
+}
+
 /* Packs for the pipelines of named schedules that did best or, if none fits (given: NULL), for the
  * one that exceeds the memory limit by the least. */
 static pp_status pack_for_best(const pp_plan_request *request, const pp_search_result *given,
@@ -160,13 +189,7 @@ static pp_status pack_for_best(const pp_plan_request *request, const pp_search_r
     if (!given)
         return pack_for(request, &pipeline, &part, 1, best, err);
     const pp_candidate *chosen[PIPELINES_MOST];
-    size_t count = 0;
-    for (size_t i = 0; i < given->count && count < PIPELINES_MOST; i++) {
-        const pp_candidate *c = &given->candidate[i];
-        if (c->status == PP_CANDIDATE_OK && pp_candidate_is_named(c) &&
-            (!count || step_score(c) <= BEHIND_MOST * step_score(chosen[0])))
-            chosen[count++] = c;
-    }
+    const size_t count = list_pipelines(given, chosen);
     for (size_t i = 0; i < count && !(i && part.stop && part.stop(part.context)); i++) {
         pipeline = pp_request_pipeline(&part, chosen[i]);
         pp_status status = pack_for(request, &pipeline, &part, count, best, err);
@@ -256,10 +279,27 @@ static pp_status choose_packed(const pp_plan_request *request, const packed_leng
     return status == PP_NOMEM ? status : PP_OK;
 }
 
-static bool is_better(const pp_search_result *given, const pp_search_result *other)
+/* Without `fastest` in the request, only if it is measurably better. */
+static bool is_better(const pp_plan_request *request, const pp_search_result *given,
+                      const pp_search_result *other)
 {
-    return step_score(&other->candidate[0]) * PP_MEASURABLE_PART <
-           step_score(&given->candidate[0]) * (PP_MEASURABLE_PART - 1);
+    const double score = step_score(&other->candidate[0]);
+    const double before = step_score(&given->candidate[0]);
+    return request->fastest ? score < before
+                            : score * PP_MEASURABLE_PART < before * (PP_MEASURABLE_PART - 1);
+}
+
+/* The fastest of the plans with both packings is that of the answer. */
+static void name_fastest(const pp_search_result *loser, pp_search_result *answer)
+{
+    const pp_candidate *fastest = &loser->recommendation.fastest;
+    pp_recommendation *r = &answer->recommendation;
+    if (!(r->tie > 0) || !(loser->recommendation.tie > 0) ||
+        pp_candidate_score(fastest, fastest->step_ns) >=
+            pp_candidate_score(&r->fastest, r->fastest.step_ns))
+        return;
+    r->fastest = *fastest;
+    r->reason = pp_choice_why(&answer->candidate[0], fastest);
 }
 
 static void swap_choices(pp_search_result **a, pp_search_result **b)
@@ -296,10 +336,13 @@ static pp_status repack(const pp_plan_request *request, pp_search_result **given
                                 "leave the option out")
                    : pp_err_set(err, PP_INFEASIBLE, pp_err_name(err, PP_FIELD_PACKING),
                                 "no such packing fits; leave the option out");
-    const bool taken = other && (!*given || is_forced(request) || is_better(*given, other));
+    const bool taken =
+        other && (!*given || is_forced(request) || is_better(request, *given, other));
     pp_search_result *answer = taken ? other : *given;
     if ((status = find_gain(request, *given, other, &packed.method, answer, err)))
         return status;
+    if (other && *given && !is_forced(request))
+        name_fastest(taken ? *given : other, answer);
     answer->simulated = simulated + (size_t)packed.simulated + (other ? other->simulated : 0);
     answer->stopped |= (*given && (*given)->stopped) || (other && other->stopped);
     if (taken)

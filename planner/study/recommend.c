@@ -2,7 +2,8 @@
  * with it leaves the headroom, the same pool is searched on within the limit less the headroom, but
  * only as far as a plan there would tie. A few finalists are studied under the usual jitter, and
  * the rule of planner/search/choice.h takes one. The second search and the studies cost nothing
- * when the fastest is far ahead and leaves the headroom. Method: docs/explanation/planning.md. */
+ * when the fastest is far ahead and leaves the headroom. If the fastest is wanted, it is that of
+ * the same two searches. Method: docs/explanation/planning.md. */
 #include "planner/study/recommend.h"
 
 #include "planner/refine/recompute.h"
@@ -288,13 +289,14 @@ static pp_status choose(pp_search *search, const finalists *f, double least, siz
 /* The outcome of the search for free orders, seen from the plan that is taken. */
 static void conclude_orders(const pp_search *search, size_t best, pp_free_orders_outcome *outcome)
 {
+    const pp_plan_request *request = search->problem->request;
     const pp_candidate *taken = &search->pool.candidate[best];
     const pp_candidate *named = NULL;
     const pp_candidate *order = NULL;
     for (size_t i = 0; i < search->pool.count; i++) {
         const pp_candidate *c = &search->pool.candidate[i];
         const pp_candidate **to = pp_candidate_is_named(c) ? &named : &order;
-        if (c->status == PP_CANDIDATE_OK && (c->roomy || !taken->roomy) &&
+        if (c->status == PP_CANDIDATE_OK && (c->roomy || !taken->roomy || request->fastest) &&
             (!*to || score(c) < score(*to)))
             *to = c;
     }
@@ -310,9 +312,12 @@ static void conclude_orders(const pp_search *search, size_t best, pp_free_orders
         return;
     outcome->named = named->schedule;
     outcome->gain = 1 - score(order) / score(named);
-    outcome->verdict = outcome->gain * PP_MEASURABLE_PART < 1 ? PP_FREE_ORDERS_NO_GAIN
-                       : is_taken                             ? PP_FREE_ORDERS_TAKEN
-                                                              : PP_FREE_ORDERS_TIED;
+    if (is_taken && request->orders != PP_ORDERS_PLANNED)
+        outcome->verdict = PP_FREE_ORDERS_TAKEN;
+    else if (outcome->gain * PP_MEASURABLE_PART < 1)
+        outcome->verdict = PP_FREE_ORDERS_NO_GAIN;
+    else
+        outcome->verdict = is_taken ? PP_FREE_ORDERS_TAKEN : PP_FREE_ORDERS_TIED;
 }
 
 /* Chooses among all that fit. */
@@ -349,6 +354,17 @@ static pp_status recommend(pp_search *search, pp_search_outcome *outcome, pp_err
     outcome->recommendation = r;
     conclude_orders(search, outcome->best, &outcome->orders);
     return PP_OK;
+}
+
+/* Takes the fastest of all that fit or, with jitter, what that decides. */
+static pp_status take_fastest(pp_search *search, pp_search_outcome *outcome, pp_err *err)
+{
+    outcome->best = fastest(search, false);
+    pp_status status =
+        pp_search_choose_under_jitter(search, false, &outcome->best, &outcome->ranking, err);
+    if (!status)
+        conclude_orders(search, outcome->best, &outcome->orders);
+    return status;
 }
 
 /* Gives `part` the first part of the budget. The slice must outlive it. */
@@ -419,7 +435,8 @@ pp_status pp_recommend(pp_search *search, const pp_plan_request *request,
         if (most > 0 && !pp_search_is_over(search))
             status = search_roomy(search, request, most, err);
         if (!status)
-            status = recommend(search, &outcome, err);
+            status = request->fastest ? take_fastest(search, &outcome, err)
+                                      : recommend(search, &outcome, err);
     }
     if (!status)
         *outcome_out = outcome;

@@ -423,9 +423,12 @@ static pp_status read_preference(const pp_args *args, pp_plan_request *request, 
         return pp_err_set(err, PP_USAGE, "--fastest",
                           "takes the fastest plan whatever %s says; leave one of the two out",
                           tie ? "--tie" : "--headroom");
-    request->tie = pp_args_has(args, "--fastest") ? 0 : DEFAULT_TIE;
+    request->tie = DEFAULT_TIE;
     if (tie && (status = parse_percent(tie, "--tie", &request->tie, err)))
         return status;
+    request->fastest = !(request->tie > 0) || pp_args_has(args, "--fastest");
+    if (request->fastest)
+        request->tie = DEFAULT_TIE; /* of the search, which is that for the recommended plan */
     if (headroom && !strchr(headroom, '%')) {
         part = 0;
         status = pp_args_bytes(args, "--headroom", &request->headroom_bytes, err);
@@ -436,8 +439,6 @@ static pp_status read_preference(const pp_args *args, pp_plan_request *request, 
         return status;
     if (part > 0)
         request->headroom_bytes = (int64_t)(part * (double)request->hardware->memory_bytes);
-    if (!(request->tie > 0))
-        request->headroom_bytes = 0;
     return PP_OK;
 }
 
