@@ -14,7 +14,8 @@
 /* An iteration is about a second at most. */
 #define OPS_PER_ITERATION 1e6
 #define CLASSES_PER_ITERATION 1e5
-#define BOUNDING_ITERATIONS 2 /* beside those of the budget */
+#define BOUNDING_FREE 2 /* iterations of each search that are not counted */
+#define BOUNDING_PART 0.4
 
 /* HUGE_VAL: not limited, or not known. */
 static double seconds_left(const pp_plan_request *request)
@@ -45,9 +46,15 @@ uint64_t pp_budget_iterations(double ops)
     return ops > OPS_PER_ITERATION ? (uint64_t)ceil(ops / OPS_PER_ITERATION) : 1;
 }
 
+uint64_t pp_budget_bounding(double classes)
+{
+    const double whole = floor(classes / CLASSES_PER_ITERATION);
+    return whole > BOUNDING_FREE ? (uint64_t)whole - BOUNDING_FREE : 0;
+}
+
 bool pp_budget_bounds(const pp_plan_request *request, double classes)
 {
-    const double most = (double)request->max_simulations + BOUNDING_ITERATIONS;
+    const double most = BOUNDING_PART * (double)request->max_simulations + BOUNDING_FREE;
     return !request->max_simulations || classes <= most * CLASSES_PER_ITERATION;
 }
 

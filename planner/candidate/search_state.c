@@ -78,6 +78,10 @@ pp_status pp_search_add_setup(pp_search *search, pp_setup setup, pp_err *err)
     added->legal =
         pp_setup_find_bound(added, search->problem, &search->pool.data[added->data], &why) == PP_OK;
     search->progress.usable += added->legal && added->bound.fits;
+    const double before = search->progress.classes;
+    search->progress.classes += added->classes;
+    search->progress.simulated +=
+        pp_budget_bounding(search->progress.classes) - pp_budget_bounding(before);
     if (added->legal)
         return PP_OK;
     added->reason = pp_reason_refused(&why);

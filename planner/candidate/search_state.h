@@ -6,10 +6,11 @@
 
 /* The progress of a search, and what it has found on the way. */
 typedef struct pp_progress {
-    size_t simulated;    /* large ones count as several: pp_budget_iterations */
+    size_t simulated;    /* iterations of the budget: simulations, of which large ones count as
+                            several, and bounds of many microbatches (budget.h) */
     size_t floors;       /* candidates that were tried by the memory of their order */
     size_t usable;       /* setups that are legal and may fit */
-    double classes;      /* of microbatches, in all setups that were bounded */
+    double classes;      /* of microbatches, whose costs were made for bounds */
     double bounding_end; /* part of the time at which no more setups are bounded */
     double ops;          /* of the largest candidate that was found to fit */
     bool unseen;         /* some setups were not bounded */
@@ -20,8 +21,10 @@ typedef struct pp_progress {
 
 /* The points of the search space: tp, micro-batch size and recomputation. */
 typedef struct pp_space {
+    bool points_only; /* set it before: points are bounded, and no setups are made */
     size_t legal_points;
-    size_t over_score_limit; /* those of them whose bound exceeds the request's limit */
+    size_t over_score_limit; /* those of them of which no setups were made, also since their bound
+                                exceeds the request's limit */
     double least_score;      /* of all points: a bound for any schedule and partition; 0: none */
 } pp_space;
 

@@ -148,6 +148,7 @@ static pp_status bound_replica(const pp_plan_problem *problem, pp_setup *setup,
         return status;
     pp_ns step_ns = bound.ns + pp_bound_boundary(costs, !problem->request->no_step_sync);
     bool fits = setup->bound.fits && bound.fits;
+    setup->classes += costs->classes;
     if (step_ns > setup->least_step_ns) {
         setup->least_step_ns = step_ns;
         setup->bound = bound;

@@ -32,6 +32,7 @@ typedef struct pp_setup {
     pp_reason reason; /* why it is not legal, or cannot fit */
     int64_t short_bytes;
     uint32_t short_rank;
+    uint32_t classes; /* of microbatches, in the replicas that were bounded */
 } pp_setup;
 
 /* Frees what it owns. */

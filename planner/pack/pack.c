@@ -254,7 +254,7 @@ static pp_status improve(const pp_pack_case *c, pp_packed *packed, pp_err *err)
 {
     pp_grouping grouping PP_CLEANUP(pp_grouping_free) = { 0 };
     pp_pack_verdict verdict;
-    if (!c->task->iterations && !c->task->ops_most && !c->task->stop)
+    if ((!c->task->iterations && !c->task->ops_most && !c->task->stop) || pp_pack_is_over(c, 1))
         return PP_OK;
     pp_pack_row row = { .method = packed->row[packed->best].method };
     row.method.searched = true;

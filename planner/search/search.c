@@ -36,13 +36,16 @@ static void note_all_pruned(pp_search *search, size_t best)
     }
 }
 
-/* simulated: simulations of the budget that were used before. */
+/* simulated: iterations of the budget that were used before; found: for a pipeline that fits. If
+ * none is left then, bounds are of no use. */
 static pp_status solve(pp_search *search, const pp_plan_request *request, size_t simulated,
-                       size_t *best_out, pp_err *err)
+                       bool found, size_t *best_out, pp_err *err)
 {
     size_t best = SIZE_MAX;
     pp_status status = pp_search_open(search, request, err);
     search->progress.simulated = simulated;
+    search->progress.unseen =
+        found && request->max_simulations && simulated >= request->max_simulations;
     if (status || (status = pp_search_enumerate(search, err)) ||
         (status = pp_branch_and_bound(search, &best, err)) ||
         (status = pp_search_recompute(search, &best, err)))
@@ -92,6 +95,6 @@ pp_status pp_search_solve(pp_search *search, const pp_plan_request *request, siz
     if (!status && plain && request->found)
         request->found(request->context, &plain->search.pool.candidate[plain->best]);
     if (!status)
-        status = solve(search, request, simulated, best_out, err);
+        status = solve(search, request, simulated, plain != NULL, best_out, err);
     return status || !plain ? status : keep_better(search, request, plain, best_out, err);
 }

@@ -248,8 +248,6 @@ static pp_status add_setups(pp_search *search, const point *at, size_t data, boo
             free(setup.stages);
             break;
         }
-        search->progress.classes +=
-            search->problem->request->lengths ? search->pool.data[data].workload.microbatches : 1;
         if ((status = pp_search_add_setup(search, setup, err)))
             return status;
     }
@@ -428,8 +426,8 @@ static pp_status add_point(pp_search *search, point at, pp_err *err)
                                               search->pool.data[data].workload.microbatches);
         if (!search->space.legal_points++ || least < search->space.least_score)
             search->space.least_score = least;
-        if (search->problem->request->score_limit > 0 &&
-            least > search->problem->request->score_limit) {
+        if (search->space.points_only || (search->problem->request->score_limit > 0 &&
+                                          least > search->problem->request->score_limit)) {
             search->space.over_score_limit++;
             return PP_OK;
         }
@@ -507,7 +505,7 @@ pp_status pp_search_enumerate(pp_search *search, pp_err *err)
         if (search->pool.candidate[i].legal)
             return PP_OK;
     }
-    if (search->problem->request->score_limit > 0 && search->space.legal_points)
+    if (search->space.over_score_limit)
         return PP_OK; /* all legal points exceed the score limit */
     return none_legal(search->problem, &search->progress.refusal, err);
 }

@@ -7,6 +7,7 @@
 #include "planner/search/search.h"
 #include "planner/study/plan_one.h"
 #include "planner/study/repair.h"
+#include "sim/base/field.h"
 
 #include <math.h>
 #include <string.h>
@@ -78,14 +79,35 @@ pp_status pp_packer_open(const pp_plan_request *request, pp_packer **packer_out,
     return pp_packer_new(&search, &one, best, tight, packer_out, err);
 }
 
-pp_status pp_pack_advised(pp_packer *packer, const pp_pack_task *task, pp_packed **packed_out,
-                          pp_err *err)
+/* The request that the pipeline was chosen for, with the budget of another one: its own was a part
+ * that is used up. */
+static pp_plan_request with_budget_of(const pp_plan_request *request, const pp_plan_request *other)
+{
+    pp_plan_request one = *request;
+    one.max_simulations = other->max_simulations;
+    one.stop = other->stop;
+    one.spent = other->spent;
+    one.budget_s = other->budget_s;
+    one.found = NULL;
+    one.missed = NULL;
+    one.context = other->context;
+    return one;
+}
+
+pp_status pp_pack_advised(pp_packer *packer, const pp_plan_request *budget,
+                          const pp_pack_task *task, pp_packed **packed_out, pp_err *err)
 {
     pp_search_result *fits PP_CLEANUP(pp_search_result_free) = NULL;
     pp_err why = pp_err_like(err);
     pp_status status = pp_pack(packer, task, packed_out, &why);
     if (status == PP_INFEASIBLE && packer->tight) {
-        const pp_status advice = pp_plan_one(&packer->request, &fits, err);
+        const pp_plan_request one = with_budget_of(&packer->request, budget);
+        const pp_status advice = pp_plan_one(&one, &fits, err);
+        if (advice == PP_UNDECIDED)
+            return pp_err_set(err, PP_UNDECIDED, pp_err_name(err, PP_FIELD_BUDGET),
+                              "%.300s; the budget ended before other pipelines were looked at; "
+                              "increase it",
+                              why.text);
         if (advice)
             return advice;
     }
@@ -106,7 +128,7 @@ static pp_status total_of(const pp_plan_request *request, pp_packer *packer,
         pp_packed *packed PP_CLEANUP(pp_packed_free) = NULL;
         pp_err why = pp_err_like(err);
         task.lengths = batches->lengths + k * batches->size;
-        pp_status status = pp_pack_advised(packer, &task, &packed, &why);
+        pp_status status = pp_pack_advised(packer, request, &task, &packed, &why);
         if (status == PP_INFEASIBLE || (!status && pp_budget_time_is_up(request))) {
             *total_out = HUGE_VAL;
             return PP_OK;

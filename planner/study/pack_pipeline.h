@@ -28,8 +28,10 @@ PP_MUST_CHECK pp_status pp_packer_open_for(const pp_plan_request *request,
                                            pp_err *err);
 
 /* Like pp_pack. If neither this batch fits nor the one that the pipeline was chosen for, the
- * failure is that of the search, whose message names what would help. */
-PP_MUST_CHECK pp_status pp_pack_advised(pp_packer *packer, const pp_pack_task *task,
-                                        pp_packed **packed_out, pp_err *err);
+ * failure is that of the search, which is made again within what is left of the budget of the
+ * request `budget`, and whose message names what would help. */
+PP_MUST_CHECK pp_status pp_pack_advised(pp_packer *packer, const pp_plan_request *budget,
+                                        const pp_pack_task *task, pp_packed **packed_out,
+                                        pp_err *err);
 
 #endif

@@ -129,7 +129,7 @@ static pp_status pack_for(const pp_plan_request *request, const pp_plan_request 
     if (c && pp_candidate_score(c, bound.step_ns) >= best->score)
         return PP_OK;
     if (!status)
-        status = pp_pack_advised(packer, &task, &packed, &why);
+        status = pp_pack_advised(packer, part, &task, &packed, &why);
     if (status) {
         *err = why;
         return status == PP_INFEASIBLE || status == PP_UNDECIDED || status == PP_USAGE ? PP_OK
@@ -316,7 +316,9 @@ static pp_status repack(const pp_plan_request *request, pp_search_result **given
     pp_search_result *other PP_CLEANUP(pp_search_result_free) = NULL;
     pp_err why = pp_err_like(err);
     const size_t simulated = *given ? (*given)->simulated : 0;
-    if (*given && !is_forced(request) && pp_budget_time_is_up(request)) {
+    const bool over = pp_budget_time_is_up(request) ||
+                      (request->max_simulations && simulated >= request->max_simulations);
+    if (*given && !is_forced(request) && over) {
         (*given)->packing.verdict = PP_PACKING_UNSEARCHED;
         return PP_OK;
     }

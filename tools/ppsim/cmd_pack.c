@@ -150,7 +150,7 @@ static pp_status cut_batches(packing_run *run, pp_err *err)
 static pp_status open_packer(packing_run *run, pp_err *err)
 {
     pp_plan_request request = run->input.request;
-    pp_budget_slice_cut(&run->opening, &run->input.request, 0, OPENING_END, &request);
+    pp_err why = pp_err_like(err);
     request.lengths = run->result.batch[0].lengths;
     request.length_count = run->result.batch[0].count;
     request.group_end = NULL;
@@ -159,7 +159,14 @@ static pp_status open_packer(packing_run *run, pp_err *err)
                                 .size = request.length_count,
                                 .count = run->result.count };
     memcpy(batches.packings, run->packings, sizeof batches.packings);
-    return pp_packer_open_for(&request, &batches, &run->packer, err);
+    pp_plan_request part = request;
+    pp_budget_slice_cut(&run->opening, &run->input.request, 0, OPENING_END, &part);
+    pp_status status = pp_packer_open_for(&part, &batches, &run->packer, &why);
+    if (status == PP_UNDECIDED && run->timed) /* nothing to pack for yet: with all of the time */
+        return pp_packer_open_for(&request, &batches, &run->packer, err);
+    if (status)
+        *err = why;
+    return status;
 }
 
 static pp_status pack_batch(packing_run *run, size_t k, pp_err *err)
@@ -175,15 +182,15 @@ static pp_status pack_batch(packing_run *run, size_t k, pp_err *err)
                           .iterations = run->moves,
                           .seed = run->input.request.seed };
     memcpy(task.packings, run->packings, sizeof task.packings);
+    run->at_batch = run->input.request;
     if (run->timed) {
-        run->at_batch = run->input.request;
         (void)pp_budget_slice_take(&run->batch, &run->input.request, run->result.count - k,
                                    &run->at_batch);
         task.stop = run->at_batch.stop;
         task.context = run->at_batch.context;
     }
     pp_err why = pp_err_like(err);
-    pp_status status = pp_pack_advised(run->packer, &task, &batch->packed, &why);
+    pp_status status = pp_pack_advised(run->packer, &run->at_batch, &task, &batch->packed, &why);
     if (status && run->result.count > 1)
         return pp_err_set(err, status, why.where, "batch %zu: %.400s", k + 1, why.text);
     if (status)

@@ -2,6 +2,11 @@
  * nothing. */
 #include "planner/candidate/budget.h"
 
+#include "planner/search/search.h"
+#include "planner/search/space.h"
+#include "planner/study/budget_slice.h"
+#include "planner/study/pack_pipeline.h"
+#include "sim/schedule/registry.h"
 #include "tests/support/planning.h"
 
 #include <math.h>
@@ -63,6 +68,137 @@ START_TEST(more_iterations_find_nothing_worse)
 }
 END_TEST
 
+/* A free order is searched last, in the splits that came out best: with more iterations these may
+ * be others. */
+START_TEST(orders_of_splits_get_no_worse)
+{
+    static const uint64_t budgets[] = { 1, 3, 10, 30, 50 };
+    planning p = planning_of("gpt175b", "h100-80g");
+    pp_plan_request request = request_of(&p, 0);
+    double last = HUGE_VAL;
+    request.gpus = 256;
+    request.orders = PP_ORDERS_PLANNED;
+    request.threads = 2;
+    for (size_t k = 0; k < sizeof budgets / sizeof *budgets; k++) {
+        request.max_simulations = budgets[k];
+        pp_search_result *choice = choose(&request);
+        const double score =
+            pp_candidate_score(&choice->candidate[0], choice->candidate[0].step_ns);
+        ck_assert_msg(score <= last, "%d iterations: %g after %g", (int)budgets[k], score, last);
+        ck_assert_str_eq(choice->plan->schedule, "planned");
+        last = score;
+        pp_search_result_free(&choice);
+    }
+}
+END_TEST
+
+enum { MANY = 16384 };
+
+static pp_plan_request many_sequences(const planning *p, int64_t lengths[MANY])
+{
+    pp_plan_request request = request_of(p, 4);
+    uint64_t state = 1;
+    for (size_t k = 0; k < MANY; k++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        lengths[k] = 1 + (int64_t)(state >> 33) % 2047;
+    }
+    request.parallel.tp = 1;
+    request.parallel.dp = 4;
+    request.lengths = lengths;
+    request.length_count = MANY;
+    request.seq_length = 2048;
+    return request;
+}
+
+/* Bounds of many sequences take as long as simulations, and count like these. */
+START_TEST(bounds_count_as_iterations)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    int64_t lengths[MANY];
+    pp_plan_request request = many_sequences(&p, lengths);
+    pp_search search PP_CLEANUP(pp_search_close) = { 0 };
+    pp_err err = { 0 };
+    size_t best;
+    request.max_simulations = 5;
+    STEP_OK(pp_search_solve(&search, &request, &best, &err), err);
+    ck_assert_uint_ne(best, SIZE_MAX);
+    ck_assert(search.progress.unseen);
+    ck_assert(search.progress.classes > 4e5); /* two iterations, and two fifths of five */
+    ck_assert(search.progress.classes < 4e5 + MANY);
+    ck_assert_uint_eq(pp_budget_bounding(search.progress.classes), 2);
+    ck_assert_uint_eq(search.progress.simulated, 5);
+    size_t simulated = 0;
+    for (size_t i = 0; i < search.pool.count; i++)
+        simulated += search.pool.candidate[i].step_ns > 0;
+    ck_assert_uint_ge(simulated, 1);
+    ck_assert_uint_le(simulated + 2, 5);
+    for (size_t i = 0; i < search.pool.setup_count; i++) { /* of two replicas, or of one */
+        const pp_setup *setup = &search.pool.setup[i];
+        ck_assert_uint_le(setup->classes, setup->unseen ? 0 : MANY / 2);
+    }
+}
+END_TEST
+
+/* Splits are bounded by points, of which lengths have no bound: nothing is made of all of them. */
+START_TEST(splits_with_lengths_are_not_bounded)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    int64_t lengths[MANY];
+    const pp_plan_request request = many_sequences(&p, lengths);
+    pp_search search PP_CLEANUP(pp_search_close) = { .problem = NULL };
+    pp_err err = { 0 };
+    STEP_OK(pp_search_open(&search, &request, &err), err);
+    search.space.points_only = true;
+    STEP_OK(pp_search_enumerate(&search, &err), err);
+    ck_assert_uint_gt(search.space.legal_points, 0);
+    ck_assert_uint_eq(search.pool.setup_count, 0);
+    ck_assert(!(search.progress.classes > 0));
+}
+END_TEST
+
+static bool never(void *context)
+{
+    return *(double *)context >= 1;
+}
+
+static double part_spent(void *context)
+{
+    return *(double *)context;
+}
+
+/* The pipeline is chosen in the first part of the time. If nothing fits, why is found in the rest.
+ */
+START_TEST(a_batch_that_cannot_fit_is_explained)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    int64_t lengths[MANY];
+    double spent = 0.1;
+    pp_plan_request request = many_sequences(&p, lengths);
+    pp_packer *packer PP_CLEANUP(pp_packer_close) = NULL;
+    pp_packed *packed = NULL;
+    pp_budget_slice slice;
+    pp_err err = { 0 };
+    request.length_count = 64;
+    request.parallel.dp = 1;
+    request.micro_batch_size = 1;
+    request.schedule = &pp_schedule_one_f_one_b;
+    request.memory_limit_bytes = (int64_t)10 << 30;
+    request.stop = never;
+    request.spent = part_spent;
+    request.context = &spent;
+    pp_plan_request opening = request;
+    pp_budget_slice_cut(&slice, &request, 0, 0.3, &opening);
+    const pp_pack_task task = { .lengths = lengths,
+                                .count = request.length_count,
+                                .packings = { [PP_PACKING_FIRST_FIT] = true } };
+    STEP_OK(pp_packer_open(&opening, &packer, &err), err);
+    spent = 0.4;
+    ck_assert_int_eq(pp_pack_advised(packer, &request, &task, &packed, &err), PP_INFEASIBLE);
+    ck_assert_msg(strstr(err.text, "nothing fits") != NULL, "%s", err.text);
+    ck_assert_ptr_null(packed);
+}
+END_TEST
+
 START_TEST(threads_change_nothing)
 {
     planning p = planning_of(jobs[_i % JOBS].model, "h100-80g");
@@ -83,8 +219,10 @@ START_TEST(a_begun_million_of_ops_is_an_iteration)
     ck_assert_uint_eq(pp_budget_iterations(2.5e6), 3);
     ck_assert(pp_budget_affords(&request, 1.9e6));
     ck_assert(!pp_budget_affords(&request, 2.1e6));
-    ck_assert(pp_budget_bounds(&request, 4e5));
-    ck_assert(!pp_budget_bounds(&request, 5e5));
+    ck_assert(pp_budget_bounds(&request, 2.7e5)); /* two, and two fifths of the budget */
+    ck_assert(!pp_budget_bounds(&request, 2.9e5));
+    ck_assert_uint_eq(pp_budget_bounding(2.9e5), 0);
+    ck_assert_uint_eq(pp_budget_bounding(4.1e5), 2);
 }
 END_TEST
 
@@ -94,6 +232,10 @@ int main(void)
     TCase *tc = tcase_create("budget");
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, more_iterations_find_nothing_worse, 0, JOBS);
+    tcase_add_test(tc, orders_of_splits_get_no_worse);
+    tcase_add_test(tc, bounds_count_as_iterations);
+    tcase_add_test(tc, splits_with_lengths_are_not_bounded);
+    tcase_add_test(tc, a_batch_that_cannot_fit_is_explained);
     tcase_add_loop_test(tc, threads_change_nothing, 0, 2 * JOBS);
     tcase_add_test(tc, a_begun_million_of_ops_is_an_iteration);
     suite_add_tcase(suite, tc);
