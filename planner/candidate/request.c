@@ -65,6 +65,12 @@ pp_switches pp_switches_requested(const pp_switch_request *request, pp_switches 
         stack.grad_sync_overlap = value->grad_sync_overlap;
     if (request->given.dtype)
         stack.dtype = value->dtype;
+    if (request->given.precision) {
+        stack.precision = value->precision;
+        stack.low_parameters = pp_recipe_of(value->precision)->parameters;
+    }
+    if (request->given.low_parameters)
+        stack.low_parameters = value->low_parameters;
     if (request->given.grad_dtype)
         stack.grad_dtype = value->grad_dtype;
     if (request->given.tp_overlap)

@@ -72,6 +72,8 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     plan->parallel = c->parallel;
     plan->zero = switches->zero;
     plan->sequence_parallel = switches->sequence_parallel;
+    plan->precision = switches->precision;
+    plan->low_parameters = switches->low_parameters;
     plan->micro_batch_size = c->micro_batch_size;
     plan->global_batch_size = search->problem->global_batch_size;
     plan->seq_length = search->problem->seq_length;

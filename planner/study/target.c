@@ -169,6 +169,11 @@ pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given,
                                       ? &pp_planned_schedule
                                       : request->schedule;
     char why[120];
+    if (request->switches.value.precision != PP_PRECISION_BF16 && !target->low_precision)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_PRECISION),
+                          "ppsim cannot tell target %s to compute in %s; use bf16, or target "
+                          "megatron",
+                          target->name, pp_recipe_of(request->switches.value.precision)->name);
     if (request->framework && !communicates_as(target, request->framework))
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FRAMEWORK),
                           "target %s communicates like executor %s; leave this option out",

@@ -40,6 +40,7 @@
     X(ZERO, "zero")                                    \
     X(SEQUENCE_PARALLEL, "sequence_parallel")          \
     X(ATTENTION, "attention")                          \
+    X(PRECISION, "precision")                          \
     X(TORCH_COMPILE, "torch_compile")                  \
     X(STEP_SYNC, "step_sync")                          \
     /* Order and communication. */                     \

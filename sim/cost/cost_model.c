@@ -6,6 +6,7 @@
 
 #include "sim/base/alloc.h"
 #include "sim/base/field.h"
+#include "sim/base/text.h"
 #include "sim/cost/classes.h"
 #include "sim/cost/ends.h"
 #include "sim/cost/gpu_batch.h"
@@ -90,6 +91,24 @@ static pp_status check_expert_parallel(const pp_cost_context *context, pp_err *e
                          par->dp * par->cp, err);
 }
 
+/* Whether the GPU computes in the format of the run. */
+static pp_status check_precision(const pp_cost_context *context, pp_err *err)
+{
+    const pp_recipe *recipe = pp_recipe_of(context->switches.precision);
+    pp_text known PP_CLEANUP(pp_text_free) = { 0 };
+    if (!recipe->format || context->hardware->low[recipe->format].peak_ratio > 0)
+        return PP_OK;
+    for (int k = 0; k < PP_PRECISIONS; k++) {
+        const pp_recipe *other = pp_recipe_of((pp_precision)k);
+        if (!other->format || context->hardware->low[other->format].peak_ratio > 0)
+            pp_text_add(&known, "%s%s", known.data ? ", " : "", other->name);
+    }
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_PRECISION),
+                      "%s has no GEMMs in %s, or nobody has published their speed; possible "
+                      "values: %s",
+                      context->hardware->name, recipe->name, known.data ? known.data : "bf16");
+}
+
 pp_status pp_cost_context_check(const pp_cost_context *context, pp_err *err)
 {
     const pp_parallel *par = &context->parallel;
@@ -115,7 +134,9 @@ pp_status pp_cost_context_check(const pp_cost_context *context, pp_err *err)
     if (context->switches.zero < 0 || context->switches.zero > 1)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_ZERO), "must be 0 or 1, not %d",
                           context->switches.zero);
-    pp_status status = check_tensor_parallel(context, err);
+    pp_status status = check_precision(context, err);
+    if (!status)
+        status = check_tensor_parallel(context, err);
     return status ? status : check_expert_parallel(context, err);
 }
 
@@ -129,13 +150,33 @@ static pp_gpu_batch local_of(const pp_cost_context *context, const pp_batch *bat
     return local;
 }
 
-static void unit_cost(const pp_cost_context *context, pp_unit_kind kind, int64_t layer,
+/* Layers that cost the same: dense ones and those with experts, each in the precision of the run
+ * or, at the ends of the model, in 16 bits. */
+enum { EDGE = 1, MOE = 2, LAYER_KINDS = 4 };
+
+/* The number of first and of last layers in 16 bits. */
+static int64_t edge_layers(const pp_cost_context *context)
+{
+    return pp_recipe_of(context->switches.precision)->edge_layers;
+}
+
+static int layer_kind(const pp_cost_context *context, int64_t layer)
+{
+    const int64_t edge = edge_layers(context);
+    const bool at_edge = layer < edge || layer >= context->model->layers - edge;
+    return (pp_model_layer_is_moe(context->model, layer) ? MOE : 0) + (at_edge ? EDGE : 0);
+}
+
+/* kind_of_layer: for PP_UNIT_LAYER. */
+static void unit_cost(const pp_cost_context *context, pp_unit_kind kind, int kind_of_layer,
                       const pp_batch *batch, pp_unit_cost *cost)
 {
-    const pp_gpu_batch local = local_of(context, batch);
-    const bool moe = kind == PP_UNIT_LAYER && pp_model_layer_is_moe(context->model, layer);
+    pp_gpu_batch local = local_of(context, batch);
+    const bool moe = kind_of_layer & MOE;
     pp_work work = { 0 };
     *cost = (pp_unit_cost){ 0 };
+    if (kind == PP_UNIT_LAYER && !(kind_of_layer & EDGE))
+        local.recipe = pp_recipe_of(context->switches.precision);
     switch (kind) {
     case PP_UNIT_EMBEDDING:
         work = pp_embedding_work(&local);
@@ -175,7 +216,7 @@ pp_status pp_cost_unit(const pp_cost_context *context, pp_unit_kind kind, int64_
                           "there is no microbatch with %" PRId64 " tokens and square sum %" PRId64,
                           tokens, square_sum);
     const pp_batch batch = { .tokens = tokens, .square_sum = square_sum };
-    unit_cost(context, kind, layer, &batch, cost_out);
+    unit_cost(context, kind, layer_kind(context, layer), &batch, cost_out);
     return PP_OK;
 }
 
@@ -203,17 +244,19 @@ enum { RECOMPUTES = PP_RECOMPUTE_FULL + 1 };
 /* The costs of all units for one class of microbatches. */
 typedef struct units {
     pp_unit_cost embedding, mtp, loss;
-    pp_unit_cost dense[RECOMPUTES], moe[RECOMPUTES];
+    pp_unit_cost layer[LAYER_KINDS][RECOMPUTES];
 } units;
 
 static void layer_units(const pp_cost_context *context, const pp_batch *batch, units *u)
 {
-    const pp_model *m = context->model;
     const pp_recompute how = context->switches.recompute;
-    unit_cost(context, PP_UNIT_LAYER, 0, batch, &u->dense[how]);
-    u->moe[how] = u->dense[how];
-    if (m->layers > 0 && pp_model_layer_is_moe(m, m->layers - 1))
-        unit_cost(context, PP_UNIT_LAYER, m->layers - 1, batch, &u->moe[how]);
+    const bool edges = edge_layers(context) > 0;
+    const bool moe = pp_model_layer_is_moe(context->model, context->model->layers - 1);
+    const bool dense = pp_model_dense_layers(context->model, 0, context->model->layers) > 0;
+    for (int kind = 0; kind < LAYER_KINDS; kind++) {
+        if ((kind & MOE ? moe : dense) && (edges || !(kind & EDGE)))
+            unit_cost(context, PP_UNIT_LAYER, kind, batch, &u->layer[kind][how]);
+    }
 }
 
 static units units_of(const pp_cost_context *context, const pp_batch *batch)
@@ -242,20 +285,26 @@ static int64_t clamp(int64_t value, int64_t least, int64_t most)
 /* Counts the layers of a stage by what they recompute, in O(1): models of thousands of layers may
  * have as many microbatches of different lengths. Dense layers come before those with experts. */
 static void count_layers(const pp_cost_context *context, const pp_stage *stage,
-                         int64_t dense[RECOMPUTES], int64_t moe[RECOMPUTES])
+                         int64_t counts[LAYER_KINDS][RECOMPUTES])
 {
     static const pp_recompute order[] = { PP_RECOMPUTE_FULL, PP_RECOMPUTE_SELECTIVE,
                                           PP_RECOMPUTE_NONE };
     const pp_recompute how = context->switches.recompute;
     const int64_t ends[] = { stage->full, stage->full + stage->selective, stage->layers };
     const int64_t cut = pp_model_dense_layers(context->model, stage->first_layer, stage->layers);
+    /* layers before `low` and from `high` on are at the ends of the model */
+    const int64_t low = edge_layers(context) - stage->first_layer;
+    const int64_t high = context->model->layers - edge_layers(context) - stage->first_layer;
     int64_t from = 0;
     for (int k = 0; k < RECOMPUTES; k++) {
         const bool alike = how < (pp_recompute)RECOMPUTES;
         const int64_t to = alike ? stage->layers : clamp(ends[k], from, stage->layers);
-        const int64_t plain = clamp(to, 0, cut) - clamp(from, 0, cut);
-        dense[alike ? how : order[k]] += plain;
-        moe[alike ? how : order[k]] += to - from - plain;
+        for (int kind = 0; kind < LAYER_KINDS && from < to; kind++) {
+            const int64_t a = kind & MOE ? clamp(cut, from, to) : from;
+            const int64_t b = kind & MOE ? to : clamp(cut, from, to);
+            const int64_t inner = clamp(high, a, b) - clamp(low, a, clamp(high, a, b));
+            counts[kind][alike ? how : order[k]] += kind & EDGE ? b - a - inner : inner;
+        }
         from = to;
     }
 }
@@ -264,14 +313,13 @@ static pp_unit_cost stage_cost(const pp_cost_context *context, const units *u,
                                const pp_stage *stage)
 {
     pp_unit_cost sum = { 0 };
-    int64_t dense[RECOMPUTES] = { 0 };
-    int64_t moe[RECOMPUTES] = { 0 };
-    count_layers(context, stage, dense, moe);
+    int64_t counts[LAYER_KINDS][RECOMPUTES] = { { 0 } };
+    count_layers(context, stage, counts);
     add_unit(&sum, &u->embedding, stage->embedding);
-    for (int how = 0; how < RECOMPUTES; how++)
-        add_unit(&sum, &u->dense[how], (double)dense[how]);
-    for (int how = 0; how < RECOMPUTES; how++)
-        add_unit(&sum, &u->moe[how], (double)moe[how]);
+    for (int kind = 0; kind < LAYER_KINDS; kind++) {
+        for (int how = 0; how < RECOMPUTES; how++)
+            add_unit(&sum, &u->layer[kind][how], (double)counts[kind][how]);
+    }
     add_unit(&sum, &u->mtp, (double)stage->mtp);
     add_unit(&sum, &u->loss, stage->loss);
     return sum;
@@ -436,6 +484,15 @@ static double flops_of(const pp_cost_context *context, const pp_microbatch *micr
     return sum;
 }
 
+/* The peak in the format of the run relative to that in 16 bits. */
+static double peak_ratio(const pp_cost_context *context)
+{
+    const pp_gemm_format format = pp_recipe_of(context->switches.precision)->format;
+    if (context->switches.dtype == PP_DTYPE_FP32)
+        return context->hardware->fp32_ratio;
+    return format ? context->hardware->low[format].peak_ratio : 1;
+}
+
 /* FLOPs and tokens of all replicas in one step, which each replica's costs contain. */
 typedef struct throughput {
     double model_flops, tokens, peak_flops_per_s;
@@ -465,9 +522,8 @@ static pp_status throughput_of(const pp_cost_context *context, const pp_stage *s
         t.tokens += copies * (double)microbatch->tokens;
     }
     free(moe);
-    t.peak_flops_per_s =
-        (double)pp_parallel_gpus(&context->parallel) * context->hardware->peak_flops_per_s *
-        (context->switches.dtype == PP_DTYPE_FP32 ? context->hardware->fp32_ratio : 1);
+    t.peak_flops_per_s = (double)pp_parallel_gpus(&context->parallel) *
+                         context->hardware->peak_flops_per_s * peak_ratio(context);
     if (isinf(t.peak_flops_per_s)) /* the hardware is not known */
         t.peak_flops_per_s = 0;
     *throughput_out = t;

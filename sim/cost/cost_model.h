@@ -57,6 +57,7 @@ typedef struct pp_unit_cost {
     double temporary_bytes, output_bytes;
     double parameters;        /* on this GPU, including replicated parts */
     double expert_parameters; /* the part of `parameters` that is sharded over ep */
+    double low_parameters;    /* the part of `parameters` that is quantized for its GEMMs */
     double model_flops;       /* forward + backward of the whole model-parallel group, without
                                  recomputation */
 } pp_unit_cost;

@@ -21,6 +21,7 @@ pp_gpu_batch pp_gpu_batch_of(const pp_cost_context *context, int64_t tokens, int
         .element_bytes = (double)pp_dtype_bytes(context->switches.dtype),
         .sequence_parallel = context->switches.sequence_parallel && context->parallel.tp > 1,
         .fp32 = context->switches.dtype == PP_DTYPE_FP32,
+        .recipe = pp_recipe_of(PP_PRECISION_BF16),
         .rope = !model->learned_positions,
     };
     const double length = tokens > 0 ? (double)square_sum / (double)tokens : 0;
@@ -64,8 +65,8 @@ pp_attention_widths pp_attention_widths_of(const pp_gpu_batch *local)
     return a;
 }
 
-double pp_gpu_gemm_seconds(const pp_gpu_batch *local, double m, double n, double k, double batch,
-                           pp_gemm_pass pass)
+static double gemm_seconds(const pp_gpu_batch *local, double m, double n, double k, double batch,
+                           pp_gemm_pass pass, pp_gemm_format format)
 {
     const pp_switches *sw = &local->context->switches;
     pp_gemm g = { .m = m,
@@ -74,19 +75,30 @@ double pp_gpu_gemm_seconds(const pp_gpu_batch *local, double m, double n, double
                   .batch = batch,
                   .output_bytes = local->element_bytes,
                   .pass = pass,
+                  .format = format,
                   .fp32 = local->fp32 };
     if (pass == PP_GEMM_WEIGHT && sw->fused_wgrad) /* the GEMM adds to the main gradient */
         g.output_bytes = 2 * (double)pp_dtype_bytes(sw->grad_dtype);
     return pp_gemm_seconds(local->hw, &g);
 }
 
+double pp_gpu_gemm_seconds(const pp_gpu_batch *local, double m, double n, double k, double batch,
+                           pp_gemm_pass pass)
+{
+    return gemm_seconds(local, m, n, k, batch, pass, PP_GEMM_16BIT);
+}
+
 void pp_add_linear(const pp_gpu_batch *local, double m, double n, double k, double groups,
                    pp_work *work)
 {
     const pp_switches *sw = &local->context->switches;
-    work->f += pp_gpu_gemm_seconds(local, m, n, k, groups, PP_GEMM_FORWARD);
-    work->i += pp_gpu_gemm_seconds(local, m, k, n, groups, PP_GEMM_INPUT);
-    work->w += pp_gpu_gemm_seconds(local, n, k, m, groups, PP_GEMM_WEIGHT);
+    const pp_gemm_format format = local->recipe->format;
+    const double quantized = local->recipe->quantize_bytes * m * groups;
+    work->f += gemm_seconds(local, m, n, k, groups, PP_GEMM_FORWARD, format) +
+               pp_elementwise_seconds(local->hw, quantized * k);
+    work->i += gemm_seconds(local, m, k, n, groups, PP_GEMM_INPUT, format) +
+               pp_elementwise_seconds(local->hw, quantized * n);
+    work->w += gemm_seconds(local, n, k, m, groups, PP_GEMM_WEIGHT, format);
     if (!sw->fused_wgrad) /* a kernel reads the new gradient, and reads and writes the main one */
         work->w += pp_elementwise_seconds(
             local->hw,
@@ -118,7 +130,10 @@ void pp_add_tensor_parallel(const pp_gpu_batch *local, double bytes, pp_work *wo
         work->i += (1 - hidden_part) * reduce;
         return;
     }
-    const double gather = pp_gather_seconds(local, PP_ALL_GATHER, bytes);
+    /* what is gathered is the input of a linear layer, quantized before it is sent */
+    const double gather = pp_gather_seconds(
+        local, PP_ALL_GATHER,
+        bytes * (local->recipe->format ? local->recipe->element_bytes / local->element_bytes : 1));
     const double scatter = pp_gather_seconds(local, PP_REDUCE_SCATTER, bytes);
     work->f += gather + scatter;
     /* the gradient's all-gather before the row-parallel layer is exposed; the second gather of the

@@ -24,9 +24,10 @@ typedef struct pp_gpu_batch {
     double all_tokens;     /* T, of the microbatch */
     double all_square_sum; /* Q, or less with a sliding window */
     double element_bytes;
-    double row_bytes;      /* A: bytes of a tensor of tokens x hidden */
-    double norm_bytes;     /* A' = A / t with sequence parallelism, else A */
-    double longest, tiles; /* of its sequences, as in pp_measured_at */
+    double row_bytes;        /* A: bytes of a tensor of tokens x hidden */
+    double norm_bytes;       /* A' = A / t with sequence parallelism, else A */
+    double longest, tiles;   /* of its sequences, as in pp_measured_at */
+    const pp_recipe *recipe; /* of this unit's linear layers */
     bool sequence_parallel;
     bool fp32;
     bool rope;
@@ -46,10 +47,11 @@ typedef struct pp_attention_widths {
 } pp_attention_widths;
 
 pp_attention_widths pp_attention_widths_of(const pp_gpu_batch *local);
-/* The time of `batch` products of m x n elements, each summed over k. */
+/* The time of `batch` products of m x n elements, each summed over k, in 16 or 32 bits. */
 double pp_gpu_gemm_seconds(const pp_gpu_batch *local, double m, double n, double k, double batch,
                            pp_gemm_pass pass);
-/* Adds a linear layer with `groups` independent weights of n x k, each applied to m rows. */
+/* Adds a linear layer with `groups` independent weights of n x k, each applied to m rows, in the
+ * precision of the unit; its input and the gradient of its output are quantized. */
 void pp_add_linear(const pp_gpu_batch *local, double m, double n, double k, double groups,
                    pp_work *work);
 /* Adds elementwise kernels that move these bytes in the forward and in the backward for input. */

@@ -50,7 +50,8 @@ static bool measured_gemm(const pp_hardware *hw, const pp_gemm *gemm, double *se
                                               [PP_GEMM_INPUT] = PP_MEASURED_GEMM_DGRAD,
                                               [PP_GEMM_WEIGHT] = PP_MEASURED_GEMM_WGRAD };
     pp_measured_at at = { .m = gemm->m, .n = gemm->n, .k = gemm->k };
-    if (gemm->pass == PP_GEMM_OTHER || gemm->batch > 1 || !(gemm->m * gemm->n * gemm->k > 0))
+    if (gemm->pass == PP_GEMM_OTHER || gemm->format || gemm->batch > 1 ||
+        !(gemm->m * gemm->n * gemm->k > 0))
         return false;
     at.kind = kinds[gemm->pass];
     if (gemm->pass == PP_GEMM_WEIGHT) { /* measurements have the rows of the weight first */
@@ -60,10 +61,27 @@ static bool measured_gemm(const pp_hardware *hw, const pp_gemm *gemm, double *se
     return measured(hw, &at, seconds_out);
 }
 
+/* In 8 and 4 bits. The result, in 16 bits or added to fp32, is a large part of the memory traffic:
+ * its time is added. */
+static double low_gemm_seconds(const pp_hardware *hw, const pp_gemm *gemm)
+{
+    const pp_gemm_curve *curve = &hw->low[gemm->format];
+    const double batch = gemm->batch > 0 ? gemm->batch : 1;
+    double seconds = pp_gemm_curve_seconds(curve, curve->peak_ratio * hw->peak_flops_per_s,
+                                           hw->sm_count, gemm->m, gemm->n, gemm->k, batch);
+    if (gemm->pass == PP_GEMM_WEIGHT)
+        seconds /= curve->weight_gradient;
+    return seconds <= 0 ? 0
+                        : seconds + batch * gemm->m * gemm->n * curve->output_bytes *
+                                        gemm->output_bytes / 2 / hw->memory_bytes_per_s;
+}
+
 double pp_gemm_seconds(const pp_hardware *hw, const pp_gemm *gemm)
 {
     const double batch = gemm->batch > 0 ? gemm->batch : 1;
     double seconds = 0;
+    if (gemm->format)
+        return low_gemm_seconds(hw, gemm);
     if (measured_gemm(hw, gemm, &seconds))
         return seconds;
     seconds = pp_gemm_curve_seconds(&hw->gemm, hw->peak_flops_per_s, hw->sm_count, gemm->m, gemm->n,

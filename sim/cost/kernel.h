@@ -19,6 +19,7 @@ typedef struct pp_gemm {
     double batch;        /* independent products in one kernel */
     double output_bytes; /* moved per output element: 2, or 8 to accumulate fp32 gradients */
     pp_gemm_pass pass;
+    pp_gemm_format format; /* of the operands; the machine must have it */
     bool fp32;
 } pp_gemm;
 

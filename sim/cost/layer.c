@@ -150,7 +150,9 @@ static void add_experts(const pp_gpu_batch *local, pp_work *work)
     const double own = local->sequence_parallel ? local->tokens / local->t : local->tokens;
     const double routed = top * local->norm_bytes;
     const double groups = (double)m->experts / (double)par->ep;
-    pp_add_linear(local, own, (double)m->experts, (double)m->hidden, 1, work);
+    pp_gpu_batch router = *local;
+    router.recipe = pp_recipe_of(PP_PRECISION_BF16);
+    pp_add_linear(&router, own, (double)m->experts, (double)m->hidden, 1, work);
     pp_add_elementwise(local, 2 * routed, 2 * routed, work); /* permutation */
     pp_add_elementwise(local, 2 * routed, 4 * routed, work); /* back, weighted by the router */
     const pp_collective_group group =

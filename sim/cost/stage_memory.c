@@ -22,19 +22,27 @@ static double spread(const pp_gpu_batch *local, double whole)
     return local->sequence_parallel ? whole / local->t : whole;
 }
 
+/* Bytes of an element of a linear layer's input, as it is kept for the weight gradient. */
+static double input_bytes(const pp_gpu_batch *local)
+{
+    return local->recipe->format ? local->recipe->element_bytes : local->element_bytes;
+}
+
 static void add_attention(const pp_gpu_batch *local, token_bytes *sum)
 {
     const pp_model *m = local->model;
     const pp_attention_widths a = pp_attention_widths_of(local);
-    const double d = local->element_bytes, h = (double)m->hidden;
+    const double d = local->element_bytes, e = input_bytes(local), h = (double)m->hidden;
     const double length = local->tokens > 0 ? local->square_sum / local->tokens : 0;
-    sum->whole += 2 * d * h + (m->dropout ? h : 0); /* norm input, linear input, dropout mask */
+    sum->whole += (d + e) * h + (m->dropout ? h : 0); /* norm input, linear input, dropout mask */
     sum->divided += d * (a.q + a.k + a.v + a.o);
-    sum->stash += spread(local, 2 * d * h) + d * (a.q + a.k + a.v + a.o);
+    if (local->recipe->format) /* attention keeps its output in 16 bits, the projection its own */
+        sum->divided += e * a.o;
+    sum->stash += spread(local, 2 * e * h) + e * (a.q + a.k + a.v + a.o);
     if (m->attention == PP_ATTENTION_MLA) {
         const double ranks = (double)(m->q_lora_rank + m->kv_lora_rank);
-        sum->whole += 2 * d * ranks; /* before and after their norms */
-        sum->stash += spread(local, 2 * d * ranks);
+        sum->whole += (d + e) * ranks; /* before and after their norms */
+        sum->stash += spread(local, 2 * e * ranks);
     }
     if (local->context->switches.flash_attention)
         sum->core += 4 * a.heads; /* fp32 log-sum-exp of a row */
@@ -45,23 +53,24 @@ static void add_attention(const pp_gpu_batch *local, token_bytes *sum)
 /* copies: the number of experts of a token; 1 for a dense MLP. */
 static void add_mlp(const pp_gpu_batch *local, double width, double copies, token_bytes *sum)
 {
-    const double d = local->element_bytes;
+    const double d = local->element_bytes, e = input_bytes(local);
     const double inner = width / local->t * copies;
-    sum->divided += d * inner * (local->model->gated_mlp ? 3 : 2);
-    sum->stash += d * inner * (local->model->gated_mlp ? 3 : 2);
+    sum->divided += inner * (d * (local->model->gated_mlp ? 2 : 1) + e);
+    sum->stash += e * inner * (local->model->gated_mlp ? 3 : 2);
 }
 
 static void add_mlp_frame(const pp_gpu_batch *local, token_bytes *sum)
 {
-    const double d = local->element_bytes, h = (double)local->model->hidden;
-    sum->whole += 2 * d * h + (local->model->dropout ? h : 0);
-    sum->stash += spread(local, 2 * d * h);
+    const double d = local->element_bytes, e = input_bytes(local);
+    const double h = (double)local->model->hidden;
+    sum->whole += (d + e) * h + (local->model->dropout ? h : 0);
+    sum->stash += spread(local, 2 * e * h);
 }
 
 static token_bytes layer_bytes(const pp_gpu_batch *local, bool moe)
 {
     const pp_model *m = local->model;
-    const double d = local->element_bytes, h = (double)m->hidden;
+    const double d = local->element_bytes, e = input_bytes(local), h = (double)m->hidden;
     token_bytes sum = { 0 };
     add_attention(local, &sum);
     add_mlp_frame(local, &sum);
@@ -71,8 +80,8 @@ static token_bytes layer_bytes(const pp_gpu_batch *local, bool moe)
     }
     const double top = (double)m->experts_per_token;
     /* routed tokens before the experts and after them, router scores in fp32 */
-    sum.whole += 2 * d * h * top + 4 * (double)m->experts;
-    sum.stash += spread(local, 2 * d * h * top);
+    sum.whole += (d + e) * h * top + 4 * (double)m->experts;
+    sum.stash += spread(local, 2 * e * h * top);
     add_mlp(local, (double)m->expert_ffn, top, &sum);
     add_mlp(local, (double)m->shared_ffn, 1, &sum);
     return sum;
@@ -153,6 +162,7 @@ static void layer_parameters(const pp_gpu_batch *local, bool moe, pp_unit_cost *
         replicated += h * (double)m->experts;
     }
     cost->parameters = sharded + replicated;
+    cost->low_parameters = local->recipe->format ? sharded : 0;
 }
 
 void pp_layer_memory(const pp_gpu_batch *local, bool moe, pp_unit_cost *cost)

@@ -18,6 +18,7 @@
 
 typedef struct rank_parameters {
     double dense, expert;
+    double low; /* the part of both that is quantized */
     bool embedding, loss, mtp;
     pp_ns first_f_ns; /* of the first chunk for the first microbatch; overlaps with the all-gather
                          of the parameters */
@@ -28,10 +29,11 @@ typedef struct rank_parameters {
 static void add_unit(const pp_cost_context *context, pp_unit_kind kind, int64_t layer, double times,
                      rank_parameters *sum)
 {
-    const pp_gpu_batch local = pp_gpu_batch_of(context, 1, 1);
+    pp_gpu_batch local = pp_gpu_batch_of(context, 1, 1);
     pp_unit_cost cost = { 0 };
     if (times <= 0)
         return;
+    local.recipe = pp_recipe_of(context->switches.precision);
     switch (kind) {
     case PP_UNIT_EMBEDDING:
         pp_embedding_memory(&local, &cost);
@@ -48,11 +50,32 @@ static void add_unit(const pp_cost_context *context, pp_unit_kind kind, int64_t 
     }
     sum->dense += times * (cost.parameters - cost.expert_parameters);
     sum->expert += times * cost.expert_parameters;
+    sum->low += times * cost.low_parameters;
 }
 
 static double table_parameters(const pp_cost_context *context)
 {
     return pp_padded_vocab(context) / (double)context->parallel.tp * (double)context->model->hidden;
+}
+
+/* The parameters of this rank's layers at the ends of the model, which a recipe does not quantize.
+ */
+static double edge_parameters(const pp_cost_context *context, const pp_stage *stages,
+                              const pp_costs *costs, uint32_t rank)
+{
+    const int64_t edge = pp_recipe_of(context->switches.precision)->edge_layers;
+    const int64_t high = context->model->layers - edge;
+    rank_parameters sum = { 0 };
+    for (uint32_t s = 0; s < costs->stages && edge; s++) {
+        const int64_t first = stages[s].first_layer, end = first + stages[s].layers;
+        if (!pp_placement_holds(context->placement, s, costs->ranks, rank))
+            continue;
+        for (int64_t l = first; l < end; l++) {
+            if (l < edge || l >= high)
+                add_unit(context, PP_UNIT_LAYER, l, 1, &sum);
+        }
+    }
+    return sum.low;
 }
 
 static rank_parameters rank_parameters_of(const pp_cost_context *context, const pp_stage *stages,
@@ -79,6 +102,7 @@ static rank_parameters rank_parameters_of(const pp_cost_context *context, const 
             sum.last_b_ns = costs->b_ns[pp_cost_index(costs, s, costs->microbatches - 1)];
         }
     }
+    sum.low -= edge_parameters(context, stages, costs, rank);
     if (sum.mtp && !sum.embedding) /* its look-up needs the embedding table */
         sum.dense += table_parameters(context);
     /* one table is both embedding and head; with pp == 1 it was counted once */
@@ -92,8 +116,9 @@ typedef struct sync_time {
     double reduce, gather;
 } sync_time;
 
+/* gathered_bytes: of a parameter. */
 static sync_time sync_of(const pp_cost_context *context, pp_collective_group group,
-                         double parameters)
+                         double parameters, double gathered_bytes)
 {
     const pp_switches *sw = &context->switches;
     const double gradients = parameters * (double)pp_dtype_bytes(sw->grad_dtype);
@@ -103,9 +128,31 @@ static sync_time sync_of(const pp_cost_context *context, pp_collective_group gro
         return t;
     }
     t.reduce = pp_collective_seconds(context->hardware, PP_REDUCE_SCATTER, group, gradients);
-    t.gather = pp_collective_seconds(context->hardware, PP_ALL_GATHER, group,
-                                     parameters * (double)pp_dtype_bytes(sw->dtype));
+    t.gather =
+        pp_collective_seconds(context->hardware, PP_ALL_GATHER, group, parameters * gathered_bytes);
     return t;
+}
+
+/* Bytes of a parameter that its owner sends to the others, on average. */
+static double gathered_bytes_of(const pp_cost_context *context, const rank_parameters *rank)
+{
+    const pp_switches *sw = &context->switches;
+    const double plain = (double)pp_dtype_bytes(sw->dtype);
+    const double all = rank->dense + rank->expert;
+    if (!sw->low_parameters || !(all > 0))
+        return plain;
+    return plain - (plain - pp_recipe_of(sw->precision)->element_bytes) * rank->low / all;
+}
+
+/* The parameters as the GEMMs read them: quantized, as they are and transposed, and without
+ * --fp8-params also in 16 bits. */
+static double parameter_bytes(const pp_cost_context *context, const rank_parameters *rank)
+{
+    const pp_switches *sw = &context->switches;
+    const double plain = (double)pp_dtype_bytes(sw->dtype);
+    const double copies = 2 * pp_recipe_of(sw->precision)->element_bytes;
+    return (rank->dense + rank->expert) * plain +
+           (rank->low > 0 ? rank->low * (copies - (sw->low_parameters ? plain : 0)) : 0);
 }
 
 /* The reduction overlaps with the backward of the last microbatch, chunk by chunk, except for the
@@ -113,13 +160,14 @@ static sync_time sync_of(const pp_cost_context *context, pp_collective_group gro
 static double exposed_sync(const pp_cost_context *context, pp_collective_group group,
                            double parameters, const rank_parameters *rank)
 {
-    const sync_time whole = sync_of(context, group, parameters);
+    const double gathered_bytes = gathered_bytes_of(context, rank);
+    const sync_time whole = sync_of(context, group, parameters, gathered_bytes);
     if (!context->switches.grad_sync_overlap)
         return whole.reduce + whole.gather;
     const double chunks = (double)context->parallel.vpp;
     const double bucket =
         fmin(parameters, fmax(BUCKET_PARAMETERS, 1e6 * (double)context->parallel.dp));
-    const sync_time last = sync_of(context, group, bucket);
+    const sync_time last = sync_of(context, group, bucket, gathered_bytes);
     const double reduce = fmax(whole.reduce / chunks - 1e-9 * (double)rank->last_b_ns, last.reduce);
     const double gather = fmax(whole.gather / chunks - 1e-9 * (double)rank->first_f_ns,
                                fmin(last.gather, whole.gather));
@@ -165,6 +213,11 @@ static pp_status fill_rank(const pp_cost_context *context, const rank_parameters
     const double owned = context->switches.zero
                              ? p->dense / (double)dense_ranks + p->expert / (double)expert_ranks
                              : all;
+    /* weights that are gathered in 16 bits are quantized once per step */
+    const double quantized =
+        context->switches.low_parameters
+            ? 0
+            : p->low * pp_recipe_of(context->switches.precision)->quantize_bytes;
     const struct {
         double seconds;
         pp_ns *ns;
@@ -173,14 +226,15 @@ static pp_status fill_rank(const pp_cost_context *context, const rank_parameters
               exposed_sync(context, expert_group, p->expert, p),
           &costs->grad_sync_ns[rank] },
         { tied_seconds(context, p), &costs->tied_ns[rank] },
-        { owned * hw->optimizer_bytes_per_parameter / (hw->elementwise * hw->memory_bytes_per_s),
+        { (owned * hw->optimizer_bytes_per_parameter + quantized) /
+              (hw->elementwise * hw->memory_bytes_per_s),
           &costs->optimizer_ns[rank] },
     };
     const struct {
         double bytes;
         int64_t *out;
     } sizes[] = {
-        { all * (double)pp_dtype_bytes(context->switches.dtype), &costs->parameter_bytes[rank] },
+        { parameter_bytes(context, p), &costs->parameter_bytes[rank] },
         { all * (double)pp_dtype_bytes(context->switches.grad_dtype),
           &costs->gradient_bytes[rank] },
         { owned * 12, &costs->optimizer_bytes[rank] }, /* fp32 master, two moments */

@@ -18,8 +18,9 @@ typedef struct pp_target_limits {
     bool one_order;                 /* all replicas run the same order */
     bool recompute_alike;           /* all stages recompute equally many layers */
     bool recompute_uniform;         /* all stages recompute either all layers or none */
-    bool fsdp;   /* data parallelism shards the optimizer; tensor parallelism does not overlap */
-    bool no_mtp; /* it has no multi-token prediction modules */
+    bool fsdp; /* data parallelism shards the optimizer; tensor parallelism does not overlap */
+    bool low_precision;            /* ppsim knows how to tell it to compute in 8 or 4 bits */
+    bool no_mtp;                   /* it has no multi-token prediction modules */
     bool constant_shapes;          /* all microbatches of a step have one size, by padding */
     bool drops_outputs;            /* by default its trainer keeps no outputs of the last stage */
     pp_size_protocol_kind unequal; /* default protocol for unequal sizes, if not constant_shapes */

@@ -49,6 +49,16 @@ static const number gemm_numbers[] = {
     { "weight_gradient", GEMM(weight_gradient), 0.1, 2 },
     { "scale", GEMM(scale), 0.1, 2 },
 };
+static const number low_numbers[] = {
+    { "t0_s", GEMM(t0_s), 0, 1e-2 },
+    { "e1", GEMM(e1), 0.01, 1 },
+    { "k0", GEMM(k0), 0, 1e5 },
+    { "e2", GEMM(e2), 0.01, 1 },
+    { "fd_flops", GEMM(fd_flops), 1e6, 1e18 },
+    { "a", GEMM(a), 0, 2 },
+    { "peak_ratio", GEMM(peak_ratio), 0.1, 100 },
+    { "output_bytes", GEMM(output_bytes), 0, 100 },
+};
 static const number attention_numbers[] = {
     { "e", ATTENTION(e), 0.001, 1 },
     { "s0", ATTENTION(s0), 0, 1e6 },
@@ -242,6 +252,31 @@ static pp_status read_list(const pp_json_at *root, const char *key, pp_hardware 
     return status;
 }
 
+/* The curve of a format with fewer than 16 bits. What it shares with that of 16 bits is taken from
+ * there. */
+static pp_status read_low(const pp_json_at *at, pp_hardware *hw, pp_err *err)
+{
+    static const char *const keys[] = { "format",       "t0_s",     "e1",     "k0",
+                                        "e2",           "fd_flops", "a",      "peak_ratio",
+                                        "output_bytes", "source",   "status", NULL };
+    const char *name = "";
+    size_t format = PP_GEMM_FP8;
+    pp_status status = pp_json_only(at, keys, err);
+    if (!status)
+        status = check_notes(at, err);
+    if (!status)
+        status = pp_json_get_text(at, "format", &name, err);
+    if (status)
+        return status;
+    while (format < PP_GEMM_FORMATS && strcmp(pp_gemm_format_names()[format], name) != 0)
+        format++;
+    if (format == PP_GEMM_FORMATS)
+        return pp_json_fail(at, err, "format \"%.40s\" is not one of fp8, fp8-block, mxfp8, nvfp4",
+                            name);
+    hw->low[format] = hw->gemm;
+    return read_numbers(at, low_numbers, COUNT(low_numbers), &hw->low[format], err);
+}
+
 static pp_status read_attention(const pp_json_at *at, pp_hardware *hw, pp_err *err)
 {
     static const char *const keys[] = { "head_dim", "causal", "pass",   "e", "s0",
@@ -354,9 +389,9 @@ static pp_status check_curves(const pp_json_at *root, const pp_hardware *hw, pp_
 pp_status pp_hardware_parse(const char *text, size_t bytes, const char *file,
                             pp_hardware *hardware_out, pp_err *err)
 {
-    static const char *const keys[] = { "format", "version",     "name",    "summary",
-                                        "gpu",    "kernels",     "gemm",    "attention",
-                                        "node",   "collectives", "network", NULL };
+    static const char *const keys[] = { "format",  "version", "name",      "summary", "gpu",
+                                        "kernels", "gemm",    "attention", "node",    "collectives",
+                                        "network", "formats", NULL };
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
     pp_status status = pp_json_parse(text, bytes, file, &json, err);
     if (status)
@@ -374,6 +409,8 @@ pp_status pp_hardware_parse(const char *text, size_t bytes, const char *file,
         status = read_gpu(&root, &hw, err);
     if (!status)
         status = read_kernels(&root, &hw, err);
+    if (!status && pp_json_has(&root, "formats"))
+        status = read_list(&root, "formats", &hw, read_low, err);
     if (!status)
         status = read_list(&root, "attention", &hw, read_attention, err);
     if (!status)

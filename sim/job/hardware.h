@@ -8,6 +8,7 @@
 #include "sim/base/status.h"
 #include "sim/job/measured.h"
 #include "sim/job/parallel.h"
+#include "sim/job/precision.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +21,9 @@ typedef struct pp_gemm_curve {
     double t0_s, e1, k0, e2, fd_flops, a;
     double weight_gradient; /* speed of the weight gradient's GEMM relative to the forward's */
     double scale;           /* e: fitted to step times; 1: kernels run as measured */
+    /* Of 8 and 4 bits: the peak relative to peak_flops_per_s (0: the GPU lacks the format), and
+     * memory traffic per element of the result, which does not overlap with the products. */
+    double peak_ratio, output_bytes;
 } pp_gemm_curve;
 
 /* Attention reaches eff(s) = e s/(s + s0) B/(B + b0) of the dense peak at length s, where B = heads
@@ -85,8 +89,9 @@ typedef struct pp_hardware {
     /* The share of all kernel speeds that remains in a whole step, after the power limit, jitter
      * and NCCL's kernels have taken theirs; 1 if the other numbers were fitted to steps. */
     double sustained;
-    double tp_overlap; /* hidden fraction of the tensor-parallel communication that can overlap */
-    pp_gemm_curve gemm;
+    double tp_overlap;  /* hidden fraction of the tensor-parallel communication that can overlap */
+    pp_gemm_curve gemm; /* of 16-bit operands */
+    pp_gemm_curve low[PP_GEMM_FORMATS]; /* of the other formats */
     pp_attention_curve attention[PP_HARDWARE_CURVES_MAX];
     size_t attention_count;
     pp_collective_curve collective[PP_HARDWARE_CURVES_MAX];

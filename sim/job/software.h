@@ -4,6 +4,7 @@
 
 #include "sim/base/status.h"
 #include "sim/job/parallel.h"
+#include "sim/job/precision.h"
 #include "sim/job/recompute.h"
 
 #include <stdbool.h>
@@ -51,6 +52,8 @@ typedef struct pp_switches {
     bool fused_wgrad;       /* weight gradients accumulate inside the GEMM */
     pp_dtype grad_dtype;    /* of the main gradients */
     pp_dtype dtype;         /* of activations and weights in compute */
+    pp_precision precision; /* of the GEMMs of layers */
+    bool low_parameters;    /* weights are kept and gathered in that precision alone */
     int zero;               /* ZeRO stage, 0 or 1; 1: the optimizer state is divided by dp x cp */
     bool scatter_gather;    /* without sequence parallelism, each tp rank sends 1/tp of a tensor,
                                and the receivers gather it */

@@ -33,6 +33,8 @@ typedef struct pp_plan {
     pp_recompute recompute;
     int sequence_parallel; /* 1: on, 0: off, negative: not known */
     int zero;              /* ZeRO stage, 0 or 1; negative: not known */
+    pp_precision precision;
+    bool low_parameters; /* weights are kept in that precision, too */
     bool step_sync;
     int64_t memory_limit_bytes;    /* 0: none */
     pp_stage *partition;           /* [parallel.pp * parallel.vpp], or NULL */

@@ -14,6 +14,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+static pp_status read_precision(const pp_json_at *at, pp_plan *plan, pp_err *err)
+{
+    const char *name = "";
+    int k = 0;
+    pp_status status = pp_json_get_text(at, "precision", &name, err);
+    while (!status && k < PP_PRECISIONS && strcmp(pp_precision_names()[k], name) != 0)
+        k++;
+    if (!status && k == PP_PRECISIONS)
+        return pp_json_fail(at, err,
+                            "precision \"%.40s\" is not one of bf16, fp8, fp8-current, fp8-block, "
+                            "mxfp8, nvfp4",
+                            name);
+    plan->precision = (pp_precision)k;
+    if (!status && pp_json_has(at, "low_parameters"))
+        status = pp_json_get_bool(at, "low_parameters", &plan->low_parameters, err);
+    return status;
+}
+
 static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
     static const char *const keys[] = { "pp",
@@ -24,6 +42,8 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
                                         "vpp",
                                         "sequence_parallel",
                                         "zero",
+                                        "precision",
+                                        "low_parameters",
                                         "micro_batch_size",
                                         "global_batch_size",
                                         "seq_length",
@@ -55,6 +75,8 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
             return status;
         plan->zero = (int)zero;
     }
+    if (pp_json_has(&at, "precision") && (status = read_precision(&at, plan, err)))
+        return status;
     if (p->pp * p->vpp > PP_STAGES_MAX)
         return pp_json_fail(&at, err, "pp x vpp = %" PRId64 " stages, but the limit is %u",
                             p->pp * p->vpp, PP_STAGES_MAX);

@@ -202,6 +202,23 @@ static pp_status add_recompute(const pp_plan *plan, uint32_t stages, pp_text *te
     return PP_OK;
 }
 
+/* Megatron-Core's recipes (megatron/core/enums.py). The formats are those of Megatron-Bridge. */
+static void add_precision(const pp_plan *plan, pp_text *text)
+{
+    static const char *const arguments[PP_PRECISIONS] = {
+        [PP_PRECISION_FP8] = "--fp8-format hybrid\n--fp8-recipe delayed\n",
+        [PP_PRECISION_FP8_CURRENT] = "--fp8-format hybrid\n--fp8-recipe tensorwise\n"
+                                     "--first-last-layers-bf16\n",
+        [PP_PRECISION_FP8_BLOCK] = "--fp8-format e4m3\n--fp8-recipe blockwise\n",
+        [PP_PRECISION_MXFP8] = "--fp8-format e4m3\n--fp8-recipe mxfp8\n",
+        [PP_PRECISION_NVFP4] = "--fp4-format e2m1\n--fp4-recipe nvfp4\n",
+    };
+    if (plan->precision == PP_PRECISION_BF16)
+        return;
+    pp_text_add(text, "%s%s", arguments[plan->precision],
+                plan->low_parameters ? "--fp8-param-gather\n" : "");
+}
+
 static pp_status emit(const pp_export *data, pp_text *text, pp_companion *companion, pp_err *err)
 {
     const pp_plan *plan = data->plan;
@@ -232,6 +249,7 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
         pp_text_add(text, "--use-distributed-optimizer\n");
     if (plan->sequence_parallel > 0 && plan->parallel.tp > 1)
         pp_text_add(text, "--sequence-parallel\n");
+    add_precision(plan, text);
     add_known(text, "micro-batch-size", plan->micro_batch_size);
     add_known(text, "global-batch-size", plan->global_batch_size);
     add_known(text, "seq-length", plan->seq_length);
@@ -250,6 +268,7 @@ const pp_target pp_target_megatron = {
                 .frameworks = frameworks,
                 .only = schedules,
                 .recompute_alike = true,
+                .low_precision = true,
                 .unequal = PP_SIZES_MESSAGE },
     .format = { .name = "megatron",
                 .summary = "command-line arguments for Megatron-LM, with the layout string (1f1b, "

@@ -32,6 +32,7 @@ const struct pp_field_names pp_option_names = { {
     [PP_FIELD_ZERO] = "--zero",
     [PP_FIELD_SEQUENCE_PARALLEL] = "--sequence-parallel",
     [PP_FIELD_ATTENTION] = "--attention",
+    [PP_FIELD_PRECISION] = "--precision",
     [PP_FIELD_TORCH_COMPILE] = "--torch-compile",
     [PP_FIELD_STEP_SYNC] = "--step-sync",
     [PP_FIELD_SCHEDULE] = "--schedule",

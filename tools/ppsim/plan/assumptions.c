@@ -112,6 +112,12 @@ static pp_status note_software(const pp_search_result *result, pp_notes *notes, 
                                     s->flash_attention ? "flash" : "unfused", dtypes[s->grad_dtype],
                                     s->grad_sync_overlap ? "overlapped" : "exposed",
                                     on_off(s->tp_overlap), s->zero);
+    if (!status && s->precision != PP_PRECISION_BF16)
+        status = pp_notes_add(
+            notes, err, "precision", "%s: GEMMs of layers; attention, head and loss%s in 16 bits%s",
+            pp_recipe_of(s->precision)->name,
+            pp_recipe_of(s->precision)->edge_layers ? ", first and last layer" : "",
+            s->low_parameters ? "" : "; weights kept in 16 bits, too");
     if (!status && assumed->target)
         status = pp_notes_add(notes, err, "target", "%s", assumed->target);
     if (!status && assumed->no_split)

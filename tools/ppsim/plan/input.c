@@ -298,6 +298,61 @@ static pp_status read_transfers(const pp_args *args, pp_switch_request *s, pp_er
     return PP_OK;
 }
 
+/* Megatron's names of a precision. Finds out whether one was given. */
+static pp_status read_megatron_precision(const pp_args *args, bool *given_out,
+                                         pp_precision *precision_out, pp_err *err)
+{
+    static const char *const recipes[] = { "delayed", "tensorwise", "blockwise", "mxfp8", NULL };
+    static const pp_precision of_recipe[] = { PP_PRECISION_FP8, PP_PRECISION_FP8_CURRENT,
+                                              PP_PRECISION_FP8_BLOCK, PP_PRECISION_MXFP8 };
+    static const char *const fp8[] = { "hybrid", "e4m3", NULL };
+    static const char *const fp4[] = { "e2m1", NULL };
+    const bool four = pp_args_has(args, "--fp4-format");
+    int recipe = 0, format = 0;
+    pp_status status = pp_args_choice(args, "--fp8-recipe", recipes, &recipe, err);
+    if (!status)
+        status = pp_args_choice(args, "--fp8-format", fp8, &format, err);
+    if (!status)
+        status = pp_args_choice(args, "--fp4-format", fp4, &format, err);
+    *given_out = four || pp_args_has(args, "--fp8-format");
+    *precision_out = four ? PP_PRECISION_NVFP4 : of_recipe[recipe];
+    if (!status && four && pp_args_has(args, "--fp8-format"))
+        return pp_err_set(err, PP_USAGE, "--fp4-format", "excludes --fp8-format");
+    if (!status && pp_args_has(args, "--fp8-recipe") && !pp_args_has(args, "--fp8-format"))
+        return pp_err_set(err, PP_USAGE, "--fp8-recipe",
+                          "has no effect without --fp8-format, as in Megatron-LM");
+    return status;
+}
+
+/* fp16 differs from bf16 only in the name of the data type. */
+static pp_status read_precision(const pp_args *args, pp_switch_request *s, pp_err *err)
+{
+    const char *names[PP_PRECISIONS + 2] = { NULL };
+    int choice = 0;
+    for (int k = 0; k < PP_PRECISIONS; k++)
+        names[k] = pp_precision_names()[k];
+    names[PP_PRECISIONS] = "fp16";
+    pp_status status = pp_args_choice(args, "--precision", names, &choice, err);
+    if (status || (status = pp_args_switch(args, "--fp8-params", &s->value.low_parameters, err)))
+        return status;
+    s->given.low_parameters = pp_args_has(args, "--fp8-params");
+    bool megatron = false;
+    if ((status = read_megatron_precision(args, &megatron, &s->value.precision, err)))
+        return status;
+    if (megatron && pp_args_has(args, "--precision"))
+        return pp_err_set(err, PP_USAGE, "--precision", "excludes --fp8-format and --fp4-format");
+    if (!megatron && !pp_args_has(args, "--precision")) {
+        s->value.precision = PP_PRECISION_BF16;
+        return PP_OK;
+    }
+    s->given.precision = s->given.dtype = true;
+    if (megatron)
+        return PP_OK;
+    s->value.dtype = choice == PP_PRECISIONS ? PP_DTYPE_FP16 : PP_DTYPE_BF16;
+    s->value.precision = choice == PP_PRECISIONS ? PP_PRECISION_BF16 : (pp_precision)choice;
+    return PP_OK;
+}
+
 static pp_status read_switches(const pp_args *args, pp_plan_input *r, pp_err *err)
 {
     static const char *const attentions[] = { "unfused", "flash", NULL };
@@ -314,6 +369,7 @@ static pp_status read_switches(const pp_args *args, pp_plan_input *r, pp_err *er
     s->stack = stack ? stack : DEFAULT_STACK;
     pp_status status = pp_stack_find(s->stack, &(pp_parallel){ .tp = 1 }, &checked, err);
     if (status || (status = read_recompute(args, s, err)) ||
+        (status = read_precision(args, s, err)) ||
         (status = pp_args_switch(args, "--sequence-parallel", &s->value.sequence_parallel, err)) ||
         (status = pp_args_switch(args, "--tp-overlap", &s->value.tp_overlap, err)) ||
         (status = pp_args_choice(args, "--attention", attentions, &attention, err)) ||

@@ -282,7 +282,7 @@ void pp_plan_summary_print(const pp_plan_view *view, pp_text *text)
     print_head(view, gpus, text);
     print_run(plan, text);
     pp_print_note(text, &plan->assumptions, PP_NOTE_LONG, "long");
-    pp_answer_step(plan->prediction, gpus, false, text);
+    pp_answer_step(plan->prediction, plan, false, text);
     pp_answer_time(&result->why, &plan->parallel, exchange_is_hidden(result), text);
     print_memory(result, text);
     print_reason(result, text);

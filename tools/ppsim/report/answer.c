@@ -82,6 +82,9 @@ static const char *recompute_words(pp_recompute recompute)
 
 void pp_answer_setup(const pp_plan *plan, pp_text *words)
 {
+    if (plan->precision != PP_PRECISION_BF16)
+        pp_text_add(words, "%s%s, ", pp_recipe_of(plan->precision)->name,
+                    plan->low_parameters ? "" : " (weights in 16 bits)");
     pp_answer_degrees(&plan->parallel, words);
     if (plan->zero >= 0 && plan->parallel.dp * plan->parallel.cp > 1)
         pp_text_add(words, ", ZeRO %d", plan->zero);
@@ -94,8 +97,10 @@ void pp_answer_setup(const pp_plan *plan, pp_text *words)
         pp_text_add(words, "schedule %s", plan->schedule);
 }
 
-void pp_answer_step(const pp_report *r, int64_t gpus, bool parts, pp_text *text)
+void pp_answer_step(const pp_report *r, const pp_plan *plan, bool parts, pp_text *text)
 {
+    const pp_recipe *recipe = pp_recipe_of(plan->precision);
+    const int64_t gpus = pp_parallel_gpus(&plan->parallel);
     char cell[3][32];
     pp_text words PP_CLEANUP(pp_text_free) = { 0 };
     pp_text_add(&words, "%s%s%s", pp_colour_begin(PP_COLOUR_ANSWER),
@@ -109,7 +114,10 @@ void pp_answer_step(const pp_report *r, int64_t gpus, bool parts, pp_text *text)
         pp_text_add(&words, ", %.0f tokens/s (%.1f per GPU)", r->tokens_per_s,
                     r->tokens_per_s / (double)gpus);
     if (r->model_flops_utilization > 0)
-        pp_text_add(&words, ", MFU %.1f %%", 100 * r->model_flops_utilization);
+        pp_text_add(&words, ", MFU %.1f %%%s%s%s", 100 * r->model_flops_utilization,
+                    recipe->format ? " (of the " : "",
+                    recipe->format ? pp_gemm_format_names()[recipe->format] : "",
+                    recipe->format ? " peak)" : "");
     pp_print_labelled(text, "step", &words);
 }
 

@@ -15,7 +15,7 @@ void pp_answer_degrees(const pp_parallel *parallel, pp_text *words);
 void pp_answer_setup(const pp_plan *plan, pp_text *words);
 /* Writes the line "step": its time, throughput and MFU as far as they are known. parts: also
  * makespan and end of step, if there is one. */
-void pp_answer_step(const pp_report *report, int64_t gpus, bool parts, pp_text *text);
+void pp_answer_step(const pp_report *report, const pp_plan *plan, bool parts, pp_text *text);
 /* Writes the line "time": the shares of the step. together: compute contains exchange that is not
  * known separately. */
 void pp_answer_time(const pp_why *why, const pp_parallel *parallel, bool together, pp_text *text);

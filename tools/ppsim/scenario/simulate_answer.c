@@ -176,7 +176,7 @@ void pp_simulate_answer_print(const pp_scenario *s, const pp_why *why, pp_text *
     pp_text bound PP_CLEANUP(pp_text_free) = { 0 };
     pp_text wait[2] = { { 0 }, { 0 } };
     print_run(s, text);
-    pp_answer_step(r, pp_parallel_gpus(&s->plan->parallel), true, text);
+    pp_answer_step(r, s->plan, true, text);
     pp_period_print(r, text);
     print_confidence(r, text);
     print_time(s, why, text);

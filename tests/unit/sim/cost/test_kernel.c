@@ -70,6 +70,60 @@ START_TEST(gemms_match_published_kernels)
 }
 END_TEST
 
+static const struct {
+    const char *set, *gpu;
+    int file; /* of names */
+    pp_gemm_format format;
+    double quantize_bytes; /* per element of the input: it is not transposed here */
+} low_sets[] = {
+    { "gemm-fp8", "H100", 1, PP_GEMM_FP8, 5 },
+    { "gemm-fp8", "H200", 2, PP_GEMM_FP8, 5 },
+    { "gemm-fp8", "B200", 3, PP_GEMM_FP8, 5 },
+    { "gemm-fp8", "B300", 8, PP_GEMM_FP8, 5 },
+    { "gemm-fp8", "GB200", 6, PP_GEMM_FP8, 5 },
+    { "gemm-fp8", "GB300", 7, PP_GEMM_FP8, 5 },
+    { "gemm-fp8-block", "H100", 1, PP_GEMM_FP8_BLOCK, 3 },
+    { "gemm-fp8-block", "H200", 2, PP_GEMM_FP8_BLOCK, 3 },
+    { "gemm-fp8-block", "B200", 3, PP_GEMM_FP8_BLOCK, 3 },
+    { "gemm-fp8-block", "B300", 8, PP_GEMM_FP8_BLOCK, 3 },
+    { "gemm-fp8-block", "GB200", 6, PP_GEMM_FP8_BLOCK, 3 },
+    { "gemm-fp8-block", "GB300", 7, PP_GEMM_FP8_BLOCK, 3 },
+    { "gemm-nvfp4", "B200", 3, PP_GEMM_NVFP4, 2.5 },
+    { "gemm-nvfp4", "B300", 8, PP_GEMM_NVFP4, 2.5 },
+    { "gemm-nvfp4", "GB200", 6, PP_GEMM_NVFP4, 2.5 },
+    { "gemm-nvfp4", "GB300", 7, PP_GEMM_NVFP4, 2.5 },
+};
+
+/* GEMMs in 8 and 4 bits, together with the quantization of their input, lie within 15 % (median) of
+ * published ones. */
+START_TEST(low_gemms_match_published_kernels)
+{
+    const char *const words[] = { low_sets[_i].set, low_sets[_i].gpu };
+    const pp_hardware hw = hardware(names[low_sets[_i].file]);
+    samples s = samples_read();
+    double *errors = calloc(s.count, sizeof *errors);
+    size_t count = 0;
+    for (size_t i = 0; i < s.count; i++) {
+        if (!sample_is(s.rows[i], 2, words))
+            continue;
+        const gemm_sample g = sample_gemm(s.rows[i]);
+        const pp_gemm gemm = {
+            .m = g.m, .n = g.n, .k = g.k, .output_bytes = 2, .format = low_sets[_i].format
+        };
+        errors[count++] = (pp_gemm_seconds(&hw, &gemm) +
+                           pp_elementwise_seconds(&hw, low_sets[_i].quantize_bytes * g.m * g.k)) /
+                              g.seconds -
+                          1;
+    }
+    const error_summary q = summarize(errors, count);
+    print_quality(words[0], words[1], count, q);
+    ck_assert_uint_ge(count, 90);
+    ck_assert_double_lt(q.median, 0.15);
+    free(errors);
+    samples_free(&s);
+}
+END_TEST
+
 static double predict_attention(const pp_hardware *hw, const attention_row *row)
 {
     pp_attention a = { .heads = row->heads,
@@ -437,6 +491,7 @@ int main(void)
     Suite *suite = suite_create("kernel");
     TCase *tc = tcase_create("kernel");
     tcase_add_loop_test(tc, gemms_match_published_kernels, 0, 7);
+    tcase_add_loop_test(tc, low_gemms_match_published_kernels, 0, 16);
     tcase_add_loop_test(tc, attention_matches_published_kernels, 0, 6);
     tcase_add_loop_test(tc, collectives_match_published_tables, 0, 8);
     tcase_add_test(tc, send_receive_follows_the_channel_form);
