@@ -834,7 +834,7 @@ static pp_status keep_incumbent(splits *list, pp_search_result **choice_out, pp_
 static pp_status undecided(const splits *list, pp_err *err)
 {
     return pp_err_set(err, PP_UNDECIDED, pp_err_name(err, PP_FIELD_BUDGET),
-                      "the budget ended after %zu simulation%s, before a plan that fits was found; "
+                      "the budget ended after %zu iteration%s, before a plan that fits was found; "
                       "%zu of %zu splits of the GPUs were not looked at; increase it",
                       list->simulated, list->simulated == 1 ? "" : "s", count_unseen(list),
                       list->count);

@@ -31,7 +31,7 @@ pp_json *pp_pareto_write(const pp_pareto *pareto, const pp_plan_request *request
     pp_json_put_text(build, root, "model", request->model->name);
     pp_json_put_text(build, root, "hardware", request->hardware->name);
     pp_json_put_int(build, root, "pp", request->parallel.pp);
-    pp_json_put_int(build, root, "simulated", (int64_t)pareto->simulated);
+    pp_json_put_int(build, root, "iterations", (int64_t)pareto->simulated);
     for (size_t i = 0; i < pareto->count; i++)
         pp_json_add(build, points, write_point(&pareto->point[i], build));
     pp_json_put(build, root, "points", points);

@@ -393,7 +393,7 @@ static pp_status undecided(const pp_search *search, pp_err *err)
     for (size_t i = 0; i < search->pool.count; i++)
         left += search->pool.candidate[i].status == PP_CANDIDATE_NOT_SIMULATED;
     return pp_err_set(err, PP_UNDECIDED, pp_err_name(err, PP_FIELD_BUDGET),
-                      "the budget ended after %zu simulation%s, before a plan that fits was found; "
+                      "the budget ended after %zu iteration%s, before a plan that fits was found; "
                       "%zu of %zu candidates were not looked at; increase it",
                       search->progress.simulated, search->progress.simulated == 1 ? "" : "s", left,
                       search->pool.count);

@@ -233,7 +233,7 @@ static pp_status plan(const pp_args *args, pp_err *err)
     if (!choice->plan->command)
         return pp_err_nomem(err);
     if (choice->stopped)
-        pp_remark("the budget ended after %zu simulation%s; a faster plan may exist",
+        pp_remark("the budget ended after %zu iteration%s; a faster plan may exist",
                   choice->simulated, choice->simulated == 1 ? "" : "s");
     pp_plan_remark_degrees(&input.request, err);
     if (input.request.seq_length > input.model.max_seq_length)

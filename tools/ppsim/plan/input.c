@@ -526,7 +526,7 @@ pp_status pp_budget_read(const pp_args *args, int64_t *count, pp_ns *time_ns, pp
     number[bytes - 2] = '\0';
     if (pp_parse_int(number, "--budget", 1, INT64_MAX / 2, count, NULL))
         return pp_err_set(err, PP_USAGE, "--budget",
-                          "'%.64s' is not a number of simulations; write, for example, 20000it",
+                          "'%.64s' is not a number of iterations; write, for example, 20000it",
                           text);
     return PP_OK;
 }

@@ -39,7 +39,7 @@ static void print_table(const pp_pareto *pareto, const pp_plan_request *request,
 {
     pp_text_add(text,
                 "%s, pp %" PRId64
-                ": the fastest of %zu simulated candidates at every memory limit\n\n"
+                ": the fastest step found for every memory limit (%zu iterations)\n\n"
                 "     from        to  %-9s   above schedule       vpp  tp mbs recompute\n"
                 " its peak                        bound\n",
                 request->model->name, request->parallel.pp, pareto->simulated,
@@ -124,7 +124,7 @@ pp_status pp_plan_pareto(const pp_args *args, pp_err *err)
     if ((status = find(args, &input, &pareto, err)) || (status = write_csv(args, pareto, err)))
         return status;
     if (pareto->stopped)
-        pp_remark("the budget ended after %zu simulation%s; there may be faster rows",
+        pp_remark("the budget ended after %zu iteration%s; there may be faster rows",
                   pareto->simulated, pareto->simulated == 1 ? "" : "s");
     if (pp_args_has(args, "--json")) {
         pp_json_build build = { 0 };

@@ -252,7 +252,7 @@ void pp_choice_say(const pp_search_result *result, pp_text *text)
     if (result->count == 1)
         pp_text_add(text, "the only candidate");
     else if (result->stopped)
-        pp_text_add(text, "the fastest found before the budget ended (%zu simulation%s)",
+        pp_text_add(text, "the fastest found before the budget ended (%zu iteration%s)",
                     result->simulated, result->simulated == 1 ? "" : "s");
     else
         pp_text_add(text, "the fastest of %zu candidates%s", result->count,

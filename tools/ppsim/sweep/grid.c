@@ -82,7 +82,7 @@ static pp_status add_values(pp_grid *grid, const char *name, const char *text, p
             (bytes < 3 || strcmp(axis->value[i] + bytes - 2, "it") != 0))
             status = pp_err_set(err, PP_USAGE, "--budget",
                                 "'%.64s' is a time, which makes results depend on the machine; "
-                                "give a number of simulations, such as 20000it",
+                                "give a number of iterations, such as 20000it",
                                 axis->value[i]);
     }
     return status;
