@@ -424,12 +424,12 @@ pp_status pp_hardware_parse(const char *text, size_t bytes, const char *file,
     return status;
 }
 
-/* The largest number of GPUs of a node, at least `least`, that are whole trays and whole groups of
- * `unit`, and divide `whole`; 0 if there is none. */
-static int64_t largest_part(const pp_hardware *hw, int64_t least, int64_t unit, int64_t whole)
+/* The largest number of GPUs of a node that are whole trays and whole groups of `unit`, and divide
+ * `whole`; 0 if there is none. */
+static int64_t largest_part(const pp_hardware *hw, int64_t unit, int64_t whole)
 {
     const int64_t tray = hw->gpus_per_tray;
-    for (int64_t part = hw->gpus_per_node / tray * tray; part >= least; part -= tray) {
+    for (int64_t part = hw->gpus_per_node / tray * tray; part > 0; part -= tray) {
         if (part % unit == 0 && whole % part == 0)
             return part;
     }
@@ -445,11 +445,12 @@ int64_t pp_hardware_node_part(const pp_hardware *hw, const pp_parallel *parallel
     if (gpus <= node)
         return gpus;
     for (size_t i = 0; i < COUNT(units); i++) {
-        int64_t part = largest_part(hw, node / 2 + 1, units[i], gpus);
-        if (!part)
-            part = largest_part(hw, 1, units[i], 0);
-        if (part)
-            return part;
+        const int64_t most = largest_part(hw, units[i], 0);
+        const int64_t equal = largest_part(hw, units[i], gpus);
+        if (equal && 3 * (gpus / equal) <= 4 * ((gpus + most - 1) / most))
+            return equal;
+        if (most)
+            return most;
     }
     return node;
 }

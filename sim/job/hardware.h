@@ -109,8 +109,8 @@ typedef struct pp_hardware {
 } pp_hardware;
 
 /* How many GPUs a job has on each of its nodes but the last one. A node in one piece is filled. Of
- * racks of trays, a job of several takes equal parts of more than half a rack (64 of 72 GPUs) if
- * its number of GPUs has such parts, and else all of them; in whole groups of tensor and context
+ * racks of trays, a job of several takes equal parts (64 of 72 GPUs) if these need at most a third
+ * more racks than filled ones, and else all GPUs; in whole groups of tensor and context
  * parallelism, or of tensor parallelism if that is not possible, so that these straddle no racks.
  */
 int64_t pp_hardware_node_part(const pp_hardware *hardware, const pp_parallel *parallel);

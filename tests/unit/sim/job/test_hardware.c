@@ -32,8 +32,10 @@ static const part_case cases[] = {
     /* 144 in whole groups of 16: 48, not 72 */
     { &rack, { 1, 16, 1, 9, 1, 1 }, 48, false },
     { &rack, { 1, 8, 2, 9, 1, 1 }, 48, false },
-    /* no equal parts of more than half a rack: the last one is incomplete */
-    { &rack, { 1, 8, 1, 125, 1, 1 }, 40, false },
+    { &rack, { 1, 8, 1, 20, 1, 1 }, 40, false },
+    /* equal parts would need many more racks, 25 for 14: the last one is incomplete */
+    { &rack, { 1, 8, 1, 125, 1, 1 }, 72, false },
+    { &rack, { 1, 8, 1, 25, 1, 1 }, 72, false },
     { &rack, { 1, 8, 1, 31, 1, 1 }, 72, false },
     { &rack, { 1, 32, 1, 7, 1, 1 }, 64, false },
     { &rack, { 1, 8, 5, 7, 1, 1 }, 40, false },
@@ -57,8 +59,8 @@ START_TEST(jobs_take_parts_of_nodes)
 }
 END_TEST
 
-/* A part is never more than a node or the job, is whole trays or the job, and needs at most twice
- * as many racks as filled ones would. */
+/* A part is never more than a node or the job, and is whole trays or the job; groups that fit in
+ * trays stay whole, and take at most a third more racks than filled ones. */
 START_TEST(parts_are_possible)
 {
     for (int64_t tp = 1; tp <= 72; tp++) {
@@ -68,7 +70,12 @@ START_TEST(parts_are_possible)
             ck_assert_int_ge(part, 1);
             ck_assert_int_le(part, gpus < 72 ? gpus : 72);
             ck_assert(part == gpus || part % 4 == 0);
-            ck_assert(gpus <= 72 || 2 * part > 72 || tp > 18);
+            const int64_t unit = tp % 4 == 0 ? tp : tp % 2 == 0 ? 2 * tp : 4 * tp;
+            const int64_t most = 72 / unit * unit;
+            if (gpus > 72 && most) {
+                ck_assert_int_eq(part % unit, 0);
+                ck_assert_int_le(3 * ((gpus + part - 1) / part), 4 * ((gpus + most - 1) / most));
+            }
         }
     }
 }
