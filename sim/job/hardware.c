@@ -443,7 +443,7 @@ int64_t pp_hardware_node_part(const pp_hardware *hw, const pp_parallel *parallel
     if (hw->gpus_per_tray == node)
         return node;
     if (gpus <= node)
-        return gpus;
+        return gpus > 0 ? gpus : node;
     for (size_t i = 0; i < COUNT(units); i++) {
         const int64_t most = largest_part(hw, units[i], 0);
         const int64_t equal = largest_part(hw, units[i], gpus);

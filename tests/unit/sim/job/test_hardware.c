@@ -88,6 +88,7 @@ START_TEST(unknown_degrees_do_not_matter)
     ck_assert(!pp_hardware_tp_straddles(&rack, &some));
     ck_assert(pp_hardware_tp_straddles(&rack, &many));
     ck_assert(pp_hardware_tp_straddles(&server, &some));
+    ck_assert_int_eq(pp_hardware_node_part(&rack, &some), 72);
 }
 END_TEST
 
