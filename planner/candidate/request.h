@@ -9,6 +9,7 @@
 #include "sim/framework/framework.h"
 #include "sim/job/hardware.h"
 #include "sim/job/model.h"
+#include "sim/job/stack.h"
 #include "sim/plan/plan.h"
 
 typedef enum pp_partition_kind {
@@ -25,7 +26,7 @@ const char *pp_partition_name(pp_partition_kind kind);
 /* Switches of the software: those of the stack, changed where `given` is set. If recompute is AUTO,
  * the search chooses the recomputation. */
 typedef struct pp_switch_request {
-    const char *stack; /* pp_stack_find */
+    const pp_stack *stack; /* borrowed */
     pp_switches value;
     struct {
         bool recompute, sequence_parallel, flash_attention, grad_sync_overlap, grad_dtype,

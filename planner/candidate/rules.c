@@ -15,7 +15,7 @@
 
 static const pp_stack_features *stack_of(const pp_plan_request *request)
 {
-    return pp_stack_features_of(request->switches.stack);
+    return &request->switches.stack->has;
 }
 
 static bool lacks_context_parallel(const pp_plan_request *request, const pp_parallel *p)
@@ -69,11 +69,8 @@ static bool is_cut_too_short(const pp_plan_request *request, const pp_parallel *
 static double expert_part(const pp_plan_request *request, const pp_parallel *p)
 {
     const pp_model *m = request->model;
-    pp_switches stack;
-    pp_err ignored = { 0 };
-    if (pp_stack_find(request->switches.stack, p, &stack, &ignored))
-        return 0;
-    stack = pp_switches_requested(&request->switches, stack);
+    const pp_switches stack = pp_switches_requested(
+        &request->switches, pp_stack_switches(request->switches.stack, request->hardware, p));
     const double matrices = m->gated_mlp ? 3 : 2;
     const double expert = matrices * (double)m->hidden * (double)m->expert_ffn;
     const double layers = (double)(m->layers - m->dense_layers) / (double)p->pp;

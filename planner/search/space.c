@@ -82,8 +82,7 @@ static values recomputes(const pp_plan_problem *problem)
     add_value(&list, PP_RECOMPUTE_NONE); /* recompute.c also begins with it */
     if (request->value.recompute > PP_RECOMPUTE_AUTO)
         return list;
-    const pp_stack_features *has = pp_stack_features_of(request->stack);
-    if (!has || has->selective_recompute)
+    if (request->stack->has.selective_recompute)
         add_value(&list, PP_RECOMPUTE_SELECTIVE);
     add_value(&list, PP_RECOMPUTE_FULL);
     return list;
@@ -477,11 +476,12 @@ pp_status pp_search_enumerate(pp_search *search, pp_err *err)
     values size = micro_batch_sizes(search->problem);
     values recompute = recomputes(search->problem);
     for (size_t i = 0; i < tp.count; i++) {
-        pp_switches stack;
         pp_parallel parallel = search->problem->parallel;
         parallel.tp = tp.value[i];
         parallel.vpp = 1;
-        pp_status status = pp_stack_find(request->switches.stack, &parallel, &stack, err);
+        pp_switches stack =
+            pp_stack_switches(request->switches.stack, request->hardware, &parallel);
+        pp_status status = PP_OK;
         stack.p2p = search->problem->framework->p2p;
         for (size_t j = 0; j < size.count && !status; j++) {
             for (size_t k = 0; k < recompute.count && !status; k++) {

@@ -144,9 +144,10 @@ static pp_status layers_s(const pp_hardware *hardware, const pp_plan_request *re
     for (size_t k = 0; k < sizeof degrees / sizeof *degrees; k++)
         *degrees[k] = *degrees[k] ? *degrees[k] : 1;
     double sum = 0;
-    pp_status status =
-        pp_stack_find(request->switches.stack, &context.parallel, &context.switches, err);
-    context.switches = pp_switches_requested(&request->switches, context.switches);
+    pp_status status = PP_OK;
+    context.switches = pp_switches_requested(
+        &request->switches,
+        pp_stack_switches(request->switches.stack, context.hardware, &context.parallel));
     context.switches.recompute = PP_RECOMPUTE_NONE;
     for (int64_t k = 0; k < request->model->layers && !status; k++) {
         pp_unit_cost cost = { .f_s = 0 };

@@ -49,10 +49,8 @@ static bool free_schedule(pp_plan_request *request)
 static bool replicates_optimizer(const pp_plan_request *request)
 {
     const pp_parallel replicas = { .tp = 1, .cp = 1, .dp = 2 };
-    pp_switches stack;
-    pp_err ignored = { 0 };
-    return !pp_stack_find(request->switches.stack, &replicas, &stack, &ignored) &&
-           pp_switches_requested(&request->switches, stack).zero == 0;
+    const pp_switches stack = pp_stack_switches(request->switches.stack, NULL, &replicas);
+    return pp_switches_requested(&request->switches, stack).zero == 0;
 }
 
 static bool divide_optimizer(pp_plan_request *request)

@@ -150,6 +150,14 @@ static pp_gpu_batch local_of(const pp_cost_context *context, const pp_batch *bat
     return local;
 }
 
+/* The stack's share of the speed of kernels, if it has one for this GPU. */
+static double sustained_of(const pp_cost_context *context)
+{
+    const pp_switches *s = &context->switches;
+    const double own = pp_recipe_of(s->precision)->format ? s->sustained_low : s->sustained;
+    return own > 0 ? own : context->hardware->sustained;
+}
+
 /* Layers that cost the same: dense ones and those with experts, each in the precision of the run
  * or, at the ends of the model, in 16 bits. */
 enum { EDGE = 1, MOE = 2, LAYER_KINDS = 4 };
@@ -198,7 +206,7 @@ static void unit_cost(const pp_cost_context *context, pp_unit_kind kind, int kin
         cost->model_flops = pp_loss_flops(&local);
         break;
     }
-    const double slower = 1 / context->hardware->sustained;
+    const double slower = 1 / sustained_of(context);
     cost->f_s = work.f * slower;
     cost->i_s = work.i * slower;
     cost->w_s = work.w * slower;

@@ -51,15 +51,24 @@ static pp_work modelled_loss(const pp_gpu_batch *local)
      * of softmax */
     static const double forward[] = { 6, 4, 8, 8, 4, 8 };
     static const double backward[] = { 8, 6 };
+    /* fused: the maximum, then the sum of exp and the label's logit, are found while 16-bit logits
+     * are read; the gradient is written over them */
+    static const double fused_forward[] = { 2, 2 };
+    static const double fused_backward[] = { 4 };
+    const bool fused = local->context->switches.fused_loss;
     const double vocab = pp_padded_vocab(local->context) / local->t;
     const double logits = local->tokens * vocab;
     pp_work work = { 0 };
     pp_add_elementwise(local, 2 * local->norm_bytes, 5 * local->norm_bytes, &work);
     pp_add_linear(local, local->tokens, vocab, (double)local->model->hidden, 1, &work);
-    for (size_t k = 0; k < sizeof forward / sizeof forward[0]; k++)
-        pp_add_elementwise(local, forward[k] * logits, 0, &work);
-    for (size_t k = 0; k < sizeof backward / sizeof backward[0]; k++)
-        pp_add_elementwise(local, 0, backward[k] * logits, &work);
+    const double *f = fused ? fused_forward : forward;
+    const double *b = fused ? fused_backward : backward;
+    const size_t fs = fused ? sizeof fused_forward / sizeof *f : sizeof forward / sizeof *f;
+    const size_t bs = fused ? sizeof fused_backward / sizeof *b : sizeof backward / sizeof *b;
+    for (size_t k = 0; k < fs; k++)
+        pp_add_elementwise(local, f[k] * logits, 0, &work);
+    for (size_t k = 0; k < bs; k++)
+        pp_add_elementwise(local, 0, b[k] * logits, &work);
     work.f += 3 * pp_gather_seconds(local, PP_ALL_REDUCE, 4 * local->tokens);
     if (local->sequence_parallel) {
         const double gather = pp_gather_seconds(local, PP_ALL_GATHER, local->row_bytes);

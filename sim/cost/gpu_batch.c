@@ -121,12 +121,14 @@ double pp_gather_seconds(const pp_gpu_batch *local, pp_collective kind, double b
 
 void pp_add_tensor_parallel(const pp_gpu_batch *local, double bytes, pp_work *work)
 {
-    const double hidden_part = local->context->switches.tp_overlap ? local->hw->tp_overlap : 0;
+    const pp_switches *sw = &local->context->switches;
+    const double hidden_part = sw->tp_overlap ? local->hw->tp_overlap : 0;
+    const double hidden_all = sw->tp_overlap && sw->tp_overlap_all ? hidden_part : 0;
     if (local->context->parallel.tp <= 1)
         return;
     if (!local->sequence_parallel) {
         const double reduce = pp_gather_seconds(local, PP_ALL_REDUCE, bytes);
-        work->f += reduce;
+        work->f += (1 - hidden_all) * reduce;
         work->i += (1 - hidden_part) * reduce;
         return;
     }
@@ -135,8 +137,8 @@ void pp_add_tensor_parallel(const pp_gpu_batch *local, double bytes, pp_work *wo
         local, PP_ALL_GATHER,
         bytes * (local->recipe->format ? local->recipe->element_bytes / local->element_bytes : 1));
     const double scatter = pp_gather_seconds(local, PP_REDUCE_SCATTER, bytes);
-    work->f += gather + scatter;
-    /* the gradient's all-gather before the row-parallel layer is exposed; the second gather of the
-     * input and the scatter of its gradient overlap with GEMMs */
-    work->i += gather + (1 - hidden_part) * (gather + scatter);
+    work->f += (1 - hidden_all) * (gather + scatter);
+    /* the gradient's all-gather before the row-parallel layer is exposed, unless all overlaps; the
+     * second gather of the input and the scatter of its gradient overlap with GEMMs */
+    work->i += (1 - hidden_all) * gather + (1 - hidden_part) * (gather + scatter);
 }

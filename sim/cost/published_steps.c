@@ -1,18 +1,32 @@
-/* The table of comparisons with published steps, one line per hardware. Sources and the single
- * errors: docs/explanation/cost-model.md, section 9. */
+/* The table of comparisons with published steps, one line per hardware, stack and width of the
+ * GEMMs. Sources and the single errors: docs/explanation/cost-model.md, section 9, and
+ * docs/accuracy.md. */
 #include "sim/cost/published_steps.h"
 
 #include <stddef.h>
 #include <string.h>
 
-const pp_published_steps *pp_published_steps_of(const char *hardware)
+static const char dense[] = "dense models with 1f1b and interleaved";
+
+static const pp_published_steps table[] = {
+    { "a100-80g", NULL, false, "dense GPT models with 1f1b and interleaved", 19, 2, 5 },
+    { "h100-80g", "nemo-2025", false, dense, 11, 1, 1 },
+    { "h100-80g", "nemo-2025", true, dense, 17, 7, 11 },
+    { "h100-80g", "megatron-bridge-2026", true, dense, 2, 6, 6 },
+    { "gb200-nvl72", "nemo-2025", false, dense, 6, 1, 2 },
+    { "gb200-nvl72", "nemo-2025", true, dense, 6, 2, 3 },
+    { "gb200-nvl72", "megatron-bridge-2026", true, dense, 2, 5, 5 },
+    { "gb300-nvl72", "megatron-bridge-2026", true, dense, 3, 12, 32 },
+    { "b200-180g", "megatron-2025", false, dense, 17, 3, 6 },
+};
+
+const pp_published_steps *pp_published_steps_of(const char *hardware, const char *stack, bool low)
 {
-    static const pp_published_steps table[] = {
-        { "a100-80g", "dense GPT models with 1f1b and interleaved", 19, 2, 5 },
-    };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        if (strcmp(table[i].hardware, hardware) == 0)
-            return &table[i];
+        const pp_published_steps *row = &table[i];
+        if (strcmp(row->hardware, hardware) == 0 &&
+            (!stack || (row->low == low && (!row->stack || strcmp(row->stack, stack) == 0))))
+            return row;
     }
     return NULL;
 }

@@ -185,14 +185,22 @@ static pp_status open_group(const pp_json_at *root, const char *key, const char 
 
 static pp_status read_gpu(const pp_json_at *root, pp_hardware *hw, pp_err *err)
 {
-    static const char *const keys[] = { "peak_flops_per_s", "fp32_ratio",
-                                        "memory_bytes",     "memory_bytes_per_s",
-                                        "sm_count",         "source",
-                                        "status",           NULL };
+    static const char *const keys[] = { "architecture",
+                                        "peak_flops_per_s",
+                                        "fp32_ratio",
+                                        "memory_bytes",
+                                        "memory_bytes_per_s",
+                                        "sm_count",
+                                        "source",
+                                        "status",
+                                        NULL };
     pp_json_at at;
     pp_status status = open_group(root, "gpu", keys, &at, err);
     if (!status)
         status = read_numbers(&at, gpu_numbers, COUNT(gpu_numbers), hw, err);
+    if (!status && pp_json_has(&at, "architecture"))
+        status =
+            pp_json_get_name(&at, "architecture", hw->architecture, sizeof hw->architecture, err);
     if (!status)
         status = read_whole(&at, "memory_bytes", 1 << 20, (int64_t)1 << 50, &hw->memory_bytes, err);
     return status ? status : read_small(&at, "sm_count", 1, 100000, &hw->sm_count, err);

@@ -75,6 +75,7 @@ typedef enum pp_hardware_part {
 typedef struct pp_hardware {
     char name[64];
     char summary[160];
+    char architecture[32];   /* of the GPU, as stacks name it; "": not known */
     double peak_flops_per_s; /* dense bf16 (fp16 if the GPU has no bf16) */
     double fp32_ratio; /* peak of fp32 training (TF32 if the GPU has it) over peak_flops_per_s */
     int64_t memory_bytes;

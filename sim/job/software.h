@@ -41,7 +41,8 @@ typedef enum pp_p2p {
 /* "send-recv", "all-gather", "all-reduce", NULL. */
 const char *const *pp_p2p_names(void);
 
-/* Settings of the training software. A stack is a named set of them (--stack in ppsim(1)). */
+/* Settings of the training software. A stack (sim/job/stack.h) is a named set of
+ * them. */
 typedef struct pp_switches {
     pp_recompute recompute;
     bool sequence_parallel;
@@ -49,7 +50,9 @@ typedef struct pp_switches {
     bool grad_sync_overlap; /* the data-parallel gradient reduction overlaps with the backward */
     bool p2p_overlap;       /* pipeline transfers overlap with compute (interleaved schedules) */
     bool tp_overlap;        /* part of the tensor-parallel communication overlaps in the backward */
+    bool tp_overlap_all;    /* all of it overlaps, in the forward, too (userbuffers) */
     bool fused_wgrad;       /* weight gradients accumulate inside the GEMM */
+    bool fused_loss;        /* cross-entropy passes over the logits in few kernels */
     pp_dtype grad_dtype;    /* of the main gradients */
     pp_dtype dtype;         /* of activations and weights in compute */
     pp_precision precision; /* of the GEMMs of layers */
@@ -59,24 +62,9 @@ typedef struct pp_switches {
                                and the receivers gather it */
     pp_communicators communicators;
     pp_p2p p2p;
+    /* The share of the speed of kernels that remains in a whole step, with GEMMs in 16 bits and in
+     * fewer; 0: the hardware's. */
+    double sustained, sustained_low;
 } pp_switches;
-
-/* What a stack has; docs/explanation/planning.md names the sources. */
-typedef struct pp_stack_features {
-    bool sequence_parallel, distributed_optimizer, context_parallel, expert_parallel,
-        selective_recompute;
-    bool free_schedules; /* false: 1f1b and interleaved, and all stages recompute alike */
-} pp_stack_features;
-
-/* The names of the stacks, ends with NULL: megatron-2021, megatron-2022, current. */
-const char *const *pp_stack_names(void);
-/* The switches of a stack. recompute is AUTO; if the stack supports them, sequence_parallel is
- * tp > 1, and zero is 1 where dp x cp > 1. Fails: USAGE when there is no stack of this name, with
- * all names. */
-PP_MUST_CHECK pp_status pp_stack_find(const char *name, const pp_parallel *parallel,
-                                      pp_switches *switches_out, pp_err *err);
-
-/* Returns NULL if there is no stack of this name. */
-const pp_stack_features *pp_stack_features_of(const char *name);
 
 #endif

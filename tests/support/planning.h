@@ -7,6 +7,7 @@
 #include "sim/order/order_check.h"
 #include "sim/plan/plan_read.h"
 #include "sim/plan/plan_write.h"
+#include "tests/support/stacks.h"
 #include "tests/support/step.h"
 #include "traces/read/data.h"
 
@@ -34,7 +35,7 @@ static inline pp_plan_request request_of(const planning *p, int64_t pp)
     return (pp_plan_request){ .model = &p->model,
                               .hardware = &p->hardware,
                               .parallel = { .pp = pp },
-                              .switches = { .stack = "current" } };
+                              .switches = { .stack = stack_named("current") } };
 }
 
 static inline pp_search_result *choose(const pp_plan_request *request)

@@ -4,6 +4,7 @@
 
 #include "sim/base/json.h"
 #include "sim/cost/cost_model.h"
+#include "tests/support/stacks.h"
 #include "tests/support/step.h"
 
 #include <math.h>
@@ -112,7 +113,7 @@ static inline run run_read(const pp_json_at *row)
                                 .dp = run_int(row, "dp"),
                                 .ep = 1,
                                 .vpp = run_int(row, "vpp") };
-    STEP_OK(pp_stack_find(run_text(row, "stack"), &r.parallel, &r.switches, &err), err);
+    r.switches = stack_switches(run_text(row, "stack"), &r.parallel);
     r.switches.recompute = run_recompute(run_text(row, "recompute"));
     STEP_OK(pp_json_get_bool(row, "sequence_parallel", &r.switches.sequence_parallel, &err), err);
     return r;

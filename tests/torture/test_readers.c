@@ -10,6 +10,7 @@
 #include "sim/engine/engine.h"
 #include "sim/framework/registry.h"
 #include "sim/job/lengths.h"
+#include "sim/job/stack.h"
 #include "sim/program/program_new.h"
 #include "sim/schedule/registry.h"
 #include "tests/torture/torture.h"
@@ -42,6 +43,14 @@ static int read_hardware(void *name)
     pp_hardware hardware;
     pp_err err = { 0 };
     return (int)pp_hardware_parse(file->text, file->bytes, name, &hardware, &err);
+}
+
+static int read_stack(void *name)
+{
+    const pp_data_file *file = pp_data_find(PP_DATA_STACK, name);
+    pp_stack stack;
+    pp_err err = { 0 };
+    return (int)pp_stack_parse(file->text, file->bytes, name, &stack, &err);
 }
 
 static int read_cluster(void *text)
@@ -170,6 +179,7 @@ static int write_formats(void *framework_name)
 typedef struct job {
     pp_model model;
     pp_hardware hardware;
+    pp_stack stack;
     bool planned; /* with orders of its own, for two replicas */
 } job;
 
@@ -183,7 +193,7 @@ static int search(void *context)
                                 .micro_batch_size = 1,
                                 .global_batch_size = 4,
                                 .schedule = pp_schedule_find("1f1b"),
-                                .switches = { .stack = "current" } };
+                                .switches = { .stack = &j->stack } };
     if (j->planned) {
         request.parallel = (pp_parallel){ .pp = 2, .tp = 1, .dp = 2, .vpp = 1 };
         request.global_batch_size = 0;
@@ -215,7 +225,7 @@ static int pack_all(void *context)
                                       .length_count = 5,
                                       .schedule = pp_schedule_find("1f1b"),
                                       .partition = PP_PARTITION_UNIFORM,
-                                      .switches = { .stack = "current",
+                                      .switches = { .stack = &j->stack,
                                                     .given = { .recompute = true } } };
     const pp_pack_task task = {
         .lengths = lengths, .count = 5, .packings = { true, true, true, true }, .iterations = 2
@@ -241,6 +251,7 @@ static char cluster_json[] =
     "{\"format\":\"ppsim.cluster\",\"version\":1,\"name\":\"c\",\"classes\":["
     "{\"hardware\":\"a\",\"ranks\":2}],\"links\":[{\"between\":[0,1],\"bytes_per_s\":1e9}]}";
 static char hardware_name[] = "h100-80g";
+static char stack_name[] = "nemo-2025";
 static char ideal[] = "ideal";
 static char torch[] = "torch";
 
@@ -252,6 +263,7 @@ static const struct {
     { "model", read_model, model_name },
     { "config", read_config, config },
     { "hardware", read_hardware, hardware_name },
+    { "stack", read_stack, stack_name },
     { "cluster", read_cluster, cluster_json },
     { "costs", read_costs, costs_json },
     { "lengths", pack_lengths, lengths_text },
@@ -282,6 +294,8 @@ START_TEST(the_search_survives_any_failed_allocation)
     ck_assert_int_eq(pp_model_parse(file->text, file->bytes, "m", &j.model, &err), PP_OK);
     file = pp_data_find(PP_DATA_HARDWARE, hardware_name);
     ck_assert_int_eq(pp_hardware_parse(file->text, file->bytes, "h", &j.hardware, &err), PP_OK);
+    file = pp_data_find(PP_DATA_STACK, "current");
+    ck_assert_int_eq(pp_stack_parse(file->text, file->bytes, "s", &j.stack, &err), PP_OK);
     long allocations = 0;
     int status = pp_torture_run(search, &j, PP_NOMEM, 100000, &allocations);
     ck_assert_msg(status == 0, "status %d after allocation %ld failed", status, allocations);

@@ -14,6 +14,7 @@
 #include "sim/framework/registry.h"
 #include "sim/job/hardware.h"
 #include "sim/job/model.h"
+#include "sim/job/stack.h"
 #include "sim/schedule/registry.h"
 #include "sim/schedule/schedule.h"
 #include "tools/ppsim/base/args.h"
@@ -156,6 +157,23 @@ static pp_status put_hardware(size_t index, pp_json_build *build, pp_json *objec
     return PP_OK;
 }
 
+static size_t count_stacks(void)
+{
+    return pp_data_count(PP_DATA_STACK);
+}
+
+static pp_status read_stack(size_t index, row *row_out, pp_err *err)
+{
+    pp_stack stack;
+    const pp_data_file *file = pp_data_at(PP_DATA_STACK, index);
+    pp_status status = pp_stack_parse(file->text, file->bytes, file->name, &stack, err);
+    if (status)
+        return status;
+    row_out->name = file->name;
+    snprintf(row_out->summary, sizeof row_out->summary, "%s", stack.summary);
+    return PP_OK;
+}
+
 static size_t count_profiles(void)
 {
     return pp_data_count(PP_DATA_PROFILE);
@@ -252,7 +270,8 @@ static pp_status read_transport(size_t index, row *row_out, pp_err *err)
 
 /* The kinds as the help shows them, in the order of the table. */
 #define KINDS                                                                                  \
-    "models|hardware|profiles|schedules|executors|formats|transports|computes|imports|probes|" \
+    "models|hardware|profiles|stacks|schedules|executors|formats|transports|computes|imports|" \
+    "probes|"                                                                                  \
     "forms|metrics|plots|targets"
 
 /* Returns the index-th metric that is compared, or NULL if there are fewer. */
@@ -303,6 +322,7 @@ static const kind kinds[] = {
     { "models", count_models, read_model, NULL, NULL },
     { "hardware", count_hardware, read_hardware, print_hardware, put_hardware },
     { "profiles", count_profiles, read_profile, NULL, NULL },
+    { "stacks", count_stacks, read_stack, NULL, NULL },
     { "schedules", pp_schedule_count, read_schedule, NULL, NULL },
     { "executors", pp_framework_count, read_framework, NULL, NULL },
     { "formats", count_formats, read_format, NULL, NULL },

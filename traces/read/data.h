@@ -10,6 +10,7 @@ typedef enum pp_data_kind {
     PP_DATA_MODEL,
     PP_DATA_HARDWARE,
     PP_DATA_PROFILE,
+    PP_DATA_STACK,
     PP_DATA_KIND_COUNT,
 } pp_data_kind;
 

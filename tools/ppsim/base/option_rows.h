@@ -112,7 +112,7 @@
         "auto", "--pipeline-model-parallel-layout", false
 #define PP_OPTION_STACK                  \
     PP_ROW("--stack", "NAME", FRAMEWORK, \
-           "set of software settings: megatron-2021, megatron-2022 or current", "current")
+           "training software: a name from 'ppsim list stacks', or a stack file", "current")
 #define PP_OPTION_LENGTHS                                                                       \
     PP_ROW("--lengths", "FILE", MODEL, "sequence lengths of one step, one per line or as JSON", \
            NULL)

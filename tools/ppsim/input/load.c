@@ -23,9 +23,10 @@ static pp_text_search find_near(pp_data_kind kind, const char *noun, const char 
     return search;
 }
 
-static const char *const nouns[PP_DATA_KIND_COUNT] = { "model", "hardware", "profile" };
-static const char *const options[PP_DATA_KIND_COUNT] = { "--model", "--hw", "--profile" };
-static const char *const kinds[PP_DATA_KIND_COUNT] = { "models", "hardware", "profiles" };
+static const char *const nouns[PP_DATA_KIND_COUNT] = { "model", "hardware", "profile", "stack" };
+static const char *const options[PP_DATA_KIND_COUNT] = { "--model", "--hw", "--profile",
+                                                         "--stack" };
+static const char *const kinds[PP_DATA_KIND_COUNT] = { "models", "hardware", "profiles", "stacks" };
 
 static pp_status unknown_name(const char *name, pp_data_kind kind, pp_err *err)
 {
@@ -124,6 +125,13 @@ pp_status pp_load_hardware(const char *name_or_file, pp_hardware *hardware_out, 
     pp_loaded_text text PP_CLEANUP(pp_loaded_text_free) = { 0 };
     pp_status status = pp_load_text(PP_DATA_HARDWARE, name_or_file, &text, err);
     return status ? status : pp_hardware_parse(text.data, text.bytes, text.name, hardware_out, err);
+}
+
+pp_status pp_load_stack(const char *name_or_file, pp_stack *stack_out, pp_err *err)
+{
+    pp_loaded_text text PP_CLEANUP(pp_loaded_text_free) = { 0 };
+    pp_status status = pp_load_text(PP_DATA_STACK, name_or_file, &text, err);
+    return status ? status : pp_stack_parse(text.data, text.bytes, text.name, stack_out, err);
 }
 
 pp_status pp_load_lengths(const char *path, pp_lengths *lengths_out, pp_err *err)

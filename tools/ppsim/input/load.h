@@ -7,6 +7,7 @@
 #include "sim/job/hardware.h"
 #include "sim/job/lengths.h"
 #include "sim/job/model.h"
+#include "sim/job/stack.h"
 #include "traces/read/data.h"
 
 /* The text of a model, hardware or profile. `data` is either embedded in the program or held by
@@ -32,6 +33,10 @@ void pp_loaded_text_free(pp_loaded_text *text); /* for PP_CLEANUP */
 /* Each of these functions finds the text as pp_load_text does, or reads the file `path`, and parses
  * it. The caller frees lengths and profiles. Fails: as pp_load_text, INPUT. */
 PP_MUST_CHECK pp_status pp_load_model(const char *name_or_file, pp_model *model_out, pp_err *err);
+/* The stack that is meant if none is named. */
+#define PP_DEFAULT_STACK "current"
+
+PP_MUST_CHECK pp_status pp_load_stack(const char *name_or_file, pp_stack *stack_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_load_hardware(const char *name_or_file, pp_hardware *hardware_out,
                                          pp_err *err);
 PP_MUST_CHECK pp_status pp_load_lengths(const char *path, pp_lengths *lengths_out, pp_err *err);

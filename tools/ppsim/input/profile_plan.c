@@ -82,12 +82,16 @@ static pp_status load_model(const pp_args *args, const pp_plan *plan, pp_model *
     return PP_OK;
 }
 
-/* Sets the switches that the plan records, and takes the others from the stack "current". */
+/* Sets the switches that the plan records, and takes the others from the default stack. */
 static pp_status set_switches(const pp_plan *plan, const pp_profile_in_use *use,
                               pp_switches *switches, pp_err *err)
 {
     char ignored[128];
-    pp_status status = pp_stack_find("current", &plan->parallel, switches, err);
+    pp_stack stack;
+    pp_status status = pp_load_stack(PP_DEFAULT_STACK, &stack, err);
+    if (status)
+        return status;
+    *switches = pp_stack_switches(&stack, NULL, &plan->parallel);
     switches->recompute =
         plan->recompute == PP_RECOMPUTE_UNKNOWN ? PP_RECOMPUTE_NONE : plan->recompute;
     if (plan->sequence_parallel >= 0)
@@ -96,7 +100,7 @@ static pp_status set_switches(const pp_plan *plan, const pp_profile_in_use *use,
         switches->zero = plan->zero;
     switches->p2p = plan->p2p;
     pp_profile_settings(use, ignored, sizeof ignored, &switches->dtype);
-    return status;
+    return PP_OK;
 }
 
 static pp_status recost(const pp_args *args, pp_profile_in_use *use, pp_plan *plan, pp_err *err)

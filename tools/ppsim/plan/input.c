@@ -25,7 +25,6 @@
 #include <string.h>
 
 #define DEFAULT_HARDWARE "h100-80g"
-#define DEFAULT_STACK "current"
 #define COUNT_MAX (1 << 20)
 
 /* Steps that differ by less than this part tie, and plans that tie should leave this part of a
@@ -360,14 +359,13 @@ static pp_status read_switches(const pp_args *args, pp_plan_input *r, pp_err *er
     static const char *const dtypes[] = { "bf16", "fp16", "fp32", NULL };
     static const char *const zeros[] = { "0", "1", NULL };
     pp_switch_request *s = &r->request.switches;
-    pp_switches checked;
     int attention = 0;
     int sync = 0;
     int dtype = PP_DTYPE_BF16;
     int zero = 0;
     const char *stack = pp_args_text(args, "--stack");
-    s->stack = stack ? stack : DEFAULT_STACK;
-    pp_status status = pp_stack_find(s->stack, &(pp_parallel){ .tp = 1 }, &checked, err);
+    pp_status status = pp_load_stack(stack ? stack : PP_DEFAULT_STACK, &r->stack, err);
+    s->stack = &r->stack;
     if (status || (status = read_recompute(args, s, err)) ||
         (status = read_precision(args, s, err)) ||
         (status = pp_args_switch(args, "--sequence-parallel", &s->value.sequence_parallel, err)) ||

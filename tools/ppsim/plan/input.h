@@ -17,6 +17,7 @@ typedef struct pp_plan_input {
     const pp_inputs *inputs; /* files that were read before, or NULL; set it before reading */
     pp_model model;
     pp_hardware hardware;
+    pp_stack stack;
     pp_cluster cluster; /* has no classes if --hw is one machine */
     pp_hardware class_hardware[PP_CLUSTER_CLASSES_MAX];
     pp_profile_in_use profile;

@@ -146,8 +146,12 @@ static bool is_like_published(const pp_search_result *result)
 
 static void add_published(const pp_search_result *result, pp_text *words)
 {
-    const pp_published_steps *known = pp_published_steps_of(result->plan->hardware);
-    if (!known)
+    const char *hardware = result->plan->hardware;
+    const bool low = result->plan->precision != PP_PRECISION_BF16;
+    const pp_published_steps *known = pp_published_steps_of(hardware, result->assumed.stack, low);
+    if (!known && pp_published_steps_of(hardware, NULL, low))
+        pp_text_add(words, "; its published steps among the tests are of other stacks");
+    else if (!known)
         pp_text_add(words, "; no published step of this GPU is among the tests");
     else if (!is_like_published(result))
         pp_text_add(words, "; no published step of such a job is among the tests");

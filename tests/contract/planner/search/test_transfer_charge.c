@@ -28,7 +28,7 @@ static pp_ns step_with(const pp_framework *framework, const char *stack, int64_t
     request.micro_batch_size = 1;
     request.global_batch_size = m;
     request.memory_limit_bytes = (int64_t)1 << 40;
-    request.switches.stack = stack;
+    request.switches.stack = stack_named(stack);
     request.switches.given.recompute = true;
     request.switches.value.recompute = PP_RECOMPUTE_NONE;
     return pp_plan_search(&request, &choice, &err) ? 0 : choice->candidate[0].step_ns;
@@ -59,7 +59,7 @@ static bool must_run(const pp_framework *framework)
 START_TEST(one_microbatch_pays_there_and_back)
 {
     const pp_framework *framework = pp_framework_at((size_t)_i);
-    for (const char *const *stack = pp_stack_names(); *stack; stack++) {
+    for (const char *const *stack = stack_names(); *stack; stack++) {
         const int64_t transfers = transfers_of(framework, *stack, 1, 1);
         if (transfers || must_run(framework))
             ck_assert_int_eq(transfers, 2);
@@ -80,7 +80,7 @@ START_TEST(interleaved_pays_once)
         return;
     ck_assert_int_ge(own, ALONE);
     ck_assert_int_le(own, M * ALONE);
-    for (const char *const *stack = pp_stack_names(); *stack; stack++) {
+    for (const char *const *stack = stack_names(); *stack; stack++) {
         const int64_t paid = transfers_of(framework, *stack, V, M);
         if (framework->size_protocols)
             ck_assert_msg(paid == own, "%s, %s: %" PRId64 ", not %" PRId64, framework->name, *stack,

@@ -102,8 +102,7 @@ END_TEST
 static pp_cost_context context_of(const planning *p, pp_parallel parallel)
 {
     pp_cost_context c = { .model = &p->model, .hardware = &p->hardware, .parallel = parallel };
-    pp_err err = { 0 };
-    STEP_OK(pp_stack_find("current", &parallel, &c.switches, &err), err);
+    c.switches = stack_switches("current", &parallel);
     return c;
 }
 
@@ -439,8 +438,7 @@ START_TEST(stacks_know_scatter_gather)
     } rows[] = { { "megatron-2021", true }, { "megatron-2022", true }, { "current", false } };
     for (size_t i = 0; i < 3; i++) {
         pp_switches s;
-        pp_err err = { 0 };
-        STEP_OK(pp_stack_find(rows[i].stack, &(pp_parallel){ .tp = 8 }, &s, &err), err);
+        s = stack_switches(rows[i].stack, &(pp_parallel){ .tp = 8 });
         ck_assert_int_eq(s.scatter_gather, rows[i].scatter_gather);
         ck_assert_int_eq(s.p2p, PP_P2P_SEND_RECV);
         ck_assert_int_eq(s.communicators, PP_COMMUNICATORS_DEFAULT);

@@ -3,6 +3,7 @@
 #include "planner/study/plan_search.h"
 #include "sim/framework/registry.h"
 #include "sim/schedule/registry.h"
+#include "tests/support/stacks.h"
 #include "tests/torture/torture.h"
 #include "traces/read/data.h"
 
@@ -31,7 +32,7 @@ static pp_status load(question *q, pp_err *err)
                                     .seq_length = 8192,
                                     .micro_batch_size = 1,
                                     .global_batch_size = 3,
-                                    .switches = { .stack = "current" } };
+                                    .switches = { .stack = stack_named("current") } };
     return status;
 }
 

@@ -15,7 +15,7 @@ static pp_plan_request free_request(const planning *p, int64_t gpus)
     return (pp_plan_request){ .model = &p->model,
                               .hardware = &p->hardware,
                               .gpus = gpus,
-                              .switches = { .stack = "current" } };
+                              .switches = { .stack = stack_named("current") } };
 }
 
 START_TEST(each_rule_refuses_what_it_names)
@@ -81,7 +81,7 @@ START_TEST(each_rule_refuses_what_it_names)
     const size_t i = (size_t)_i;
     const planning p = planning_of(rows[i].model, rows[i].hardware);
     pp_plan_request request = free_request(&p, pp_parallel_gpus(&rows[i].bad));
-    request.switches.stack = rows[i].stack;
+    request.switches.stack = stack_named(rows[i].stack);
     request.seq_length = rows[i].seq_length;
     ck_assert_msg(strstr(refused_for(&request, &rows[i].bad), rows[i].why) != NULL, "%s",
                   refused_for(&request, &rows[i].bad));
@@ -128,13 +128,13 @@ START_TEST(old_stacks_have_old_schedules)
                  { "megatron-2022", true, false },
                  { "current", false, false } };
     for (size_t i = 0; i < 3; i++) {
-        pp_plan_request request = { .switches = { .stack = rows[i].stack },
+        pp_plan_request request = { .switches = { .stack = stack_named(rows[i].stack) },
                                     .orders = PP_ORDERS_BETTER };
         pp_rules_limit(&request);
         ck_assert_int_eq(request.only != NULL, rows[i].limited);
         ck_assert_int_eq(request.orders, rows[i].limited ? PP_ORDERS_NAMED : PP_ORDERS_BETTER);
         ck_assert_int_eq(request.recompute_uniform, rows[i].uniform);
-        pp_plan_request given = { .switches = { .stack = rows[i].stack },
+        pp_plan_request given = { .switches = { .stack = stack_named(rows[i].stack) },
                                   .orders = PP_ORDERS_PLANNED };
         pp_rules_limit(&given);
         ck_assert(!given.only && given.orders == PP_ORDERS_PLANNED);

@@ -11,8 +11,7 @@ static pp_cost_context context_of(const pp_model *model, const pp_hardware *hw, 
     pp_cost_context c = { .model = model,
                           .hardware = hw,
                           .parallel = { .pp = 1, .tp = tp, .cp = 1, .dp = 1, .ep = 1, .vpp = 1 } };
-    pp_err err = { 0 };
-    STEP_OK(pp_stack_find(stack, &c.parallel, &c.switches, &err), err);
+    c.switches = stack_switches(stack, &c.parallel);
     c.switches.recompute = recompute;
     return c;
 }
@@ -157,8 +156,7 @@ START_TEST(model_flops_are_megatrons)
               .micro_batch_size = 1,
               .seq_length = 2048,
               .microbatches = 16 };
-    pp_err err = { 0 };
-    STEP_OK(pp_stack_find("megatron-2022", &r.parallel, &r.switches, &err), err);
+    r.switches = stack_switches("megatron-2022", &r.parallel);
     r.switches.recompute = PP_RECOMPUTE_FULL;
     pp_costs *costs = run_costs(&r, &hw);
     const double batch = 32, s = 2048, h = (double)model.hidden, l = (double)model.layers;
@@ -218,8 +216,7 @@ static run small_run(const char *model, int64_t pp, int64_t tp, int64_t dp, int6
               .seq_length = 2048,
               .microbatches = 8,
               .parallel = { .pp = pp, .tp = tp, .cp = 1, .dp = dp, .ep = 1, .vpp = vpp } };
-    pp_err err = { 0 };
-    STEP_OK(pp_stack_find("current", &r.parallel, &r.switches, &err), err);
+    r.switches = stack_switches("current", &r.parallel);
     r.switches.recompute = PP_RECOMPUTE_NONE;
     return r;
 }

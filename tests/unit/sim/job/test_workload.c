@@ -442,50 +442,6 @@ START_TEST(gpus_are_pp_tp_cp_dp_and_ep_lies_inside)
 }
 END_TEST
 
-/* Each stack's switches are those of the paper or program after which it is named. */
-START_TEST(stacks_switch_what_their_papers_say)
-{
-    pp_switches old;
-    pp_switches mid;
-    pp_switches now;
-    pp_err err = { 0 };
-    pp_parallel parallel = { .pp = 4, .tp = 8, .cp = 1, .dp = 2, .ep = 1, .vpp = 1 };
-    ck_assert_int_eq(pp_stack_find("megatron-2021", &parallel, &old, &err), PP_OK);
-    ck_assert_int_eq(pp_stack_find("megatron-2022", &parallel, &mid, &err), PP_OK);
-    ck_assert_int_eq(pp_stack_find("current", &parallel, &now, &err), PP_OK);
-    ck_assert(old.zero == 0 && mid.zero == 0 && now.zero == 1);
-    ck_assert(!old.tp_overlap && !old.fused_wgrad && !old.flash_attention && !old.p2p_overlap);
-    ck_assert(!old.sequence_parallel && !old.grad_sync_overlap);
-    ck_assert_int_eq(pp_dtype_bytes(old.grad_dtype), 2);
-    ck_assert(mid.tp_overlap && mid.fused_wgrad && mid.sequence_parallel && !mid.flash_attention);
-    ck_assert(!mid.grad_sync_overlap && !mid.p2p_overlap);
-    ck_assert_int_eq(pp_dtype_bytes(mid.grad_dtype), 4);
-    ck_assert(now.tp_overlap && now.fused_wgrad && now.sequence_parallel && now.flash_attention);
-    ck_assert(now.grad_sync_overlap && now.p2p_overlap);
-    ck_assert_int_eq(now.dtype, PP_DTYPE_BF16);
-    ck_assert_int_eq(now.recompute, PP_RECOMPUTE_AUTO);
-    parallel.tp = parallel.dp = 1;
-    ck_assert_int_eq(pp_stack_find("current", &parallel, &now, &err), PP_OK);
-    ck_assert(!now.sequence_parallel && now.zero == 0);
-    parallel.cp = 2; /* Megatron-Core divides the state over the ranks of dp x cp */
-    ck_assert_int_eq(pp_stack_find("current", &parallel, &now, &err), PP_OK);
-    ck_assert_int_eq(now.zero, 1);
-}
-END_TEST
-
-START_TEST(every_named_stack_exists_and_others_are_refused)
-{
-    const pp_parallel parallel = { 1, 1, 1, 1, 1, 1 };
-    pp_switches switches;
-    pp_err err = { 0 };
-    for (const char *const *name = pp_stack_names(); *name; name++)
-        ck_assert_int_eq(pp_stack_find(*name, &parallel, &switches, &err), PP_OK);
-    ck_assert_int_eq(pp_stack_find("megatron-2020", &parallel, &switches, &err), PP_USAGE);
-    ck_assert_str_eq(err.where, "stack");
-    ck_assert_ptr_nonnull(strstr(err.text, "megatron-2021, megatron-2022, current"));
-}
-END_TEST
-
 /* A limit of 10, and lengths below, at and above it: what truncation and splitting make of them, in
  * groups of 1, 3 and 1. */
 START_TEST(long_sequences_are_cut_or_split_in_their_place)
@@ -557,10 +513,8 @@ int main(void)
     tcase_add_test(tc, a_byte_zero_is_no_end_of_the_lengths);
     tcase_add_test(tc, stages_lie_on_ranks_as_the_placement_says);
     tcase_add_test(tc, gpus_are_pp_tp_cp_dp_and_ep_lies_inside);
-    tcase_add_test(tc, stacks_switch_what_their_papers_say);
     tcase_add_test(tc, long_sequences_are_cut_or_split_in_their_place);
     tcase_add_test(tc, too_many_pieces_are_refused);
-    tcase_add_test(tc, every_named_stack_exists_and_others_are_refused);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

@@ -1,0 +1,48 @@
+/* A stack: a training framework of some time, what it has, how it is set, and what it leaves of the
+ * speed of kernels. It is read from a file ("format":"ppsim.stack"); traces/data/stacks/ has those
+ * of known frameworks, each number with its source. docs/explanation/cost-model.md explains the
+ * cost of each setting. */
+#ifndef PPSIM_SIM_JOB_STACK_H
+#define PPSIM_SIM_JOB_STACK_H
+
+#include "sim/base/status.h"
+#include "sim/job/hardware.h"
+#include "sim/job/software.h"
+
+#define PP_STACK_GPUS_MAX 16
+
+/* What a stack has; a plan has nothing that its stack lacks. */
+typedef struct pp_stack_features {
+    bool sequence_parallel, distributed_optimizer, context_parallel, expert_parallel,
+        selective_recompute;
+    bool free_schedules; /* false: 1f1b and interleaved, and all stages recompute alike */
+} pp_stack_features;
+
+/* The speed of kernels in a whole step, as a share of that in short loops, on the GPUs of one
+ * architecture: with 16-bit GEMMs, and with GEMMs in 8 or 4 bits. */
+typedef struct pp_stack_gpu {
+    char architecture[32];
+    double sustained, sustained_low;
+} pp_stack_gpu;
+
+typedef struct pp_stack {
+    char name[64];
+    char summary[160];
+    pp_stack_features has;
+    pp_switches switches;
+    pp_stack_gpu gpu[PP_STACK_GPUS_MAX];
+    size_t gpu_count;
+} pp_stack;
+
+/* Parses a stack file. file: what messages call it.
+ * Fails: INPUT with file and JSON Pointer, NOMEM. */
+PP_MUST_CHECK pp_status pp_stack_parse(const char *text, size_t bytes, const char *file,
+                                       pp_stack *stack_out, pp_err *err);
+
+/* The switches of a stack. recompute is AUTO; if the stack supports them, sequence_parallel is
+ * tp > 1, and zero is 1 where dp x cp > 1. hardware: NULL takes the kernels' speed from the
+ * hardware. */
+pp_switches pp_stack_switches(const pp_stack *stack, const pp_hardware *hardware,
+                              const pp_parallel *parallel);
+
+#endif

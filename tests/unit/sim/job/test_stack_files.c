@@ -1,0 +1,145 @@
+/* Stack files: what they say of the software of papers, how they meet the hardware, and what is
+ * wrong with bad ones. */
+#include "tests/support/published.h"
+#include "tests/support/stacks.h"
+
+/* Each stack's switches are those of the paper or program after which it is named. */
+START_TEST(stacks_switch_what_their_papers_say)
+{
+    pp_switches old;
+    pp_switches mid;
+    pp_switches now;
+    pp_parallel parallel = { .pp = 4, .tp = 8, .cp = 1, .dp = 2, .ep = 1, .vpp = 1 };
+    old = stack_switches("megatron-2021", &parallel);
+    mid = stack_switches("megatron-2022", &parallel);
+    now = stack_switches("current", &parallel);
+    ck_assert(old.zero == 0 && mid.zero == 0 && now.zero == 1);
+    ck_assert(!old.tp_overlap && !old.fused_wgrad && !old.flash_attention && !old.p2p_overlap);
+    ck_assert(!old.sequence_parallel && !old.grad_sync_overlap);
+    ck_assert_int_eq(pp_dtype_bytes(old.grad_dtype), 2);
+    ck_assert(mid.tp_overlap && mid.fused_wgrad && mid.sequence_parallel && !mid.flash_attention);
+    ck_assert(!mid.grad_sync_overlap && !mid.p2p_overlap);
+    ck_assert_int_eq(pp_dtype_bytes(mid.grad_dtype), 4);
+    ck_assert(now.tp_overlap && now.fused_wgrad && now.sequence_parallel && now.flash_attention);
+    ck_assert(now.grad_sync_overlap && now.p2p_overlap);
+    ck_assert_int_eq(now.dtype, PP_DTYPE_BF16);
+    ck_assert_int_eq(now.recompute, PP_RECOMPUTE_AUTO);
+    parallel.tp = parallel.dp = 1;
+    now = stack_switches("current", &parallel);
+    ck_assert(!now.sequence_parallel && now.zero == 0);
+    parallel.cp = 2; /* Megatron-Core divides the state over the ranks of dp x cp */
+    now = stack_switches("current", &parallel);
+    ck_assert_int_eq(now.zero, 1);
+}
+END_TEST
+
+/* Every file of traces/data/stacks has a source for its settings and its speeds, which
+ * pp_stack_parse demands, and the name of its file. */
+START_TEST(every_stack_is_read)
+{
+    for (const char *const *name = stack_names(); *name; name++)
+        ck_assert_str_eq(stack_named(*name)->name, *name);
+    ck_assert_ptr_null(stack_or_null("megatron-2020"));
+}
+END_TEST
+
+static const char *const text =
+    "{\"format\": \"ppsim.stack\", \"version\": 1, \"name\": \"mine\", \"summary\": \"a test\","
+    " \"features\": {\"sequence_parallel\": true, \"distributed_optimizer\": true,"
+    "  \"context_parallel\": true, \"expert_parallel\": true, \"selective_recompute\": true,"
+    "  \"free_schedules\": true, \"source\": \"here\"},"
+    " \"settings\": {\"flash_attention\": true, \"grad_sync_overlap\": true,"
+    "  \"p2p_overlap\": true, \"tp_overlap\": true, \"tp_overlap_all\": true,"
+    "  \"fused_wgrad\": true, \"fused_loss\": true, \"scatter_gather\": false,"
+    "  \"grad_dtype\": \"fp32\", \"dtype\": \"bf16\", \"source\": \"here\"},"
+    " \"gpus\": [{\"architecture\": \"hopper\", \"sustained\": 0.75, \"sustained_low\": 0.5,"
+    "  \"source\": \"here\", \"status\": \"prior\"}]}";
+
+/* The speed is that of the stack on the architecture that it names, and elsewhere the hardware's.
+ */
+START_TEST(a_stack_has_its_own_speed_on_a_gpu)
+{
+    const pp_hardware h100 = run_hardware("h100-80g"), a100 = run_hardware("a100-80g");
+    const pp_model model = run_model("llama3-8b");
+    pp_stack stack;
+    pp_err err = { 0 };
+    STEP_OK(pp_stack_parse(text, strlen(text), "mine.json", &stack, &err), err);
+    for (int k = 0; k < 3; k++) {
+        pp_cost_context c = { .model = &model,
+                              .hardware = k == 2 ? &a100 : &h100,
+                              .parallel = {
+                                  .pp = 1, .tp = 1, .cp = 1, .dp = 1, .ep = 1, .vpp = 1 } };
+        pp_unit_cost own, plain;
+        c.switches = pp_stack_switches(&stack, c.hardware, &c.parallel);
+        c.switches.recompute = PP_RECOMPUTE_NONE;
+        c.switches.precision = k == 1 ? PP_PRECISION_FP8 : PP_PRECISION_BF16;
+        STEP_OK(pp_cost_unit(&c, PP_UNIT_LAYER, 0, 4096, 4096 * 4096, &own, &err), err);
+        c.switches.sustained = c.switches.sustained_low = 0;
+        STEP_OK(pp_cost_unit(&c, PP_UNIT_LAYER, 0, 4096, 4096 * 4096, &plain, &err), err);
+        const double share = k == 2 ? a100.sustained : k == 1 ? 0.5 : 0.75;
+        ck_assert_double_eq_tol(own.f_s * share, plain.f_s * c.hardware->sustained, 1e-15);
+    }
+}
+END_TEST
+
+/* With tp_overlap_all the forward hides its exchange, too; with fused_loss the loss is shorter, and
+ * nothing else. */
+START_TEST(settings_of_tuned_stacks_shorten_what_they_name)
+{
+    const pp_hardware hw = run_hardware("h100-80g");
+    const pp_model model = run_model("llama3-70b");
+    pp_cost_context c = { .model = &model,
+                          .hardware = &hw,
+                          .parallel = { .pp = 1, .tp = 8, .cp = 1, .dp = 1, .ep = 1, .vpp = 1 } };
+    pp_unit_cost before[2], after[2];
+    pp_err err = { 0 };
+    c.switches = stack_switches("current", &c.parallel);
+    c.switches.recompute = PP_RECOMPUTE_NONE;
+    for (int loss = 0; loss < 2; loss++) {
+        const pp_unit_kind kind = loss ? PP_UNIT_LOSS : PP_UNIT_LAYER;
+        STEP_OK(pp_cost_unit(&c, kind, 0, 8192, 8192 * 8192, &before[loss], &err), err);
+        c.switches.tp_overlap_all = true;
+        c.switches.fused_loss = loss;
+        STEP_OK(pp_cost_unit(&c, kind, 0, 8192, 8192 * 8192, &after[loss], &err), err);
+        ck_assert_double_lt(after[loss].f_s, before[loss].f_s);
+        ck_assert_double_lt(after[loss].i_s, before[loss].i_s);
+        ck_assert_double_eq(after[loss].w_s, before[loss].w_s);
+    }
+}
+END_TEST
+
+static void refuse(const char *from, const char *to, const char *message)
+{
+    char bad[2048];
+    pp_stack stack;
+    pp_err err = { 0 };
+    const char *at = strstr(text, from);
+    ck_assert_ptr_nonnull(at);
+    snprintf(bad, sizeof bad, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    ck_assert_int_eq(pp_stack_parse(bad, strlen(bad), "mine.json", &stack, &err), PP_INPUT);
+    ck_assert_msg(strstr(err.text, message) != NULL, "%s %s", err.where, err.text);
+}
+
+START_TEST(bad_files_are_refused)
+{
+    refuse("\"sustained\": 0.75", "\"sustained\": 75", "0.1");
+    refuse("\"prior\"", "\"guess\"", "is not one of published");
+    refuse("\"bf16\"", "\"fp8\"", "is not one of bf16, fp16, fp32");
+    refuse("\"fused_loss\": true, ", "", "fused_loss");
+    refuse("\"fused_wgrad\"", "\"fused_grad\"", "fused_grad");
+    refuse("\"source\": \"here\", \"status\"", "\"status\"", "source");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("stack_files");
+    TCase *tc = tcase_create("stack");
+    suite_add_tcase(suite, tc);
+    tcase_add_test(tc, stacks_switch_what_their_papers_say);
+    tcase_add_test(tc, every_stack_is_read);
+    tcase_add_test(tc, a_stack_has_its_own_speed_on_a_gpu);
+    tcase_add_test(tc, settings_of_tuned_stacks_shorten_what_they_name);
+    tcase_add_test(tc, bad_files_are_refused);
+    return step_run(suite);
+}
