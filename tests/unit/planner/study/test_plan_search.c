@@ -384,7 +384,7 @@ START_TEST(what_cannot_end_in_time_is_not_begun)
     request.stop = never;
     request.spent = nothing;
     request.budget_s = 0.2;
-    refuse(&request, PP_UNDECIDED, "after 0 simulations");
+    refuse(&request, PP_UNDECIDED, "after 0 iterations");
     request.budget_s = 5;
     pp_search_result *choice = choose(&request);
     ck_assert_uint_gt(choice->simulated, 0);
@@ -408,7 +408,7 @@ START_TEST(large_simulations_count_as_several)
     ck_assert(choice->stopped);
     pp_search_result_free(&choice);
     request.global_batch_size = 1 << 20;
-    refuse(&request, PP_UNDECIDED, "after 0 simulations");
+    refuse(&request, PP_UNDECIDED, "after 0 iterations");
 }
 END_TEST
 
