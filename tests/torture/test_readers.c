@@ -260,18 +260,12 @@ static const struct {
     int (*body)(void *context);
     void *context;
 } bodies[] = {
-    { "model", read_model, model_name },
-    { "config", read_config, config },
-    { "hardware", read_hardware, hardware_name },
-    { "stack", read_stack, stack_name },
-    { "cluster", read_cluster, cluster_json },
-    { "costs", read_costs, costs_json },
-    { "lengths", pack_lengths, lengths_text },
-    { "rows", read_rows, csv },
-    { "comm rows", read_comm_rows, comm_csv },
-    { "formats", write_formats, ideal },
-    { "formats, torch", write_formats, torch },
-    { "groups", pack_lengths, groups_text },
+    { "model", read_model, model_name },           { "config", read_config, config },
+    { "hardware", read_hardware, hardware_name },  { "stack", read_stack, stack_name },
+    { "cluster", read_cluster, cluster_json },     { "costs", read_costs, costs_json },
+    { "lengths", pack_lengths, lengths_text },     { "rows", read_rows, csv },
+    { "comm rows", read_comm_rows, comm_csv },     { "formats", write_formats, ideal },
+    { "formats, torch", write_formats, torch },    { "groups", pack_lengths, groups_text },
     { "instance", order_instance, instance_json },
 };
 
