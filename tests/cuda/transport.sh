@@ -116,9 +116,10 @@ run 3 'rank 1 has another order' --schedule 1f1b --pp 4 $spin --fault plan,rank=
 
 address=127.0.0.1
 # job, rank: a process in the background, which writes out.JOB.RANK, and its number to started.
+# timeout without --foreground would pass a signal on twice, and the second ends ppsim at once.
 begin() {
     env TORCHELASTIC_RUN_ID=$1 RANK=$2 WORLD_SIZE=${4:-3} LOCAL_RANK=$2 MASTER_ADDR=$address MASTER_PORT=$port \
-        timeout -k 5 $((100 * patience)) "$ppsim" run --schedule 1f1b --pp ${4:-3} --transport nccl $spin >"out.$1.$2${3-}" 2>&1 &
+        timeout --foreground -k 5 $((100 * patience)) "$ppsim" run --schedule 1f1b --pp ${4:-3} --transport nccl $spin >"out.$1.$2${3-}" 2>&1 &
     started=$!
 }
 # process, wanted status, output, words in it
