@@ -665,9 +665,10 @@ static double promise(const splits *list, const split *row)
 static bool may_be_taken(const splits *list, const split *row, double least)
 {
     const double score = score_of(row);
+    const double most = least * (1 + list->request->tie);
     return !row->searched && score < HUGE_VAL &&
-           (least == HUGE_VAL || packs(list) || score <= least * (1 + list->request->tie) ||
-            pp_is_worth(row->floor, score, least));
+           (least == HUGE_VAL || packs(list) || score <= most ||
+            pp_is_worth(row->floor, score, most));
 }
 
 static size_t count_worth(const splits *list, double least)
