@@ -926,57 +926,8 @@ static pp_status split_gpus(const pp_plan_request *request, pp_search_result **c
     return PP_OK;
 }
 
-/* If the answer must have an order or a packing that is searched last, more iterations could find
- * something worse: they may go to another split. So searches with 1, 2, 4, ... iterations follow
- * each other as long as these fit into the budget together, and the best answer is taken. */
-static pp_status split_in_steps(const pp_plan_request *request, pp_search_result **choice_out,
-                                pp_err *err)
-{
-    pp_search_result *best PP_CLEANUP(pp_search_result_free) = NULL;
-    pp_plan_request one = *request;
-    pp_err why = pp_err_like(err);
-    uint64_t left = request->max_simulations;
-    size_t simulated = 0;
-    bool whole = false;
-    pp_status status = PP_UNDECIDED;
-    one.max_simulations = 1;
-    while (left >= one.max_simulations && !whole &&
-           (one.max_simulations == 1 || !pp_budget_time_is_up(request)) &&
-           (!status || status == PP_UNDECIDED || status == PP_INFEASIBLE)) {
-        pp_search_result *now PP_CLEANUP(pp_search_result_free) = NULL;
-        const bool last = left < 3 * one.max_simulations;
-        why = pp_err_like(err);
-        one.no_advice = request->no_advice || !last;
-        one.missed = last ? request->missed : NULL;
-        status = split_gpus(&one, &now, &why);
-        left -= one.max_simulations;
-        one.max_simulations *= 2;
-        if (status)
-            continue;
-        whole = !now->stopped;
-        simulated += now->simulated;
-        if (!best || fastest_of(now) < fastest_of(best)) {
-            pp_search_result_free(&best);
-            best = now;
-            now = NULL;
-        }
-    }
-    if (!best || status == PP_NOMEM) {
-        *err = why;
-        return why.status;
-    }
-    best->stopped = !whole;
-    best->simulated = simulated;
-    *choice_out = best;
-    best = NULL; /* the caller's now */
-    return PP_OK;
-}
-
 pp_status pp_plan_splits(const pp_plan_request *request, pp_search_result **choice_out, pp_err *err)
 {
-    if (!request->gpus)
-        return pp_plan_packings(request, choice_out, err);
-    return needs_more(request) && request->max_simulations
-               ? split_in_steps(request, choice_out, err)
-               : split_gpus(request, choice_out, err);
+    return request->gpus ? split_gpus(request, choice_out, err)
+                         : pp_plan_packings(request, choice_out, err);
 }

@@ -1,12 +1,13 @@
 """Budgets of all searches, whatever the options: a time is kept, and more iterations give nothing worse.
 
-Jobs, options and budgets are drawn for plan, plan --instance and pack. On one thread the processor time, which
-other work on the machine hardly changes, exceeds a time by at most a tenth or 0.2 s, times what this core and
-this build are slower; what exceeds it is repeated before it is called wrong. With PPSIM_TEST_LONG unset the jobs
-are small and five times as much is allowed, so that only a budget that is ignored fails. With at least 1 s the
-answer is not "undecided" (7) where the plain pipeline of one iteration fits and takes less than half of it. With
-iterations an answer does not turn undecided with more, and neither the fastest step (--fastest) nor the order
-of an instance is longer than with a tenth of them.
+Jobs, options and budgets are drawn for plan, plan --instance and pack: splits of GPUs, lengths and packings,
+free orders and executors, alone and together. On one thread the processor time, which other work on the machine
+hardly changes, exceeds a time by at most a tenth or 0.2 s, times what this core and this build are slower; what
+exceeds it is repeated before it is called wrong. With PPSIM_TEST_LONG unset the jobs are small and five times as
+much is allowed, so that only a budget that is ignored fails. With at least 1 s the answer is not "undecided" (7)
+where the plain pipeline of one iteration fits and takes less than half of it, or of the processor time that the
+machine gave to the command. With iterations an answer does not turn undecided with more, and neither the fastest
+step (--fastest) nor the order of an instance is longer than with a tenth of them.
 """
 
 import atexit
@@ -73,6 +74,8 @@ def draw(rng, ppsim):
         count = rng.choice([64, 512, 4096, 32768] if LONG else [64, 512])
         ppsim.write("lengths.txt", "\n".join(str(rng.randrange(1, 2048)) for _ in range(count)))
         arguments += ["--seq-length", "2048"] + ([] if packs else ["--lengths", "lengths.txt"])
+        if not packs and rng.random() < 0.3:
+            arguments += ["--packing", rng.choice(["auto", "first-fit", "equal", "ramped"])]
     elif rng.random() < 0.4:
         arguments += ["--global-batch-size", str(gpus * rng.choice([1, 4, 32]))]
     if rng.random() < 0.2:
@@ -84,8 +87,9 @@ def draw(rng, ppsim):
                        ["--jitter", "slow-rank=any:1.1,scenarios=5000", "--rank-by", "p95"]])
     if (splits and more[:1] in (["--explain"], ["--pareto"])) or (lengths and more[:1] == ["--pareto"]):
         more = []
-    if more[:1] != ["--pareto"] and not lengths and rng.random() < 0.15:
-        more = [*more, "--schedule", rng.choice(["1f1b", "interleaved", "zbv"])]
+    if more[:1] != ["--pareto"] and rng.random() < 0.25:
+        named = ["1f1b", "interleaved", "zbv"] if not lengths else []
+        more = [*more, "--schedule", rng.choice([*named, "planned"])]
     return ["plan", *arguments, *more, "--threads", "1"]
 
 
@@ -110,11 +114,12 @@ def keeps_time(rng, ppsim, arguments):
         raise Wrong(f"{took:.2f} s of processor time, not {most:.2f}: ppsim {' '.join(command)}\n{err}")
     Known.worst = max(Known.worst, (took / most, " ".join(command)))
     if status == 7 and budget >= 1 and Known.slower < 2 and arguments[0] == "plan":
+        had = min(budget, took)  # on a busy machine a process gets less processor time than its budget
         try:
             took, plain, _, _ = timed(ppsim, [*arguments, "--budget", "1it"])
         except Wrong:  # longer than any of the budgets
             took = budget
-        if took < budget / 2 and plain == 0:
+        if took < had / 2 and plain == 0:
             raise Wrong(f"undecided, but a plain pipeline fits: ppsim {' '.join(command)}\n{err}")
     return f"time, status {status}"
 
@@ -137,7 +142,7 @@ def attack(rng, ppsim):
         Known.slower = reference(ppsim)
     arguments = draw(rng, ppsim)
     given = set(arguments)
-    small = SMALL & given and not {"--lengths", "--explain", "--pareto", "--jitter"} & given
+    small = SMALL & given and not {"--explain", "--pareto", "--jitter"} & given
     if (small and arguments[0] == "plan" or "--instance" in given) and rng.random() < 0.3:
         return gets_no_worse(rng, ppsim, arguments)
     return keeps_time(rng, ppsim, arguments)

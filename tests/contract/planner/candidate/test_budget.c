@@ -1,5 +1,5 @@
 /* Budgets of iterations: more of them find nothing worse, whatever the seed, and threads change
- * nothing. */
+ * nothing. Without a budget time changes nothing, either. */
 #include "planner/candidate/budget.h"
 
 #include "planner/search/search.h"
@@ -9,7 +9,11 @@
 #include "sim/schedule/registry.h"
 #include "tests/support/planning.h"
 
+#include <limits.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
 
 enum { SEQUENCES = 96 };
 
@@ -211,6 +215,140 @@ START_TEST(threads_change_nothing)
 }
 END_TEST
 
+/* Moves are drawn in the same order, however many there may be. */
+START_TEST(more_moves_pack_no_worse)
+{
+    static const int64_t budgets[] = { 1, 3, 10, 30, 100, 300 };
+    static const pp_packing packings[] = { PP_PACKING_FIRST_FIT, PP_PACKING_EQUAL,
+                                           PP_PACKING_GIVEN };
+    planning p = planning_of("gpt3.6b", "h100-80g");
+    int64_t lengths[MANY];
+    pp_plan_request request = many_sequences(&p, lengths);
+    request.length_count = SEQUENCES;
+    request.parallel.dp = 2;
+    request.micro_batch_size = 1;
+    request.schedule = &pp_schedule_one_f_one_b;
+    for (request.seed = 0; request.seed < 2; request.seed++) {
+        pp_ns first = 0;
+        pp_ns last = INT64_MAX;
+        for (size_t k = 0; k < sizeof budgets / sizeof *budgets; k++) {
+            pp_packer *packer PP_CLEANUP(pp_packer_close) = NULL;
+            pp_packed *packed PP_CLEANUP(pp_packed_free) = NULL;
+            pp_pack_task task = { .lengths = lengths,
+                                  .count = request.length_count,
+                                  .iterations = budgets[k],
+                                  .seed = request.seed };
+            pp_err err = { 0 };
+            task.packings[packings[_i]] = true;
+            request.max_simulations = (uint64_t)budgets[k];
+            STEP_OK(pp_packer_open(&request, &packer, &err), err);
+            STEP_OK(pp_pack_advised(packer, &request, &task, &packed, &err), err);
+            const pp_ns step_ns = packed->row[packed->best].step_ns;
+            ck_assert_msg(step_ns <= last, "%d moves: %lld ns after %lld", (int)budgets[k],
+                          (long long)step_ns, (long long)last);
+            first = k ? first : step_ns;
+            last = step_ns;
+        }
+        ck_assert_int_lt(last, first);
+    }
+}
+END_TEST
+
+/* The number of GPUs of the change that would fit, as the message names it; 0: it names none. */
+static long advised_gpus(const char *text)
+{
+    const char *at = strstr(text, "tried that fits: ");
+    at = at ? strchr(at, '(') : NULL;
+    return at ? strtol(at + 1, NULL, 10) : 0;
+}
+
+/* What does not fit: the answer does not become undecided again, nor the advice worse. */
+START_TEST(more_iterations_advise_no_worse)
+{
+    static const uint64_t budgets[] = { 1, 3, 10, 30, 100, 300, 0 };
+    static const int64_t limits_gib[] = { 10, 20, 30 };
+    planning p = planning_of("llama3-8b", "h100-80g");
+    pp_plan_request request = request_of(&p, 4);
+    pp_status last = PP_UNDECIDED;
+    long gpus = LONG_MAX;
+    request.parallel.tp = 1;
+    request.memory_limit_bytes = limits_gib[_i] << 30;
+    for (size_t k = 0; k < sizeof budgets / sizeof *budgets; k++) {
+        pp_search_result *choice = NULL;
+        pp_err err = { 0 };
+        request.max_simulations = budgets[k];
+        const pp_status status = pp_plan_search(&request, &choice, &err);
+        ck_assert(status == PP_UNDECIDED || status == PP_INFEASIBLE);
+        ck_assert_msg(status == PP_INFEASIBLE || last == PP_UNDECIDED, "%d: %s", (int)budgets[k],
+                      err.text);
+        const long now = advised_gpus(err.text);
+        ck_assert_msg(now ? now <= gpus : gpus == LONG_MAX, "%d: %s", (int)budgets[k], err.text);
+        gpus = now ? now : gpus;
+        last = status;
+    }
+    ck_assert_int_eq(last, PP_INFEASIBLE);
+    ck_assert_int_lt(gpus, LONG_MAX);
+}
+END_TEST
+
+static double any_time(void *context)
+{
+    double *part = context;
+    *part = *part > 0.9 ? 0 : *part + 0.31; /* a clock that is turned back, too */
+    return *part;
+}
+
+static void tell_slowly(void *context, const pp_candidate *better)
+{
+    const struct timespec nap = { .tv_nsec = 3000000 };
+    (void)context;
+    (void)better;
+    nanosleep(&nap, NULL);
+}
+
+static void *keep_busy(void *context)
+{
+    const atomic_bool *ends = context;
+    while (!atomic_load(ends))
+        ;
+    return NULL;
+}
+
+enum { LOOPS = 4 };
+
+/* Without a budget neither a clock nor what else the machine does matters, whatever the threads. */
+START_TEST(without_a_budget_time_does_not_matter)
+{
+    planning p = planning_of(jobs[_i].model, "h100-80g");
+    int64_t lengths[SEQUENCES];
+    double part = 0;
+    pthread_t loop[LOOPS];
+    atomic_bool ends = false;
+    pp_plan_request request = request_for(&p, _i, lengths);
+    request.tie = 0.01;
+    request.headroom_bytes = (int64_t)8 << 30;
+    pp_search_result *calm = choose(&request);
+    char *text = plan_text(calm->plan);
+    for (int k = 0; k < LOOPS; k++)
+        ck_assert_int_eq(pthread_create(&loop[k], NULL, keep_busy, &ends), 0);
+    request.spent = any_time;
+    request.found = tell_slowly;
+    request.context = &part;
+    for (request.threads = 1; request.threads <= 4; request.threads *= 2) {
+        pp_search_result *choice = choose(&request);
+        char *now = plan_text(choice->plan);
+        ck_assert(strcmp(now, text) == 0); /* too long for a message */
+        free(now);
+        pp_search_result_free(&choice);
+    }
+    atomic_store(&ends, true);
+    for (int k = 0; k < LOOPS; k++)
+        pthread_join(loop[k], NULL);
+    free(text);
+    pp_search_result_free(&calm);
+}
+END_TEST
+
 START_TEST(a_begun_million_of_ops_is_an_iteration)
 {
     const pp_plan_request request = { .max_simulations = 2 };
@@ -236,6 +374,9 @@ int main(void)
     tcase_add_test(tc, bounds_count_as_iterations);
     tcase_add_test(tc, splits_with_lengths_are_not_bounded);
     tcase_add_test(tc, a_batch_that_cannot_fit_is_explained);
+    tcase_add_loop_test(tc, more_moves_pack_no_worse, 0, 3);
+    tcase_add_loop_test(tc, more_iterations_advise_no_worse, 0, 3);
+    tcase_add_loop_test(tc, without_a_budget_time_does_not_matter, 0, JOBS);
     tcase_add_loop_test(tc, threads_change_nothing, 0, 2 * JOBS);
     tcase_add_test(tc, a_begun_million_of_ops_is_an_iteration);
     suite_add_tcase(suite, tc);

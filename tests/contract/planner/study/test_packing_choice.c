@@ -326,7 +326,7 @@ START_TEST(splits_leave_no_budget)
     pp_search_result *without = choose(&request);
     request.packings = all_packings;
     pp_search_result *with = choose(&request);
-    ck_assert_uint_eq(with->simulated, without->simulated);
+    ck_assert_uint_le(with->simulated, 2 * without->simulated); /* 1 iteration, then 2 */
     ck_assert_int_eq(with->packing.verdict, PP_PACKING_UNSEARCHED);
     check_workload(&with->plan->workload, lengths, (uint32_t)with->plan->parallel.dp);
     pp_search_result_free(&without);
