@@ -41,7 +41,7 @@ pp_status pp_unit_weights_of(const pp_cost_context *context, const pp_workload *
 {
     const pp_model *model = context->model;
     pp_microbatch average = average_of(workload);
-    pp_ns kind_ns[2] = { -1, -1 }; /* dense, mixture of experts */
+    pp_ns kind_ns[PP_LAYER_KINDS] = { -1, -1, -1, -1 };
     *w = (pp_unit_weights){ .layers = model->layers, .mtp = model->mtp_layers };
     w->layer_ns = pp_alloc_array((size_t)model->layers, sizeof *w->layer_ns);
     if (!w->layer_ns)
@@ -52,7 +52,7 @@ pp_status pp_unit_weights_of(const pp_cost_context *context, const pp_workload *
     if (!status && model->mtp_layers)
         status = unit_ns(context, PP_UNIT_MTP, 0, &average, &w->mtp_ns, err);
     for (int64_t k = 0; k < model->layers && !status; k++) {
-        pp_ns *ns = &kind_ns[pp_model_layer_is_moe(model, k)];
+        pp_ns *ns = &kind_ns[pp_layer_kind(context, k)];
         if (*ns < 0)
             status = unit_ns(context, PP_UNIT_LAYER, k, &average, ns, err);
         w->layer_ns[k] = *ns;

@@ -75,8 +75,8 @@ static double expert_part(const pp_plan_request *request, const pp_parallel *p)
     const double expert = matrices * (double)m->hidden * (double)m->expert_ffn;
     const double layers = (double)(m->layers - m->dense_layers) / (double)p->pp;
     const double held = layers * (double)m->experts / (double)p->ep * expert;
-    const int64_t bytes = pp_dtype_bytes(stack.dtype) + pp_dtype_bytes(stack.grad_dtype);
-    return held * (double)bytes / (double)request->hardware->memory_bytes;
+    const double bytes = pp_weight_bytes(&stack) + (double)pp_dtype_bytes(stack.grad_dtype);
+    return held * bytes / (double)request->hardware->memory_bytes;
 }
 
 /* A quarter of the memory for experts, which neither recomputation nor ZeRO-1 makes smaller, leaves

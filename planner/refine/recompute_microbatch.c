@@ -27,6 +27,14 @@ pp_recomputed pp_recompute_at(bool halves, const pp_stage *stage, int64_t level)
                             .selective = (int32_t)(halves ? level - 2 * beyond : 0) };
 }
 
+/* The last layer in the precision of the run. */
+static int64_t inner_layer(const pp_cost_context *context)
+{
+    const int64_t last = context->model->layers - 1;
+    const int64_t edge = pp_recipe_of(context->switches.precision)->edge_layers;
+    return last > 2 * edge ? last - edge : last;
+}
+
 pp_status pp_recompute_halves(const pp_cost_context *of, const pp_workload *workload,
                               bool *halves_out, pp_err *err)
 {
@@ -36,7 +44,7 @@ pp_status pp_recompute_halves(const pp_cost_context *of, const pp_workload *work
     pp_cost_context context = *of;
     for (int how = NONE; how <= ALL; how++) {
         context.switches.recompute = (pp_recompute)how;
-        pp_status status = pp_cost_unit(&context, PP_UNIT_LAYER, context.model->layers - 1,
+        pp_status status = pp_cost_unit(&context, PP_UNIT_LAYER, inner_layer(&context),
                                         data->tokens, data->square_sum, &cost[how], err);
         if (status)
             return status;

@@ -104,7 +104,7 @@ static pp_status check_precision(const pp_cost_context *context, pp_err *err)
             pp_text_add(&known, "%s%s", known.data ? ", " : "", other->name);
     }
     return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_PRECISION),
-                      "%s has no GEMMs in %s, or nobody has published their speed; possible "
+                      "the hardware file of %s has no curve for GEMMs in %s; possible "
                       "values: %s",
                       context->hardware->name, recipe->name, known.data ? known.data : "bf16");
 }
@@ -150,17 +150,7 @@ static pp_gpu_batch local_of(const pp_cost_context *context, const pp_batch *bat
     return local;
 }
 
-/* The stack's share of the speed of kernels, if it has one for this GPU. */
-static double sustained_of(const pp_cost_context *context)
-{
-    const pp_switches *s = &context->switches;
-    const double own = pp_recipe_of(s->precision)->format ? s->sustained_low : s->sustained;
-    return own > 0 ? own : context->hardware->sustained;
-}
-
-/* Layers that cost the same: dense ones and those with experts, each in the precision of the run
- * or, at the ends of the model, in 16 bits. */
-enum { EDGE = 1, MOE = 2, LAYER_KINDS = 4 };
+enum { EDGE = 1, MOE = 2, LAYER_KINDS = PP_LAYER_KINDS };
 
 /* The number of first and of last layers in 16 bits. */
 static int64_t edge_layers(const pp_cost_context *context)
@@ -168,7 +158,7 @@ static int64_t edge_layers(const pp_cost_context *context)
     return pp_recipe_of(context->switches.precision)->edge_layers;
 }
 
-static int layer_kind(const pp_cost_context *context, int64_t layer)
+int pp_layer_kind(const pp_cost_context *context, int64_t layer)
 {
     const int64_t edge = edge_layers(context);
     const bool at_edge = layer < edge || layer >= context->model->layers - edge;
@@ -206,7 +196,7 @@ static void unit_cost(const pp_cost_context *context, pp_unit_kind kind, int kin
         cost->model_flops = pp_loss_flops(&local);
         break;
     }
-    const double slower = 1 / sustained_of(context);
+    const double slower = 1 / pp_sustained_of(context);
     cost->f_s = work.f * slower;
     cost->i_s = work.i * slower;
     cost->w_s = work.w * slower;
@@ -224,7 +214,7 @@ pp_status pp_cost_unit(const pp_cost_context *context, pp_unit_kind kind, int64_
                           "there is no microbatch with %" PRId64 " tokens and square sum %" PRId64,
                           tokens, square_sum);
     const pp_batch batch = { .tokens = tokens, .square_sum = square_sum };
-    unit_cost(context, kind, layer_kind(context, layer), &batch, cost_out);
+    unit_cost(context, kind, pp_layer_kind(context, layer), &batch, cost_out);
     return PP_OK;
 }
 

@@ -40,6 +40,12 @@ typedef struct pp_cost_context {
  * then. */
 PP_MUST_CHECK pp_status pp_cost_context_check(const pp_cost_context *context, pp_err *err);
 
+/* Layers of one kind cost the same: dense ones and those with experts, each in the precision of the
+ * run or, at the ends of the model, in 16 bits. */
+enum { PP_LAYER_KINDS = 4 };
+/* From 0 to PP_LAYER_KINDS - 1. layer: 0-based. */
+int pp_layer_kind(const pp_cost_context *context, int64_t layer);
+
 /* One indivisible part of the model. */
 typedef enum pp_unit_kind {
     PP_UNIT_EMBEDDING,

@@ -142,3 +142,10 @@ void pp_add_tensor_parallel(const pp_gpu_batch *local, double bytes, pp_work *wo
      * second gather of the input and the scatter of its gradient overlap with GEMMs */
     work->i += (1 - hidden_all) * gather + (1 - hidden_part) * (gather + scatter);
 }
+
+double pp_sustained_of(const pp_cost_context *context)
+{
+    const pp_switches *s = &context->switches;
+    const double own = pp_recipe_of(s->precision)->format ? s->sustained_low : s->sustained;
+    return own > 0 ? own : context->hardware->sustained;
+}

@@ -64,4 +64,8 @@ void pp_add_tensor_parallel(const pp_gpu_batch *local, double bytes, pp_work *wo
  * the whole tensor. */
 double pp_gather_seconds(const pp_gpu_batch *local, pp_collective kind, double bytes);
 
+/* The share of the speed of kernels that remains in a whole step: the stack's, if it has one for
+ * this GPU, else the hardware's. */
+double pp_sustained_of(const pp_cost_context *context);
+
 #endif

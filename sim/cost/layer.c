@@ -198,7 +198,8 @@ pp_work pp_layer_work(const pp_gpu_batch *local, bool moe)
     pp_work work = { 0 };
     if (!(local->tokens > 0))
         return work;
-    if (!pp_measured_work(local, PP_MEASURED_LAYER, &work))
+    /* layers are measured in 16 bits */
+    if (local->recipe->format || !pp_measured_work(local, PP_MEASURED_LAYER, &work))
         work = modelled_layer(local, moe);
     if (local->context->switches.recompute == PP_RECOMPUTE_FULL)
         work.i += work.f;

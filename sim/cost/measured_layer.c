@@ -30,7 +30,7 @@ bool pp_measured_work(const pp_gpu_batch *local, pp_measured_kind first_kind, pp
         work.saved = work.i + work.w - b;
     /* The cost model divides by `sustained`, which slows isolated kernels down to their speed in a
      * step. These times were measured in a step, so that division is cancelled here. */
-    const double sustained = local->hw->sustained;
+    const double sustained = pp_sustained_of(local->context);
     *work_out = (pp_work){ .f = work.f * sustained,
                            .i = work.i * sustained,
                            .w = work.w * sustained,

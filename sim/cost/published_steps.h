@@ -10,6 +10,7 @@ typedef struct pp_published_steps {
     const char *stack;    /* its name in traces/data/stacks/; NULL: those of the papers */
     bool low;             /* with GEMMs in 8 or 4 bits */
     const char *what;     /* the jobs compared */
+    bool cp;              /* some of them have cp > 1 */
     int steps;
     int mean_percent, most_percent; /* absolute error of the predicted step, rounded */
 } pp_published_steps;

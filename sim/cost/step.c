@@ -33,7 +33,8 @@ static void add_unit(const pp_cost_context *context, pp_unit_kind kind, int64_t 
     pp_unit_cost cost = { 0 };
     if (times <= 0)
         return;
-    local.recipe = pp_recipe_of(context->switches.precision);
+    if (kind == PP_UNIT_LAYER)
+        local.recipe = pp_recipe_of(context->switches.precision);
     switch (kind) {
     case PP_UNIT_EMBEDDING:
         pp_embedding_memory(&local, &cost);
@@ -144,15 +145,11 @@ static double gathered_bytes_of(const pp_cost_context *context, const rank_param
     return plain - (plain - pp_recipe_of(sw->precision)->element_bytes) * rank->low / all;
 }
 
-/* The parameters as the GEMMs read them: quantized, as they are and transposed, and without
- * --fp8-params also in 16 bits. */
 static double parameter_bytes(const pp_cost_context *context, const rank_parameters *rank)
 {
     const pp_switches *sw = &context->switches;
     const double plain = (double)pp_dtype_bytes(sw->dtype);
-    const double copies = 2 * pp_recipe_of(sw->precision)->element_bytes;
-    return (rank->dense + rank->expert) * plain +
-           (rank->low > 0 ? rank->low * (copies - (sw->low_parameters ? plain : 0)) : 0);
+    return (rank->dense + rank->expert) * plain + rank->low * (pp_weight_bytes(sw) - plain);
 }
 
 /* The reduction overlaps with the backward of the last microbatch, chunk by chunk, except for the

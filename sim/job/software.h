@@ -67,4 +67,8 @@ typedef struct pp_switches {
     double sustained, sustained_low;
 } pp_switches;
 
+/* Bytes of a weight of a layer as its GEMMs read it: in 8 and 4 bits quantized, as it is and
+ * transposed, and unless it is kept in that precision alone also in 16 bits. */
+double pp_weight_bytes(const pp_switches *switches);
+
 #endif

@@ -19,7 +19,8 @@ typedef struct pp_stack_features {
 } pp_stack_features;
 
 /* The speed of kernels in a whole step, as a share of that in short loops, on the GPUs of one
- * architecture: with 16-bit GEMMs, and with GEMMs in 8 or 4 bits. */
+ * architecture: with 16-bit GEMMs, and with GEMMs in 8 or 4 bits. Fitted to steps, it may exceed 1.
+ */
 typedef struct pp_stack_gpu {
     char architecture[32];
     double sustained, sustained_low;

@@ -131,7 +131,11 @@ pp_status pp_load_stack(const char *name_or_file, pp_stack *stack_out, pp_err *e
 {
     pp_loaded_text text PP_CLEANUP(pp_loaded_text_free) = { 0 };
     pp_status status = pp_load_text(PP_DATA_STACK, name_or_file, &text, err);
-    return status ? status : pp_stack_parse(text.data, text.bytes, text.name, stack_out, err);
+    if (!status)
+        status = pp_stack_parse(text.data, text.bytes, text.name, stack_out, err);
+    if (!status && text.owned) /* what is known of a stack of that name is not known of this one */
+        snprintf(stack_out->name, sizeof stack_out->name, "%s", name_or_file);
+    return status;
 }
 
 pp_status pp_load_lengths(const char *path, pp_lengths *lengths_out, pp_err *err)

@@ -98,6 +98,8 @@ static pp_status set_switches(const pp_plan *plan, const pp_profile_in_use *use,
         switches->sequence_parallel = plan->sequence_parallel;
     if (plan->zero >= 0)
         switches->zero = plan->zero;
+    switches->precision = plan->precision;
+    switches->low_parameters = plan->low_parameters;
     switches->p2p = plan->p2p;
     pp_profile_settings(use, ignored, sizeof ignored, &switches->dtype);
     return PP_OK;

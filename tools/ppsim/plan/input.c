@@ -306,6 +306,7 @@ static pp_status read_megatron_precision(const pp_args *args, bool *given_out,
                                               PP_PRECISION_FP8_BLOCK, PP_PRECISION_MXFP8 };
     static const char *const fp8[] = { "hybrid", "e4m3", NULL };
     static const char *const fp4[] = { "e2m1", NULL };
+    static const char *const fp4_recipes[] = { "nvfp4", NULL };
     const bool four = pp_args_has(args, "--fp4-format");
     int recipe = 0, format = 0;
     pp_status status = pp_args_choice(args, "--fp8-recipe", recipes, &recipe, err);
@@ -313,6 +314,8 @@ static pp_status read_megatron_precision(const pp_args *args, bool *given_out,
         status = pp_args_choice(args, "--fp8-format", fp8, &format, err);
     if (!status)
         status = pp_args_choice(args, "--fp4-format", fp4, &format, err);
+    if (!status)
+        status = pp_args_choice(args, "--fp4-recipe", fp4_recipes, &format, err);
     *given_out = four || pp_args_has(args, "--fp8-format");
     *precision_out = four ? PP_PRECISION_NVFP4 : of_recipe[recipe];
     if (!status && four && pp_args_has(args, "--fp8-format"))
@@ -320,6 +323,12 @@ static pp_status read_megatron_precision(const pp_args *args, bool *given_out,
     if (!status && pp_args_has(args, "--fp8-recipe") && !pp_args_has(args, "--fp8-format"))
         return pp_err_set(err, PP_USAGE, "--fp8-recipe",
                           "has no effect without --fp8-format, as in Megatron-LM");
+    const bool edges = pp_args_has(args, "--first-last-layers-bf16");
+    const bool current = *given_out && *precision_out == PP_PRECISION_FP8_CURRENT;
+    if (!status && edges != current)
+        return pp_err_set(err, PP_USAGE, edges ? "--first-last-layers-bf16" : "--fp8-recipe",
+                          edges ? "is known with --fp8-recipe tensorwise only"
+                                : "tensorwise is known with --first-last-layers-bf16 only");
     return status;
 }
 
@@ -340,15 +349,19 @@ static pp_status read_precision(const pp_args *args, pp_switch_request *s, pp_er
         return status;
     if (megatron && pp_args_has(args, "--precision"))
         return pp_err_set(err, PP_USAGE, "--precision", "excludes --fp8-format and --fp4-format");
-    if (!megatron && !pp_args_has(args, "--precision")) {
-        s->value.precision = PP_PRECISION_BF16;
-        return PP_OK;
+    if (!megatron) {
+        s->value.precision = choice == PP_PRECISIONS ? PP_PRECISION_BF16 : (pp_precision)choice;
+        s->value.dtype = choice == PP_PRECISIONS ? PP_DTYPE_FP16 : PP_DTYPE_BF16;
     }
-    s->given.precision = s->given.dtype = true;
-    if (megatron)
-        return PP_OK;
-    s->value.dtype = choice == PP_PRECISIONS ? PP_DTYPE_FP16 : PP_DTYPE_BF16;
-    s->value.precision = choice == PP_PRECISIONS ? PP_PRECISION_BF16 : (pp_precision)choice;
+    const pp_recipe *recipe = pp_recipe_of(s->value.precision);
+    if (s->value.low_parameters && (!recipe->format || recipe->format == PP_GEMM_NVFP4))
+        return pp_err_set(err, PP_USAGE, "--fp8-params", "weights are kept in 16 bits with %s",
+                          recipe->name);
+    s->given.precision = s->given.dtype = megatron || pp_args_has(args, "--precision");
+    if (megatron && !s->given.low_parameters) { /* Megatron-LM's default */
+        s->given.low_parameters = true;
+        s->value.low_parameters = false;
+    }
     return PP_OK;
 }
 

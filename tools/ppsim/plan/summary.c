@@ -136,12 +136,12 @@ static void print_reason(const pp_search_result *result, pp_text *text)
 }
 
 /* Returns whether the job is like those of published steps, which are of dense models with
- * sequences of one length and without cp and ep. */
-static bool is_like_published(const pp_search_result *result)
+ * sequences of one length, without ep, and mostly without cp. */
+static bool is_like_published(const pp_search_result *result, const pp_published_steps *known)
 {
     const pp_parallel *p = &result->plan->parallel;
-    return !result->context.model->experts && !result->plan->workload.bins && p->cp == 1 &&
-           p->ep == 1;
+    return !result->context.model->experts && !result->plan->workload.bins &&
+           (p->cp == 1 || known->cp) && p->ep == 1;
 }
 
 static void add_published(const pp_search_result *result, pp_text *words)
@@ -150,10 +150,10 @@ static void add_published(const pp_search_result *result, pp_text *words)
     const bool low = result->plan->precision != PP_PRECISION_BF16;
     const pp_published_steps *known = pp_published_steps_of(hardware, result->assumed.stack, low);
     if (!known && pp_published_steps_of(hardware, NULL, low))
-        pp_text_add(words, "; its published steps among the tests are of other stacks");
+        pp_text_add(words, "; its published steps are of other stacks or formats");
     else if (!known)
         pp_text_add(words, "; no published step of this GPU is among the tests");
-    else if (!is_like_published(result))
+    else if (!is_like_published(result, known))
         pp_text_add(words, "; no published step of such a job is among the tests");
     else
         pp_text_add(words,

@@ -98,6 +98,25 @@ START_TEST(first_and_last_layer_stay_in_16_bits)
 }
 END_TEST
 
+/* Bounds and partitions compute each kind of layer once. */
+START_TEST(layers_of_a_kind_cost_the_same)
+{
+    const pp_model model = run_model(_i ? "deepseek-v3" : "llama3-8b");
+    const pp_hardware hw = run_hardware("h100-80g");
+    pp_cost_context c = context_of(&model, &hw, PP_PRECISION_FP8_CURRENT);
+    double f_s[PP_LAYER_KINDS] = { 0 };
+    int kinds = 0;
+    for (int64_t layer = 0; layer < model.layers; layer++) {
+        double *known = &f_s[pp_layer_kind(&c, layer)];
+        const double now = unit(&c, PP_UNIT_LAYER, layer).f_s;
+        kinds += *known == 0;
+        *known = *known > 0 ? *known : now;
+        ck_assert_double_eq(now, *known);
+    }
+    ck_assert_int_eq(kinds, _i ? 4 : 2);
+}
+END_TEST
+
 /* A weight takes its copy and a transposed copy of one byte each, and with --fp8-params off also
  * the two bytes from which they are made; those are gathered over the replicas. */
 START_TEST(weights_are_kept_quantized)
@@ -154,6 +173,7 @@ int main(void)
     tcase_add_loop_test(tc, fewer_bits_take_less_time_and_memory, 0, 2);
     tcase_add_test(tc, kept_bytes_are_those_of_transformer_engine);
     tcase_add_test(tc, first_and_last_layer_stay_in_16_bits);
+    tcase_add_loop_test(tc, layers_of_a_kind_cost_the_same, 0, 2);
     tcase_add_test(tc, weights_are_kept_quantized);
     tcase_add_test(tc, a_gpu_without_the_format_is_refused);
     return step_run(suite);
