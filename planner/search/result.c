@@ -284,3 +284,13 @@ pp_status pp_search_result_new(pp_search *search, const pp_search_outcome *outco
     result = NULL;
     return PP_OK;
 }
+
+double pp_search_result_fastest(const pp_search_result *result)
+{
+    const pp_candidate *c = &result->candidate[0];
+    const pp_candidate *fastest = &result->recommendation.fastest;
+    const double score = pp_candidate_score(c, c->step_ns);
+    return result->recommendation.tie > 0
+               ? fmin(score, pp_candidate_score(fastest, fastest->step_ns))
+               : score;
+}

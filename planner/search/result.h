@@ -98,6 +98,8 @@ typedef struct pp_search_result {
 } pp_search_result;
 
 void pp_search_result_free(pp_search_result **choice); /* for PP_CLEANUP; *choice NULL is fine */
+/* The score of the fastest plan in a result, whatever jitter or a tie made of it. */
+double pp_search_result_fastest(const pp_search_result *result);
 
 /* Makes the result of a finished search that found something. Plan and candidates move out of the
  * search, which can then only be closed with pp_search_close. Fails: INFEASIBLE, NOMEM. */

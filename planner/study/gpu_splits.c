@@ -841,17 +841,6 @@ static pp_status undecided(const splits *list, pp_err *err)
                       list->count);
 }
 
-/* The score of the fastest plan in a result, whatever jitter or a tie made of it. */
-static double fastest_of(const pp_search_result *result)
-{
-    const pp_candidate *c = &result->candidate[0];
-    const pp_candidate *fastest = &result->recommendation.fastest;
-    const double score = pp_candidate_score(c, c->step_ns);
-    return result->recommendation.tie > 0
-               ? fmin(score, pp_candidate_score(fastest, fastest->step_ns))
-               : score;
-}
-
 /* The answer, once the splits were examined as far as the budget allows. */
 static pp_status choose(splits *list, pp_search_result **choice_out, pp_err *err)
 {
@@ -864,8 +853,8 @@ static pp_status choose(splits *list, pp_search_result **choice_out, pp_err *err
     if (!over || !kept)
         status = search_splits(list, &choice, err);
     if (!status && kept &&
-        (!choice ||
-         (choice->stopped && fastest_of(choice) > score_of(&list->row[list->incumbent_row])))) {
+        (!choice || (choice->stopped && pp_search_result_fastest(choice) >
+                                            score_of(&list->row[list->incumbent_row])))) {
         pp_search_result_free(&choice);
         status = keep_incumbent(list, &choice, err);
         if (!status)

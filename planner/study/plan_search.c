@@ -9,25 +9,12 @@
 #include "planner/study/framework_choice.h"
 #include "planner/study/gpu_splits.h"
 
-#include <math.h>
-
 static pp_status plan(const pp_plan_request *request, pp_search_result **choice_out, pp_err *err)
 {
     const pp_free_settings *f = &request->free;
     return f->framework || f->shapes || f->communicators
                ? pp_plan_frameworks(request, choice_out, err)
                : pp_plan_splits(request, choice_out, err);
-}
-
-/* The score of the fastest plan in a result, recommended or not. */
-static double fastest_of(const pp_search_result *result)
-{
-    const pp_candidate *c = &result->candidate[0];
-    const pp_candidate *fastest = &result->recommendation.fastest;
-    const double score = pp_candidate_score(c, c->step_ns);
-    return result->recommendation.tie > 0
-               ? fmin(score, pp_candidate_score(fastest, fastest->step_ns))
-               : score;
 }
 
 /* True if the search that comes last depends on what the others found. */
@@ -62,7 +49,7 @@ static pp_status plan_in_steps(const pp_plan_request *request, pp_search_result 
             continue;
         whole = !now->stopped;
         simulated += now->simulated;
-        if (!best || fastest_of(now) < fastest_of(best)) {
+        if (!best || pp_search_result_fastest(now) < pp_search_result_fastest(best)) {
             pp_search_result_free(&best);
             best = now;
             now = NULL;
