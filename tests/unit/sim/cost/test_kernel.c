@@ -41,6 +41,33 @@ static void print_quality(const char *what, const char *gpu, size_t count, error
            100 * q.median, 100 * q.mean, 100 * q.max);
 }
 
+/* The errors of the GEMMs of a set, with the quantization of their input as the samples have it; at
+ * least `least` samples. */
+static double median_of_gemms(const char *set, const char *gpu, int file, pp_gemm_format format,
+                              double quantize_bytes, size_t least)
+{
+    const char *const words[] = { set, gpu };
+    const pp_hardware hw = hardware(names[file]);
+    samples s = samples_read();
+    double *errors = calloc(s.count, sizeof *errors);
+    size_t count = 0;
+    for (size_t i = 0; i < s.count; i++) {
+        if (!sample_is(s.rows[i], 2, words))
+            continue;
+        const gemm_sample g = sample_gemm(s.rows[i]);
+        const pp_gemm gemm = { .m = g.m, .n = g.n, .k = g.k, .output_bytes = 2, .format = format };
+        const double seconds =
+            pp_gemm_seconds(&hw, &gemm) + pp_elementwise_seconds(&hw, quantize_bytes * g.m * g.k);
+        errors[count++] = seconds / g.seconds - 1;
+    }
+    const error_summary q = summarize(errors, count);
+    print_quality(set, gpu, count, q);
+    ck_assert_uint_ge(count, least);
+    free(errors);
+    samples_free(&s);
+    return q.median;
+}
+
 /* GEMM times of the hardware files lie within 8 % (median) of published ones; those of MI355X,
  * which are the best of several libraries, within 9 %. */
 START_TEST(gemms_match_published_kernels)
@@ -50,24 +77,9 @@ START_TEST(gemms_match_published_kernels)
         int file; /* of names */
     } sets[] = { { "A100", 0 },  { "H100", 1 },  { "H200", 2 },    { "B200", 3 },   { "B300", 8 },
                  { "GB200", 6 }, { "GB300", 7 }, { "MI300X", 11 }, { "MI355X", 13 } };
-    const char *const words[] = { "gemm", sets[_i].gpu };
-    const pp_hardware hw = hardware(names[sets[_i].file]);
-    samples s = samples_read();
-    double *errors = calloc(s.count, sizeof *errors);
-    size_t count = 0;
-    for (size_t i = 0; i < s.count; i++) {
-        if (!sample_is(s.rows[i], 2, words))
-            continue;
-        const gemm_sample g = sample_gemm(s.rows[i]);
-        const pp_gemm gemm = { .m = g.m, .n = g.n, .k = g.k, .output_bytes = 2 };
-        errors[count++] = pp_gemm_seconds(&hw, &gemm) / g.seconds - 1;
-    }
-    const error_summary q = summarize(errors, count);
-    print_quality("GEMM", sets[_i].gpu, count, q);
-    ck_assert_uint_ge(count, 69);
-    ck_assert_double_lt(q.median, strcmp(sets[_i].gpu, "MI355X") == 0 ? 0.09 : 0.08);
-    free(errors);
-    samples_free(&s);
+    const double median =
+        median_of_gemms("gemm", sets[_i].gpu, sets[_i].file, PP_GEMM_16BIT, 0, 69);
+    ck_assert_double_lt(median, strcmp(sets[_i].gpu, "MI355X") == 0 ? 0.09 : 0.08);
 }
 END_TEST
 
@@ -99,29 +111,9 @@ static const struct {
  * published ones. */
 START_TEST(low_gemms_match_published_kernels)
 {
-    const char *const words[] = { low_sets[_i].set, low_sets[_i].gpu };
-    const pp_hardware hw = hardware(names[low_sets[_i].file]);
-    samples s = samples_read();
-    double *errors = calloc(s.count, sizeof *errors);
-    size_t count = 0;
-    for (size_t i = 0; i < s.count; i++) {
-        if (!sample_is(s.rows[i], 2, words))
-            continue;
-        const gemm_sample g = sample_gemm(s.rows[i]);
-        const pp_gemm gemm = {
-            .m = g.m, .n = g.n, .k = g.k, .output_bytes = 2, .format = low_sets[_i].format
-        };
-        errors[count++] = (pp_gemm_seconds(&hw, &gemm) +
-                           pp_elementwise_seconds(&hw, low_sets[_i].quantize_bytes * g.m * g.k)) /
-                              g.seconds -
-                          1;
-    }
-    const error_summary q = summarize(errors, count);
-    print_quality(words[0], words[1], count, q);
-    ck_assert_uint_ge(count, 90);
-    ck_assert_double_lt(q.median, 0.15);
-    free(errors);
-    samples_free(&s);
+    const double median = median_of_gemms(low_sets[_i].set, low_sets[_i].gpu, low_sets[_i].file,
+                                          low_sets[_i].format, low_sets[_i].quantize_bytes, 90);
+    ck_assert_double_lt(median, 0.15);
 }
 END_TEST
 
