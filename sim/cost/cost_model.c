@@ -372,9 +372,13 @@ static transfers transfers_of(const pp_cost_context *context, const message *m, 
         t.backward = send_seconds(context, m, stage, stage - 1);
     /* Without overlap, Megatron's interleaved schedule waits for each batched exchange (up to four
      * messages after an F and a B): the exchange is charged to the op, and the link takes no time.
-     * 1F1B waits, too, but there the dependencies already include it. An executor that models the
-     * exchange gets the link's time, and decides itself who waits. */
-    if (context->parallel.vpp > 1 && !context->switches.p2p_overlap && !context->links_modelled) {
+     * 1F1B waits, too, but there the dependencies already include it. Orders on a V never ran in
+     * that loop: Megatron's zero-bubble fork posts transfers, and waits for an input right before
+     * the op that needs it (sail-sg/zero-bubble-pipeline-parallelism, zerobubble/runtime.py: flush,
+     * schedule_f). An executor that models the exchange gets the link's time, and decides itself
+     * who waits. */
+    if (context->parallel.vpp > 1 && context->placement == PP_PLACE_LOOP &&
+        !context->switches.p2p_overlap && !context->links_modelled) {
         t.exchange = fmax(t.forward, t.backward);
         t.forward = t.backward = 0;
     }

@@ -141,6 +141,29 @@ START_TEST(exchanges_and_gaps_are_in_the_ops)
 }
 END_TEST
 
+/* Megatron's zero-bubble fork waits for an input only, whatever the stack of the time overlaps: the
+ * transfers of a V stay on its edges, where 1F1B has them. */
+START_TEST(exchanges_on_a_v_are_on_its_edges)
+{
+    const pp_hardware hw = run_hardware("a100-80g");
+    run r = stages_run("gpt22b", 4, 8);
+    r.switches = stack_switches("megatron-2021", &r.parallel);
+    r.switches.recompute = PP_RECOMPUTE_FULL;
+    ck_assert(!r.switches.p2p_overlap);
+    pp_costs *plain = run_costs(&r, &hw);
+    r.parallel.vpp = 2;
+    r.placement = PP_PLACE_V;
+    pp_costs *v = run_costs(&r, &hw);
+    for (uint32_t s = 0; s + 1 < 8; s++)
+        ck_assert_int_eq(v->send_f_ns[s], s == 3 ? 0 : plain->send_f_ns[0]);
+    const pp_ns gap = (pp_ns)(1e9 * hw.host_gap_s);
+    ck_assert_int_gt(gap, 0);
+    ck_assert_int_le(llabs(2 * (v->f_ns[1] - gap) - (plain->f_ns[1] - gap)), 2);
+    pp_costs_free(&plain);
+    pp_costs_free(&v);
+}
+END_TEST
+
 /* At least its products at peak speed and, at the peak of the memory, 38 bytes per logit: cast to
  * fp32 (2 + 4), max (4), subtract and exponentiate (4 + 4 each), sum (4), divide (4 + 4). */
 START_TEST(the_loss_passes_over_its_logits)
@@ -537,6 +560,7 @@ int main(void)
     tcase_add_test(tc, a_rank_holds_the_parameters_of_its_units);
     tcase_add_test(tc, sequence_parallel_tensors_travel_in_slices);
     tcase_add_test(tc, exchanges_and_gaps_are_in_the_ops);
+    tcase_add_test(tc, exchanges_on_a_v_are_on_its_edges);
     tcase_add_test(tc, the_loss_passes_over_its_logits);
     tcase_add_test(tc, small_microbatches_take_their_launches);
     tcase_add_test(tc, a_window_limits_the_attention);
