@@ -35,6 +35,10 @@ static void train_as(const pp_target_limits *target, pp_plan_request *request)
         switches->given.zero = true;
         switches->value.zero = 1;
     }
+    if (!target->low_parameters && !switches->given.low_parameters) {
+        switches->given.low_parameters = true;
+        switches->value.low_parameters = false;
+    }
     if (target->fsdp && !switches->given.tp_overlap) {
         switches->given.tp_overlap = true;
         switches->value.tp_overlap = false;
@@ -162,6 +166,16 @@ static pp_status check_recompute(const pp_target_limits *target, const pp_plan_r
     return PP_OK;
 }
 
+static pp_status check_precision(const pp_target_limits *target, const pp_plan_request *request,
+                                 pp_err *err)
+{
+    const pp_switch_request *s = &request->switches;
+    const bool parameters = s->given.low_parameters && s->value.low_parameters;
+    return pp_target_check_precision(target, s->value.precision, parameters,
+                                     request->model && request->model->experts > 0, PP_USAGE,
+                                     pp_err_name(err, PP_FIELD_PRECISION), err);
+}
+
 pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given,
                           pp_plan_request *request, pp_err *err)
 {
@@ -169,11 +183,6 @@ pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given,
                                       ? &pp_planned_schedule
                                       : request->schedule;
     char why[120];
-    if (request->switches.value.precision != PP_PRECISION_BF16 && !target->low_precision)
-        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_PRECISION),
-                          "ppsim cannot tell target %s to compute in %s; use bf16, or target "
-                          "megatron",
-                          target->name, pp_recipe_of(request->switches.value.precision)->name);
     if (request->framework && !communicates_as(target, request->framework))
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FRAMEWORK),
                           "target %s communicates like executor %s; leave this option out",
@@ -195,6 +204,8 @@ pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given,
             "unknown; plan a model without them, or for another target",
             target->name);
     pp_status status = check_recompute(target, request, err);
+    if (!status)
+        status = check_precision(target, request, err);
     if (status)
         return status;
     if (schedule && !runs(target, request, schedule, err, why, sizeof why)) {

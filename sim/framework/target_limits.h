@@ -3,7 +3,9 @@
 #ifndef PPSIM_SIM_FRAMEWORK_TARGET_LIMITS_H
 #define PPSIM_SIM_FRAMEWORK_TARGET_LIMITS_H
 
+#include "sim/base/status.h"
 #include "sim/framework/framework.h"
+#include "sim/job/precision.h"
 #include "sim/schedule/schedule.h"
 
 #include <stdbool.h>
@@ -19,11 +21,22 @@ typedef struct pp_target_limits {
     bool recompute_alike;           /* all stages recompute equally many layers */
     bool recompute_uniform;         /* all stages recompute either all layers or none */
     bool fsdp; /* data parallelism shards the optimizer; tensor parallelism does not overlap */
-    bool low_precision;            /* ppsim knows how to tell it to compute in 8 or 4 bits */
-    bool no_mtp;                   /* it has no multi-token prediction modules */
-    bool constant_shapes;          /* all microbatches of a step have one size, by padding */
-    bool drops_outputs;            /* by default its trainer keeps no outputs of the last stage */
+    unsigned precisions;       /* 1 << pp_precision: formats below 16 bits that ppsim can tell it */
+    unsigned dense_precisions; /* the same, for models without experts only */
+    bool low_parameters;       /* it can keep weights in these formats alone */
+    const char *no_precision;  /* why it has no others, the end of a sentence */
+    bool no_mtp;               /* it has no multi-token prediction modules */
+    bool constant_shapes;      /* all microbatches of a step have one size, by padding */
+    bool drops_outputs;        /* by default its trainer keeps no outputs of the last stage */
     pp_size_protocol_kind unequal; /* default protocol for unequal sizes, if not constant_shapes */
 } pp_target_limits;
+
+/* Whether ppsim can tell the target to compute, and keep weights, as a plan does. experts: the
+ * model has some. what: the option or file that messages name. Fails: `refusal`, with the formats
+ * that it can be told. */
+PP_MUST_CHECK pp_status pp_target_check_precision(const pp_target_limits *target,
+                                                  pp_precision precision, bool low_parameters,
+                                                  bool experts, pp_status refusal, const char *what,
+                                                  pp_err *err);
 
 #endif

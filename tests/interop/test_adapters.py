@@ -5,7 +5,8 @@ usage: test_adapters.py PPSIM
 Each framework's own code reads the file, splits its own model (on the meta device) and builds its schedule, for every
 rank of the pipeline, in a process group that sends nothing. Demanded: every option of the file exists there, each
 stage holds the modules of the plan's partition, the number of microbatches is the plan's, and the order of each rank
-is that of the schedule file. tools/test --long makes the environment (tools/dev/torch-env --new)."""
+is that of the schedule file. With a number format, exactly the linear layers that the plan has in it are
+converted. tools/test --long makes the environment (tools/dev/torch-env --new)."""
 import ast
 import dataclasses
 import functools
@@ -176,6 +177,60 @@ def check_automodel(program, folder, options):
     on_each_rank(build)
 
 
+B200 = ["--hw", "b200-180g", "--schedule", "zbv"]
+H100 = ["--hw", "h100-80g", "--schedule", "zbv"]
+IN_LAYERS = re.compile(r"(model\.)?layers\.\d+\.")
+
+
+def demand_low(names, low, both_ends):
+    """Exactly the linear layers of transformer layers compute in fewer bits, or all but those of both ends."""
+    ends = ("layers.0.", "layers.31.") if both_ends else ()
+    wanted = {name for name in names if IN_LAYERS.match(name) and not any(end in name for end in ends)}
+    demand(low == wanted, f"in fewer bits: {sorted(low ^ wanted)[:8]}... against the plan")
+
+
+def check_torchtitan_precision(program, folder, precision):
+    """The converters choose layers without torchao and a GPU, for which a class stands in here."""
+    from torchtitan.components.quantization import mx, nvfp4
+    from torchtitan.models.common.linear import Linear
+    from torchtitan.models.llama3 import config_registry
+
+    class Low(Linear):
+        @dataclasses.dataclass(kw_only=True, slots=True)
+        class Config(Linear.Config):
+            pass
+
+    for library in mx, nvfp4:
+        library.has_cuda_capability = lambda *_: True
+    mx.find_spec = lambda _: True
+    mx.MXFP8Linear = nvfp4.NVFP4Linear = Low
+    path = folder / "low.py"
+    must(program, "plan", *JOB, *B200, "--precision", precision, "--target", "torchtitan", "--emit",
+         f"torchtitan={path}")
+    spec = importlib.util.spec_from_file_location("low", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    model = module.apply(config_registry.llama3_8b()).model_spec.model
+    linear = {name: kind for name, kind, *_ in model.traverse(Linear.Config)}
+    demand_low(linear, {name for name, kind in linear.items() if isinstance(kind, Low.Config)}, False)
+
+
+def check_automodel_precision(program, folder, precision):
+    import yaml
+    from nemo_automodel.components.quantization import fp8
+
+    path = folder / "low.yaml"
+    must(program, "plan", *JOB, *H100, "--precision", precision, "--target", "automodel", "--emit",
+         f"automodel={path}")
+    section = yaml.safe_load(path.read_text())["fp8"]
+    config = fp8.build_fp8_config(section)
+    read = {key: getattr(config, key) for key in section}  # it ignores what it does not know
+    demand(read == section and config.recipe_name == "tensorwise", f"AutoModel reads {read}")
+    linear = {name: m for name, m in hf_model().named_modules() if isinstance(m, torch.nn.Linear)}
+    low = {name for name, m in linear.items() if fp8._module_filter_fn(m, name, config.filter_fqns)}
+    demand_low(linear, low, True)
+
+
 def main():
     program = os.path.abspath(sys.argv[1])
     logging.disable()
@@ -188,9 +243,18 @@ def main():
                 except Failure as failure:
                     failed += 1
                     print(f"{check.__name__[6:]}, {plan}: {failure}")
+    formats = [(check_torchtitan_precision, "mxfp8"), (check_torchtitan_precision, "nvfp4"),
+               (check_automodel_precision, "fp8-current")]
+    for check, precision in formats:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                check(program, pathlib.Path(folder), precision)
+            except Failure as failure:
+                failed += 1
+                print(f"{check.__name__[6:]}, {precision}: {failure}")
     if not failed:
         versions = " and ".join(f"{name} {metadata.version(name)}" for name in ("torchtitan", "nemo-automodel"))
-        print(f"adapters: {len(PLANS)} plans, as {versions} build them")
+        print(f"adapters: {len(PLANS)} plans and {len(formats)} number formats, as {versions} build them")
     sys.exit(failed > 0)
 
 

@@ -43,6 +43,15 @@ static void add_pipeline(const pp_export *data, const pp_torch_run *run, pp_text
     }
 }
 
+/* components/quantization/fp8.py: current scaling of all linear layers that no name matches. */
+static void add_precision(const pp_export *data, pp_text *text)
+{
+    if (data->plan->precision == PP_PRECISION_BF16)
+        return;
+    pp_text_add(text, "\nfp8:\n  enabled: true\n  recipe_name: tensorwise\n  filter_fqns: ");
+    pp_torch_print_16bit(data, modules.head, text);
+}
+
 static void print(const pp_export *data, const pp_torch_run *run, pp_text *text)
 {
     const pp_plan *plan = data->plan;
@@ -65,6 +74,7 @@ static void print(const pp_export *data, const pp_torch_run *run, pp_text *text)
     pp_text_add(text, "\nstep_scheduler:\n");
     add_known(text, "  ", "local_batch_size", run->local_batch_size);
     add_known(text, "  ", "global_batch_size", run->global_batch_size);
+    add_precision(data, text);
     if (data->compiled || run->facts.split)
         pp_text_add(text, "\ncompile:\n  enabled: %s\n", data->compiled ? "true" : "false");
 }
@@ -81,6 +91,10 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
             "its recipes need at least as many microbatches as pipeline ranks, and %" PRIu32
             " are fewer than %" PRIu32 "; give a larger --global-batch-size",
             data->order->microbatches, data->order->ranks);
+    if (data->plan->precision != PP_PRECISION_BF16 && !data->plan->partition)
+        return pp_err_set(err, PP_INFEASIBLE, "automodel",
+                          "the first and last layer stay in 16 bits, and a plan without a "
+                          "partition does not say which these are");
     print(data, &run, text);
     return pp_torch_finish(data, text, companion, err);
 }
@@ -91,6 +105,10 @@ const pp_target pp_target_automodel = {
                          "with each stage on one rank, placed on a loop or on a V of two stages "
                          "per rank; all microbatches have one size, and all replicas run one order",
                 .frameworks = frameworks,
+                .dense_precisions = 1 << PP_PRECISION_FP8_CURRENT,
+                .no_precision =
+                    "no other recipe of its file is one that ppsim predicts; those of "
+                    "TransformerEngine are settings of a model there, and quantize the head, too",
                 PP_TORCH_LIMITS },
     .format = { .name = "automodel",
                 .summary =

@@ -268,7 +268,10 @@ const pp_target pp_target_megatron = {
                 .frameworks = frameworks,
                 .only = schedules,
                 .recompute_alike = true,
-                .low_precision = true,
+                .precisions = 1 << PP_PRECISION_FP8 | 1 << PP_PRECISION_FP8_CURRENT |
+                              1 << PP_PRECISION_FP8_BLOCK | 1 << PP_PRECISION_MXFP8 |
+                              1 << PP_PRECISION_NVFP4,
+                .low_parameters = true,
                 .unequal = PP_SIZES_MESSAGE },
     .format = { .name = "megatron",
                 .summary = "command-line arguments for Megatron-LM, with the layout string (1f1b, "

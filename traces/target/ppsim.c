@@ -9,5 +9,6 @@ const pp_target pp_target_ppsim = {
                 .rules = "the runtime of ppsim executes every plan",
                 .frameworks = frameworks,
                 .orders = true,
+                .no_precision = "it has no kernels for fewer bits",
                 .unequal = PP_SIZES_PLAN },
 };

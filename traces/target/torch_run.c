@@ -189,6 +189,18 @@ void pp_torch_print_quoted(const char *words, const char *suffix, pp_text *text)
     pp_text_add(text, "\"");
 }
 
+void pp_torch_print_16bit(const pp_export *data, const char *head, pp_text *text)
+{
+    const int64_t edge = pp_recipe_of(data->plan->precision)->edge_layers;
+    int64_t layers = 0;
+    for (uint32_t s = 0; s < data->order->stages; s++)
+        layers += data->plan->partition[s].layers;
+    pp_text_add(text, "[\"%s\"", head);
+    for (int64_t i = 0; i < edge; i++)
+        pp_text_add(text, ", \"layers.%" PRId64 ".\", \"layers.%" PRId64 ".\"", i, layers - 1 - i);
+    pp_text_add(text, "]\n");
+}
+
 void pp_torch_print_modules(const pp_stage *stage, const pp_module_names *names, pp_text *text)
 {
     const char *comma = "";

@@ -44,6 +44,10 @@ PP_MUST_CHECK pp_status pp_torch_finish(const pp_export *data, const pp_text *te
 void pp_torch_print_head(const pp_export *data, const char *where_to, pp_text *text);
 /* Prints `words` and `suffix` as one quoted text, which TOML, YAML and Python read alike. */
 void pp_torch_print_quoted(const char *words, const char *suffix, pp_text *text);
+/* Prints `head` and the layers at the ends of the model that the plan's precision leaves in 16
+ * bits, as parts of module names: ["lm_head", "layers.0.", "layers.31."]. The plan has a partition.
+ */
+void pp_torch_print_16bit(const pp_export *data, const char *head, pp_text *text);
 /* Prints the modules of a stage as a list: ["tok_embeddings", "layers.0"]. */
 void pp_torch_print_modules(const pp_stage *stage, const pp_module_names *names, pp_text *text);
 

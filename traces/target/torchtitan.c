@@ -87,8 +87,10 @@ static void add_parallelism(config *c)
     }
     /* The dispatch that is predicted. After 0.2 it is an argument of model_registry(). */
     if (c->run->known && degrees->ep > 1 && c->python)
-        pp_text_add(c->text, "    # The prediction needs a model of "
-                             "model_registry(..., moe_comm_backend=\"deepep\").\n");
+        pp_text_add(c->text,
+                    "    # The prediction needs a model of "
+                    "model_registry(..., moe_comm_backend=\"%s\").\n",
+                    c->data->plan->precision == PP_PRECISION_MXFP8 ? "hybridep" : "deepep");
     if (c->run->known && degrees->ep > 1 && !c->python)
         add_text(c, section, "expert_parallel_comm_backend", "deepep");
     if (c->run->known && degrees->dp > 0) {
@@ -133,6 +135,64 @@ static void add_compile(config *c)
         add_switch(c, "compile", "enable", false);
 }
 
+/* The linear layers of attention, MLP and experts. In 0.2 a converter takes those that no name of a
+ * list matches, later those that a name matches. */
+static void add_precision_toml(config *c)
+{
+    const pp_precision precision = c->data->plan->precision;
+    if (precision == PP_PRECISION_BF16)
+        return;
+    begin_option(c, "model", "converters");
+    if (precision == PP_PRECISION_MXFP8) {
+        pp_text_add(c->text, "[\"quantize.linear.mx\", \"quantize.grouped_mm.mx\"]\n");
+        add_text(c, "quantize.linear.mx", "recipe_name", "mxfp8_cublas");
+        begin_option(c, "quantize.linear.mx", "filter_fqns");
+        pp_text_add(c->text, "[\"output\", \"router\"]\n");
+        add_text(c, "quantize.grouped_mm.mx", "recipe_name", "mxfp8");
+        begin_option(c, "quantize.grouped_mm.mx", "fqns");
+        pp_text_add(c->text, "[\"experts\"]\n");
+        return;
+    }
+    pp_text_add(c->text, "[\"quantize.linear.float8\"]\n");
+    add_text(c, "quantize.linear.float8", "recipe_name", "tensorwise");
+    begin_option(c, "quantize.linear.float8", "filter_fqns");
+    pp_torch_print_16bit(c->data, modules_toml.head, c->text);
+}
+
+/* Layers are converted in the model's configuration, as model_registry() does. */
+static void add_precision_py(config *c)
+{
+    static const char linear[] = "fqns=[\"attention\", \"feed_forward\", \"shared_experts\"]";
+    const pp_precision precision = c->data->plan->precision;
+    const bool four = precision == PP_PRECISION_NVFP4;
+    if (precision == PP_PRECISION_BF16)
+        return;
+    if (four) /* as its own configurations have it, llama3_debugmodel_nvfp4 */
+        add_text(c, "parallelism", "spmd_backend", "spmd_types");
+    pp_text_add(c->text,
+                "    compiled = config.compile.enable and \"model\" in config.compile.components\n"
+                "    for converter in (\n"
+                "        %s.Config(%s, model_compile_enabled=compiled),\n%s"
+                "    ):\n"
+                "        config.model_spec.model = "
+                "converter.build().convert(config.model_spec.model)\n",
+                four ? "NVFP4LinearConverter" : "MXFP8LinearConverter", linear,
+                four ? ""
+                     : "        MXFP8GroupedExpertsConverter.Config(model_compile_enabled=compiled)"
+                       ",\n");
+}
+
+static const char *imports_of(pp_precision precision)
+{
+    return precision == PP_PRECISION_MXFP8 ? "from torchtitan.components.quantization import (\n"
+                                             "    MXFP8GroupedExpertsConverter,\n"
+                                             "    MXFP8LinearConverter,\n"
+                                             ")\n"
+           : precision == PP_PRECISION_NVFP4
+               ? "from torchtitan.components.quantization import NVFP4LinearConverter\n"
+               : "";
+}
+
 static void print_toml(config *c)
 {
     pp_torch_print_head(c->data, "For the configuration of torchtitan 0.2, a TOML file.", c->text);
@@ -142,6 +202,7 @@ static void print_toml(config *c)
     add_int(c, "training", "seq_len", c->run->seq_length);
     add_parallelism(c);
     add_recompute(c);
+    add_precision_toml(c);
     add_compile(c);
 }
 
@@ -177,6 +238,7 @@ static void print_python(config *c)
 {
     pp_torch_print_head(c->data, "For torchtitan 0.3 and later: apply() changes a Trainer.Config.",
                         c->text);
+    pp_text_add(c->text, "%s", imports_of(c->data->plan->precision));
     pp_text_add(c->text, "from torchtitan.distributed.activation_checkpoint import FullAC, "
                          "SelectiveAC\n\n\n"
                          "def apply(config):\n");
@@ -186,6 +248,7 @@ static void print_python(config *c)
     add_parallelism(c);
     add_recompute(c);
     add_compile(c);
+    add_precision_py(c); /* it asks whether layers are compiled */
     pp_text_add(c->text, "    return config\n");
 }
 
@@ -196,6 +259,29 @@ static int is_python(const char *path)
     if (bytes > 3 && strcmp(path + bytes - 3, ".py") == 0)
         return 1;
     return bytes > 5 && strcmp(path + bytes - 5, ".toml") == 0 ? 0 : -1;
+}
+
+/* What one of the two kinds of files cannot say (components/quantization: float8.py has one scale
+ * per tensor in 0.2 only; mx.py of 0.2 asserts that it is not compiled with tensor parallelism). */
+static pp_status check_precision(const pp_export *data, bool python, pp_err *err)
+{
+    const pp_plan *plan = data->plan;
+    const char *why = NULL;
+    if (plan->precision == PP_PRECISION_FP8_CURRENT && python)
+        why = "0.3 has no FP8 with one scale per tensor; write FILE.toml for 0.2, or plan with "
+              "precision mxfp8";
+    else if (plan->precision == PP_PRECISION_FP8_CURRENT && !plan->partition)
+        why = "the first and last layer stay in 16 bits, and a plan without a partition does not "
+              "say which these are";
+    else if (plan->precision == PP_PRECISION_NVFP4 && !python)
+        why = "0.2 has no NVFP4; write FILE.py for 0.3";
+    else if (plan->precision == PP_PRECISION_MXFP8 && !python && plan->parallel.ep > 1)
+        why = "0.2 has no MXFP8 with experts that are divided by DeepEP; write FILE.py for 0.3";
+    else if (plan->precision == PP_PRECISION_MXFP8 && !python && plan->parallel.tp > 1 &&
+             data->compiled)
+        why = "0.2 does not compile MXFP8 with tensor parallelism; write FILE.py for 0.3, or plan "
+              "without compiled stages";
+    return why ? pp_err_set(err, PP_USAGE, "torchtitan", "%s", why) : PP_OK;
 }
 
 static pp_status emit(const pp_export *data, pp_text *text, pp_companion *companion, pp_err *err)
@@ -213,6 +299,8 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
         return pp_err_set(err, PP_INFEASIBLE, "torchtitan",
                           "0.2 uses sequence parallelism whenever tp > 1; plan with "
                           "--sequence-parallel on, or write FILE.py for 0.3");
+    if ((status = check_precision(data, python == 1, err)))
+        return status;
     config c = { .data = data, .run = &run, .text = text, .python = python == 1 };
     if (c.python)
         print_python(&c);
@@ -229,6 +317,9 @@ const pp_target pp_target_torchtitan = {
                          "one size, and all replicas run one order",
                 .frameworks = frameworks,
                 PP_TORCH_LIMITS,
+                .precisions = 1 << PP_PRECISION_MXFP8,
+                .dense_precisions = 1 << PP_PRECISION_FP8_CURRENT | 1 << PP_PRECISION_NVFP4,
+                .no_precision = "no other recipe of torchao is one that ppsim predicts",
                 .drops_outputs = true }, /* trainer.py: step(return_outputs=False) */
     .format = { .name = "torchtitan",
                 .summary = "pipeline settings for torchtitan, FILE.py (0.3) or FILE.toml (0.2), "

@@ -136,6 +136,11 @@ static pp_status make_export(const char *request, const char *option, const pp_e
     pp_export own = *data;
     own.path = equals + 1;
     const pp_target *target = pp_target_of_format(format);
+    const pp_plan *plan = data->plan;
+    if (target && (status = pp_target_check_precision(&target->limits, plan->precision,
+                                                      plan->low_parameters, plan->parallel.ep > 1,
+                                                      PP_INFEASIBLE, target->limits.name, err)))
+        return status;
     status = emit ? format->emit(&own, &text, &companion, err) : format->trace(&own, &text, err);
     if (!status && target)
         status = pp_target_check_fit(target, &own, err);

@@ -46,10 +46,6 @@ pp_status pp_target_check_fit(const pp_target *target, const pp_export *data, pp
     pp_err why = pp_err_like(err);
     char size[32];
     uint32_t rank = 0;
-    if (own.precision != PP_PRECISION_BF16 && !target->limits.low_precision)
-        return pp_err_set(err, PP_INFEASIBLE, target->limits.name,
-                          "ppsim cannot tell it to compute in %s; plan with --precision bf16",
-                          pp_recipe_of(own.precision)->name);
     if (!own.costs || own.memory_limit_bytes <= 0 || data->measured)
         return PP_OK;
     const bool predicted = own.framework == data->plan->framework && data->report;

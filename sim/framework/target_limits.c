@@ -1,0 +1,28 @@
+/* The number formats of a target: bits of a set, in words where they are refused. */
+#include "sim/framework/target_limits.h"
+
+#include "sim/base/text.h"
+
+pp_status pp_target_check_precision(const pp_target_limits *target, pp_precision precision,
+                                    bool low_parameters, bool experts, pp_status refusal,
+                                    const char *what, pp_err *err)
+{
+    pp_text known PP_CLEANUP(pp_text_free) = { 0 };
+    const unsigned set = target->precisions | (experts ? 0 : target->dense_precisions);
+    if (precision == PP_PRECISION_BF16)
+        return PP_OK;
+    if (set >> precision & 1)
+        return low_parameters && !target->low_parameters
+                   ? pp_err_set(err, refusal, what,
+                                "target %s keeps weights in 16 bits, and quantizes them for each "
+                                "product",
+                                target->name)
+                   : PP_OK;
+    for (int k = PP_PRECISION_BF16 + 1; k < PP_PRECISIONS; k++) {
+        if (set >> k & 1)
+            pp_text_add(&known, ", %s", pp_recipe_of((pp_precision)k)->name);
+    }
+    return pp_err_set(err, refusal, what, "target %s takes %sbf16%s, not %s: %s", target->name,
+                      experts ? "models with experts in " : "", known.data ? known.data : "",
+                      pp_recipe_of(precision)->name, target->no_precision);
+}
