@@ -272,15 +272,21 @@ static double least_of(const pp_search_result *choice)
 }
 
 /* Replaces a result that a too small budget has left by the pipeline that has the rating, if that
- * is better. */
-static pp_status choose_rated(const pp_framework_choice *h, const pp_framework_setting *a,
+ * is better. One pipeline is a few simulations, but packings and jitter are as many as there is
+ * budget for. */
+static pp_status choose_rated(pp_framework_choice *h, const pp_framework_setting *a,
                               pp_search_result **choice, const pp_err *err)
 {
     pp_search_result *rated PP_CLEANUP(pp_search_result_free) = NULL;
     pp_plan_request one = pipeline_of(h, a, &a->best);
+    pp_budget_slice slice;
     pp_err why = pp_err_like(err);
     one.packings = h->request->packings;
     one.jitter = h->request->jitter;
+    if (one.packings || one.jitter) {
+        give_budget(h, 1, 1, &slice, &one);
+        h->granted += one.max_simulations;
+    }
     pp_status status = pp_plan_splits(&one, &rated, &why);
     if (status || (*choice && least_of(*choice) <= least_of(rated)))
         return status == PP_NOMEM || !*choice ? status : PP_OK;

@@ -291,6 +291,52 @@ START_TEST(more_iterations_advise_no_worse)
 }
 END_TEST
 
+/* A clock that its looks advance: the time is up after `most` of them. */
+typedef struct looks {
+    double count, most;
+} looks;
+
+static double part_of_looks(void *context)
+{
+    looks *l = context;
+    return ++l->count / l->most;
+}
+
+static bool looks_are_up(void *context)
+{
+    return part_of_looks(context) >= 1;
+}
+
+/* Whatever is asked for besides, nothing long is simulated without a look at the clock: neither
+ * packings nor blocks of 64 scenarios of jitter. */
+START_TEST(every_phase_looks_at_the_clock)
+{
+    static const double budgets[] = { 30, 100, 300, 1000 };
+    static const bool equal[PP_PACKING_COUNT] = { [PP_PACKING_EQUAL] = true };
+    static const pp_jitter_spec jitter = { .sigma = { [PP_OP_F] = 0.03 }, .scenarios = 100000 };
+    planning p = planning_of("gpt1.7b", "h100-80g");
+    int64_t lengths[SEQUENCES];
+    pp_plan_request request = request_for(&p, 1, lengths);
+    request.parallel.tp = 8;
+    request.free.framework = true;
+    request.packings = _i == 0 ? equal : NULL;
+    request.jitter = _i == 1 ? &jitter : NULL;
+    request.stop = looks_are_up;
+    request.spent = part_of_looks;
+    for (size_t k = 0; k < sizeof budgets / sizeof *budgets; k++) {
+        looks clock = { .most = budgets[k] };
+        request.context = &clock;
+        pp_search_result *choice = choose(&request);
+        const double scenarios = (double)choice->ranking.chosen.spec.scenarios;
+        ck_assert_msg((double)choice->simulated < clock.count, "%g looks: %d simulations",
+                      budgets[k], (int)choice->simulated);
+        ck_assert_msg(scenarios < 64 * clock.count, "%g looks: %g scenarios", budgets[k],
+                      scenarios);
+        pp_search_result_free(&choice);
+    }
+}
+END_TEST
+
 static double any_time(void *context)
 {
     double *part = context;
@@ -374,6 +420,7 @@ int main(void)
     tcase_add_test(tc, bounds_count_as_iterations);
     tcase_add_test(tc, splits_with_lengths_are_not_bounded);
     tcase_add_test(tc, a_batch_that_cannot_fit_is_explained);
+    tcase_add_loop_test(tc, every_phase_looks_at_the_clock, 0, 2);
     tcase_add_loop_test(tc, more_moves_pack_no_worse, 0, 3);
     tcase_add_loop_test(tc, more_iterations_advise_no_worse, 0, 3);
     tcase_add_loop_test(tc, without_a_budget_time_does_not_matter, 0, JOBS);
