@@ -18,6 +18,8 @@ import subprocess
 import sys
 import textwrap
 
+import accuracy_memory
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PAGE = os.path.join(ROOT, "docs/accuracy.md")
 RUNS = os.path.join(ROOT, "tests/data/runs")
@@ -29,9 +31,11 @@ def command(ppsim, run):
     known = model if os.path.exists(model) else os.path.join(MODELS, run["model"] + ".json")
     with open(known, encoding="utf-8") as file:
         whole = json.load(file)["layers"] % (run["pp"] * run["vpp"]) == 0
+    stack = os.path.join(RUNS, run["stack"] + ".stack.json")
     return [str(word) for word in (
         ppsim, "plan", "--model", model if os.path.exists(model) else run["model"],
-        "--hw", run["hardware"], "--stack", run["stack"], "--precision", run["precision"],
+        "--hw", run["hardware"], "--stack", stack if os.path.exists(stack) else run["stack"], "--precision", run["precision"],
+        "--sequence-parallel", "on" if run.get("sequence_parallel", run["tp"] > 1) else "off",
         "--pp", run["pp"], "--tp", run["tp"], "--cp", run["cp"], "--dp", run["dp"], "--ep", run["ep"],
         "--vpp", run["vpp"], "--schedule", "interleaved" if run["vpp"] > 1 else "1f1b",
         "--executor", "megatron" if run["vpp"] == 1 or run["stack"] == "megatron-2025"
@@ -42,11 +46,11 @@ def command(ppsim, run):
 
 
 def predict(ppsim, run):
-    """(seconds, None), or (None, why ppsim refuses)."""
+    """(the report, None), or (None, why ppsim refuses)."""
     done = subprocess.run(command(ppsim, run), capture_output=True, text=True, check=False)
     if done.returncode:
         return None, done.stderr.strip().split("\n")[-1].removeprefix("ppsim: ")
-    return json.loads(done.stdout)["prediction"]["step_ns"] * 1e-9, None
+    return json.loads(done.stdout)["prediction"], None
 
 
 def group_of(run):
@@ -78,15 +82,18 @@ def setup(run):
 def page(ppsim):
     with open(os.path.join(RUNS, "runs.json"), encoding="utf-8") as file:
         data = json.load(file)
-    runs = data["runs"]
+    runs = data["runs"] + data["memory_runs"]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         predicted = list(pool.map(lambda run: predict(ppsim, run), runs))
-    groups, refused = {}, {}
-    for run, (seconds, why) in zip(runs, predicted):
-        if seconds is None:
+    groups, refused, peaks = {}, {}, []
+    for run, (report, why) in zip(runs, predicted):
+        if report is None:
             refused.setdefault(why, []).append(run)
-        else:
-            run["predicted"] = seconds
+            continue
+        if "peaks_gib" in run:
+            peaks.append((run, report))
+        if "seconds" in run:
+            run["predicted"] = seconds = report["step_ns"] * 1e-9
             groups.setdefault(group_of(run), []).append((run, seconds / run["seconds"] - 1))
     out = [
         "# Accuracy of predicted steps",
@@ -132,14 +139,15 @@ def page(ppsim):
         apart = f"{100 * (run['to'] / run['from'] - 1):.0f}" if run["rows"] > 1 else ""
         out.append(f"| {percent(error)} | {run['seconds']:.4g} | {run['predicted']:.4g} | {apart} | {run['model']} "
                    f"| {run['gpus']} x {run['hardware']} | {run['precision']} | {setup(run)} |")
-    out += ["", "## Refused", "", "| runs | models | message |", "|---|---|---|"]
+    memory, worse = accuracy_memory.section(peaks)
+    out += memory + ["", "## Refused", "", "| runs | models | message |", "|---|---|---|"]
     for why, those in sorted(refused.items()):
         models = ", ".join(sorted({run["model"] for run in those}))
         out.append(f"| {len(those)} | {models} | {why.replace('|', '/')} |")
     out += ["", "## Sources", ""]
     for name, text in data["origin"].items():
         out += textwrap.wrap(f"- {name}: {text}", 98, subsequent_indent="  ")
-    return "\n".join(out) + "\n", groups
+    return "\n".join(out) + "\n", groups, worse
 
 
 def check_table(groups):
@@ -162,7 +170,7 @@ def check_table(groups):
 def main():
     if len(sys.argv) not in (2, 3) or (len(sys.argv) == 3 and sys.argv[2] != "--update"):
         sys.exit(__doc__)
-    text, groups = page(os.path.abspath(sys.argv[1]))
+    text, groups, worse = page(os.path.abspath(sys.argv[1]))
     if len(sys.argv) == 3:
         with open(PAGE, "w", encoding="utf-8") as file:
             file.write(text)
@@ -174,6 +182,8 @@ def main():
         for line in [line for line in new if line not in old][:20]:
             print("now:", line)
         sys.exit("docs/accuracy.md is not what ppsim predicts; read the difference of --update")
+    if worse:
+        sys.exit(worse)
     check_table(groups)
 
 

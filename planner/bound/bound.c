@@ -156,7 +156,8 @@ static int64_t room_bytes(const bounding *b, uint32_t rank)
     const pp_costs *costs = b->costs;
     return pp_costs_limit(costs, rank, b->limit_bytes) -
            plus(plus(costs->parameter_bytes[rank], costs->gradient_bytes[rank]),
-                plus(costs->optimizer_bytes[rank], costs->comm_library_bytes[rank]));
+                plus(costs->optimizer_bytes[rank],
+                     plus(costs->workspace_bytes[rank], costs->comm_library_bytes[rank])));
 }
 
 static void add_memory(bounding *b, size_t row, uint32_t s, uint32_t count, rank_sums *rank)

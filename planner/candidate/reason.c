@@ -7,22 +7,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static bool is_static(int component)
-{
-    return component == PP_MEMORY_PARAMETERS || component == PP_MEMORY_GRADIENTS ||
-           component == PP_MEMORY_OPTIMIZER || component == PP_MEMORY_COMM_LIBRARY;
-}
-
 pp_memory_shortage pp_memory_shortage_of(uint32_t rank, int64_t short_bytes,
                                          const int64_t bytes[PP_MEMORY_COUNT])
 {
     int64_t dynamic = 0;
     for (int c = 0; c < PP_MEMORY_COUNT; c++)
-        dynamic += is_static(c) ? 0 : bytes[c];
+        dynamic += pp_memory_is_static((pp_memory_component)c) ? 0 : bytes[c];
     const bool look_static = short_bytes > dynamic;
     pp_memory_component biggest = look_static ? PP_MEMORY_PARAMETERS : PP_MEMORY_ACTIVATIONS;
     for (int c = 0; c < PP_MEMORY_COUNT; c++) {
-        if (is_static(c) == look_static && bytes[c] > bytes[biggest])
+        if (pp_memory_is_static((pp_memory_component)c) == look_static && bytes[c] > bytes[biggest])
             biggest = (pp_memory_component)c;
     }
     return (pp_memory_shortage){ .rank = rank, .bytes = short_bytes, .component = biggest };
@@ -50,7 +44,7 @@ const char *pp_misfit_print(const pp_reason *reason, char *buffer, size_t size)
     else if (reason->kind == PP_REASON_MEMORY)
         snprintf(buffer, size, "rank %" PRIu32 " short by %s, %s %s%s", s->rank,
                  pp_format_bytes(amount, sizeof amount, s->bytes),
-                 is_static(s->component) ? "largest:" : "the step adds mostly",
+                 pp_memory_is_static(s->component) ? "largest:" : "the step adds mostly",
                  pp_memory_key(s->component), s->alone ? ", even with a single microbatch" : "");
     return buffer;
 }

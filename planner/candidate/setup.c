@@ -70,19 +70,14 @@ static void explain_floor(const pp_plan_problem *problem, const pp_costs *costs,
         uint32_t r = stage_rank[s];
         for (uint32_t class = 0; class < costs->classes; class ++) {
             size_t row = (size_t) class * costs->stages + s;
-            int64_t bytes[PP_MEMORY_COUNT] = {
-                [PP_MEMORY_PARAMETERS] = costs->parameter_bytes[r],
-                [PP_MEMORY_GRADIENTS] = costs->gradient_bytes[r],
-                [PP_MEMORY_OPTIMIZER] = costs->optimizer_bytes[r],
-                [PP_MEMORY_COMM_LIBRARY] = costs->comm_library_bytes[r],
-                [PP_MEMORY_ACTIVATIONS] = costs->activation_bytes[row],
-                [PP_MEMORY_RECOMPUTE] = costs->recompute_bytes[row],
-                [PP_MEMORY_LOGITS] = costs->logits_bytes[row],
-                [PP_MEMORY_TEMPORARIES] = costs->temporary_bytes[row],
-            };
-            int64_t sum = -pp_costs_limit(costs, r, problem->memory_limit_bytes);
-            for (int c = 0; c < PP_MEMORY_COUNT; c++)
-                sum += bytes[c];
+            int64_t bytes[PP_MEMORY_COUNT];
+            pp_memory_set_static(costs, r, false, bytes);
+            bytes[PP_MEMORY_ACTIVATIONS] = costs->activation_bytes[row];
+            bytes[PP_MEMORY_RECOMPUTE] = costs->recompute_bytes[row];
+            bytes[PP_MEMORY_LOGITS] = costs->logits_bytes[row];
+            bytes[PP_MEMORY_TEMPORARIES] = costs->temporary_bytes[row];
+            const int64_t sum =
+                pp_memory_total(bytes) - pp_costs_limit(costs, r, problem->memory_limit_bytes);
             if (sum <= setup->short_bytes)
                 continue;
             setup->short_bytes = sum;

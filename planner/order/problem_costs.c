@@ -54,7 +54,8 @@ static void fill_rooms(const pp_costs *costs, bool limited, int64_t limit_bytes,
         const int64_t own = pp_costs_limit(costs, r, limit_bytes);
         x->room[r] = limited && own < PP_ORDER_PROBLEM_BYTES_MAX ? own : PP_ORDER_PROBLEM_BYTES_MAX;
         const int64_t fixed[] = { costs->parameter_bytes[r], costs->gradient_bytes[r],
-                                  costs->optimizer_bytes[r], costs->comm_library_bytes[r] };
+                                  costs->optimizer_bytes[r], costs->workspace_bytes[r],
+                                  costs->comm_library_bytes[r] };
         for (size_t k = 0; limited && k < sizeof fixed / sizeof *fixed; k++)
             x->room[r] = fixed[k] < x->room[r] ? x->room[r] - fixed[k] : 0;
     }

@@ -506,6 +506,7 @@ static void begin_step(pp_interpreter *in, uint32_t run_step)
     in->ops_run = 0;
     in->record->live[rank] = 0;
     count(in, PP_MEMORY_PARAMETERS, costs->parameter_bytes[rank]);
+    count(in, PP_MEMORY_WORKSPACE, costs->workspace_bytes[rank]);
     count(in, PP_MEMORY_COMM_LIBRARY, costs->comm_library_bytes[rank]);
     if (in->program->forward_only)
         return;

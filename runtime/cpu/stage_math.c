@@ -76,6 +76,7 @@ pp_status pp_stage_math_describe(const pp_compute_work *work, bool gpu, pp_costs
         costs->parameter_bytes[r] = 0;
         costs->gradient_bytes[r] = 0;
         costs->optimizer_bytes[r] = 0;
+        costs->workspace_bytes[r] = 0;
         costs->comm_library_bytes[r] = 0;
     }
     for (uint32_t s = 0; s < model->stages; s++) {

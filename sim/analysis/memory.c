@@ -12,12 +12,8 @@ static pp_status replay(const pp_program *program, const pp_timeline *timeline,
                         pp_memory_sample sample, void *context, pp_memory_peak *peak_out,
                         pp_err *err)
 {
-    int64_t bytes[PP_MEMORY_COUNT] = {
-        [PP_MEMORY_PARAMETERS] = costs->parameter_bytes[rank],
-        [PP_MEMORY_GRADIENTS] = program->forward_only ? 0 : costs->gradient_bytes[rank],
-        [PP_MEMORY_OPTIMIZER] = program->forward_only ? 0 : costs->optimizer_bytes[rank],
-        [PP_MEMORY_COMM_LIBRARY] = costs->comm_library_bytes[rank],
-    };
+    int64_t bytes[PP_MEMORY_COUNT];
+    pp_memory_set_static(costs, rank, program->forward_only, bytes);
     if (program->comm)
         return pp_memory_replay_comm(program, timeline, costs, rank, limit_bytes, sample, context,
                                      bytes, peak_out, err);

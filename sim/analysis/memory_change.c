@@ -13,6 +13,27 @@ const char *pp_memory_key(pp_memory_component component)
     return keys[component];
 }
 
+bool pp_memory_is_static(pp_memory_component component)
+{
+    return component == PP_MEMORY_PARAMETERS || component == PP_MEMORY_GRADIENTS ||
+           component == PP_MEMORY_OPTIMIZER || component == PP_MEMORY_WORKSPACE ||
+           component == PP_MEMORY_COMM_LIBRARY;
+}
+
+void pp_memory_set_static(const pp_costs *costs, uint32_t rank, bool forward_only,
+                          int64_t bytes_out[PP_MEMORY_COUNT])
+{
+    for (int c = 0; c < PP_MEMORY_COUNT; c++)
+        bytes_out[c] = 0;
+    bytes_out[PP_MEMORY_PARAMETERS] = costs->parameter_bytes[rank];
+    bytes_out[PP_MEMORY_WORKSPACE] = costs->workspace_bytes[rank];
+    bytes_out[PP_MEMORY_COMM_LIBRARY] = costs->comm_library_bytes[rank];
+    if (forward_only)
+        return;
+    bytes_out[PP_MEMORY_GRADIENTS] = costs->gradient_bytes[rank];
+    bytes_out[PP_MEMORY_OPTIMIZER] = costs->optimizer_bytes[rank];
+}
+
 int64_t pp_memory_total(const int64_t bytes[PP_MEMORY_COUNT])
 {
     int64_t sum = 0;

@@ -19,6 +19,7 @@
     X(LOGITS, logits)             \
     X(TEMPORARIES, temporaries)   \
     X(OUTPUTS, outputs)           \
+    X(WORKSPACE, workspace)       \
     X(COMM_LIBRARY, comm_library)
 
 typedef enum pp_memory_component {
@@ -29,6 +30,12 @@ typedef enum pp_memory_component {
 } pp_memory_component;
 
 const char *pp_memory_key(pp_memory_component component);
+/* True for what a rank holds from before its first op until after its last one. */
+bool pp_memory_is_static(pp_memory_component component);
+/* Sets the static components of a rank, and all others to 0. forward_only: without gradients and
+ * optimizer. */
+void pp_memory_set_static(const pp_costs *costs, uint32_t rank, bool forward_only,
+                          int64_t bytes_out[PP_MEMORY_COUNT]);
 
 typedef struct pp_memory_peak {
     int64_t total_bytes;

@@ -9,12 +9,8 @@
 void pp_memory_floor(const pp_order *order, const pp_costs *costs, uint32_t rank, bool outputs,
                      pp_memory_peak *peak_out)
 {
-    int64_t bytes[PP_MEMORY_COUNT] = {
-        [PP_MEMORY_PARAMETERS] = costs->parameter_bytes[rank],
-        [PP_MEMORY_GRADIENTS] = costs->gradient_bytes[rank],
-        [PP_MEMORY_OPTIMIZER] = costs->optimizer_bytes[rank],
-        [PP_MEMORY_COMM_LIBRARY] = costs->comm_library_bytes[rank],
-    };
+    int64_t bytes[PP_MEMORY_COUNT];
+    pp_memory_set_static(costs, rank, false, bytes);
     pp_memory_peak peak = { .total_bytes = -1 };
     for (size_t i = order->rank_begin[rank];
          i < order->rank_begin[rank + 1] && peak.total_bytes <= PP_MEMORY_TOTAL_MAX; i++) {

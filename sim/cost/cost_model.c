@@ -218,8 +218,9 @@ pp_status pp_cost_unit(const pp_cost_context *context, pp_unit_kind kind, int64_
     return PP_OK;
 }
 
-/* Adds `times` units. Recomputed activations, and gradients inside a backward, exist for one layer
- * at a time. */
+/* Adds `times` units that follow those in the sum. Recomputed activations exist for one layer at a
+ * time, and so does what an op holds in addition: in the backward, later units have already dropped
+ * what they kept. */
 static void add_unit(pp_unit_cost *sum, const pp_unit_cost *unit, double times)
 {
     sum->f_s += times * unit->f_s;
@@ -233,7 +234,8 @@ static void add_unit(pp_unit_cost *sum, const pp_unit_cost *unit, double times)
     sum->model_flops += times * unit->model_flops;
     if (times > 0) {
         sum->recompute_bytes = fmax(sum->recompute_bytes, unit->recompute_bytes);
-        sum->temporary_bytes = fmax(sum->temporary_bytes, unit->temporary_bytes);
+        const double dropped = times * (unit->activation_bytes + unit->logits_bytes);
+        sum->temporary_bytes = fmax(sum->temporary_bytes - dropped, unit->temporary_bytes);
     }
 }
 
@@ -315,7 +317,7 @@ static pp_unit_cost stage_cost(const pp_cost_context *context, const units *u,
     count_layers(context, stage, counts);
     add_unit(&sum, &u->embedding, stage->embedding);
     for (int kind = 0; kind < LAYER_KINDS; kind++) {
-        for (int how = 0; how < RECOMPUTES; how++)
+        for (int how = RECOMPUTES - 1; how >= 0; how--) /* those that recompute all come first */
             add_unit(&sum, &u->layer[kind][how], (double)counts[kind][how]);
     }
     add_unit(&sum, &u->mtp, (double)stage->mtp);

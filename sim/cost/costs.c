@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define TABLES 14     /* [classes * stages] */
-#define RANK_TABLES 8 /* [ranks] */
+#define RANK_TABLES 9 /* [ranks] */
 
 static pp_status check_size(uint32_t ranks, uint32_t stages, uint32_t microbatches,
                             uint32_t classes, pp_err *err)
@@ -57,9 +57,9 @@ static void list_tables(pp_costs *costs, int64_t **tables[TABLES], int64_t **per
         &costs->output_bytes, &costs->message_bytes,
     };
     int64_t **const ranks[RANK_TABLES] = {
-        &costs->parameter_bytes,    &costs->gradient_bytes, &costs->optimizer_bytes,
-        &costs->comm_library_bytes, &costs->grad_sync_ns,   &costs->tied_ns,
-        &costs->optimizer_ns,       &costs->limit_bytes,
+        &costs->parameter_bytes, &costs->gradient_bytes,     &costs->optimizer_bytes,
+        &costs->workspace_bytes, &costs->comm_library_bytes, &costs->grad_sync_ns,
+        &costs->tied_ns,         &costs->optimizer_ns,       &costs->limit_bytes,
     };
     memcpy(tables, cells, sizeof cells);
     memcpy(per_rank, ranks, sizeof ranks);

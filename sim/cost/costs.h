@@ -40,9 +40,10 @@ typedef struct pp_costs {
     int64_t *temporary_bytes;  /* gradients inside an op: held in addition while B or I runs */
     int64_t *output_bytes;     /* loss stage: the part of the logits that a step may return */
     int64_t *message_bytes;    /* the tensor from stage s to s + 1, and likewise its gradient */
-    int64_t *parameter_bytes;  /* [ranks], as are the next three */
+    int64_t *parameter_bytes;  /* [ranks], as are the next four */
     int64_t *gradient_bytes;
     int64_t *optimizer_bytes;
+    int64_t *workspace_bytes; /* buffers that libraries of the training program keep */
     int64_t *comm_library_bytes;
     int64_t *limit_bytes; /* [ranks]: the rank's own memory limit; 0: the common one holds */
 

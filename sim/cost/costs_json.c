@@ -42,6 +42,7 @@ static const table memory_ranks[] = {
     { "parameter_bytes", COLUMN(parameter_bytes), PP_BYTES_MAX, -1 },
     { "gradient_bytes", COLUMN(gradient_bytes), PP_BYTES_MAX, -1 },
     { "optimizer_bytes", COLUMN(optimizer_bytes), PP_BYTES_MAX, -1 },
+    { "workspace_bytes", COLUMN(workspace_bytes), PP_BYTES_MAX, -1 },
     { "comm_library_bytes", COLUMN(comm_library_bytes), PP_BYTES_MAX, -1 },
 };
 static const table limits = { "limit_bytes", COLUMN(limit_bytes), PP_BYTES_MAX, -1 };
@@ -381,19 +382,13 @@ static pp_status check_keys(const pp_json_at *at, pp_err *err)
         "backward_ns",      "pair_ns",    "comm_ns",  "send_forward_ns",
         "send_backward_ns", "memory",     "step",     NULL
     };
-    static const char *const memory_keys[] = { "activation_bytes",
-                                               "stash_bytes",
-                                               "recompute_bytes",
-                                               "logits_bytes",
-                                               "temporary_bytes",
-                                               "output_bytes",
-                                               "message_bytes",
-                                               "parameter_bytes",
-                                               "gradient_bytes",
-                                               "optimizer_bytes",
-                                               "comm_library_bytes",
-                                               "limit_bytes",
-                                               NULL };
+    static const char *const memory_keys[] = { "activation_bytes", "stash_bytes",
+                                               "recompute_bytes",  "logits_bytes",
+                                               "temporary_bytes",  "output_bytes",
+                                               "message_bytes",    "parameter_bytes",
+                                               "gradient_bytes",   "optimizer_bytes",
+                                               "workspace_bytes",  "comm_library_bytes",
+                                               "limit_bytes",      NULL };
     pp_status status = pp_json_only(at, keys, err);
     if (!status && (!at->parent || pp_json_has(at, "format")))
         status = pp_json_check_format(at, "ppsim.costs", 1, err);

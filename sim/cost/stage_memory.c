@@ -6,6 +6,7 @@
 
 #include "sim/cost/ends.h"
 #include "sim/cost/gpu_batch.h"
+#include "sim/cost/weights.h"
 
 #include <math.h>
 
@@ -39,9 +40,18 @@ static void add_attention(const pp_gpu_batch *local, token_bytes *sum)
     if (local->recipe->format) /* attention keeps its output in 16 bits, the projection its own */
         sum->divided += e * a.o;
     sum->stash += spread(local, 2 * e * h) + e * (a.q + a.k + a.v + a.o);
+    /* Each rank has all heads of its own rows: they are exchanged for some heads of all rows, and
+     * back, and both outputs are kept, one by attention and one by the projection. */
+    if (local->context->parallel.cp > 1)
+        sum->divided += d * a.o;
+    /* Megatron-Core copies the queries out of the joint product, of which keys and values stay
+     * views; rotary positions make copies of all and free the product. */
+    if (!local->rope && m->kv_heads < m->heads && m->attention != PP_ATTENTION_MLA)
+        sum->divided += d * a.q;
     if (m->attention == PP_ATTENTION_MLA) {
         const double ranks = (double)(m->q_lora_rank + m->kv_lora_rank);
         sum->whole += (d + e) * ranks; /* before and after their norms */
+        sum->whole += d * (double)m->qk_rope_head_dim;
         sum->stash += spread(local, 2 * e * ranks);
     }
     if (local->context->switches.flash_attention)
@@ -70,7 +80,7 @@ static void add_mlp_frame(const pp_gpu_batch *local, token_bytes *sum)
 static token_bytes layer_bytes(const pp_gpu_batch *local, bool moe)
 {
     const pp_model *m = local->model;
-    const double d = local->element_bytes, e = input_bytes(local), h = (double)m->hidden;
+    const double e = input_bytes(local), h = (double)m->hidden;
     token_bytes sum = { 0 };
     add_attention(local, &sum);
     add_mlp_frame(local, &sum);
@@ -79,90 +89,168 @@ static token_bytes layer_bytes(const pp_gpu_batch *local, bool moe)
         return sum;
     }
     const double top = (double)m->experts_per_token;
-    /* routed tokens before the experts and after them, router scores in fp32 */
-    sum.whole += (d + e) * h * top + 4 * (double)m->experts;
-    sum.stash += spread(local, 2 * e * h * top);
+    /* the rows that experts read, gathered over tp; of what they return nothing is kept, since
+     * their activation function is already weighted by the router's probabilities */
+    sum.divided += e * h * top;
+    /* of the router: logits, scores and probabilities in fp32, and the map of chosen experts */
+    sum.whole += (3 * 4 + 1) * (double)m->experts;
+    sum.stash += 2 * e * h * top;
     add_mlp(local, (double)m->expert_ffn, top, &sum);
     add_mlp(local, (double)m->shared_ffn, 1, &sum);
     return sum;
 }
 
-/* The gradients of an MLP with `inner` columns: those of the output and the input of its
- * elementwise part, which has two inputs with a gate. */
-static double mlp_gradient_bytes(const pp_gpu_batch *local, double inner)
+/* Bytes per token that an op holds beside what the layer keeps, while it runs. Dropping what the
+ * layer keeps is negative. */
+typedef struct pp_held {
+    double now, most;
+} held;
+
+static void hold(held *h, double bytes)
 {
-    return local->element_bytes * inner / local->t * (local->model->gated_mlp ? 3 : 2);
+    h->now += bytes;
+    h->most = fmax(h->most, h->now);
 }
 
-/* The gradients, in bytes per token, that exist at once while the backward of one layer runs: that
- * of the residual stream; that of the input or output of a linear layer, whole if it is gathered
- * over tp; and those of all that attention or MLP, whichever has more, keeps between its linear
- * layers. */
-static double gradient_bytes(const pp_gpu_batch *local, bool moe)
+/* Adds the bytes of a weight's gradient while it is not yet in the main gradients. */
+static double weight_gradient(const pp_gpu_batch *local, double n, double k)
 {
-    const pp_model *m = local->model;
+    return local->context->switches.fused_wgrad ? 0 : local->element_bytes * n * k / local->tokens;
+}
+
+/* The backward of a row-parallel linear layer from `k` inputs: the gradient of its output is
+ * gathered, if it was scattered, and the gradient of its input stays. */
+static void row_parallel(const pp_gpu_batch *local, double k, held *h)
+{
+    const double d = local->element_bytes, hidden = (double)local->model->hidden;
+    const double once =
+        (local->sequence_parallel ? d * hidden : 0) + weight_gradient(local, hidden, k);
+    hold(h, d * k + once);
+    hold(h, -once);
+}
+
+/* The backward of a column-parallel linear layer with `n` outputs, whose gradient is dropped. With
+ * sequence parallelism, its input is gathered again, and the gradient of the input scattered. */
+static void column_parallel(const pp_gpu_batch *local, double n, held *h)
+{
+    const double d = local->element_bytes, hidden = (double)local->model->hidden;
+    const double once = (local->sequence_parallel ? input_bytes(local) * hidden : 0) +
+                        weight_gradient(local, n, hidden);
+    hold(h, d * hidden + once);
+    hold(h, -once - d * n);
+    hold(h, spread(local, d * hidden)); /* of the norm's input */
+    hold(h, -d * hidden - spread(local, d * hidden));
+}
+
+/* The backward of an MLP without its first linear layer: then the gradient of that layer's output
+ * is held. inner: columns on this GPU, of all experts of a token. */
+static void inner_mlp(const pp_gpu_batch *local, double inner, held *h)
+{
+    const double d = local->element_bytes, wide = (local->model->gated_mlp ? 2 : 1) * inner;
+    hold(h, -input_bytes(local) * inner);
+    hold(h, d * wide);
+    hold(h, -d * inner - d * wide);
+}
+
+static void attention_backward(const pp_gpu_batch *local, held *h)
+{
     const pp_attention_widths a = pp_attention_widths_of(local);
-    const double d = local->element_bytes, h = (double)m->hidden;
+    const double d = local->element_bytes;
     const double length = local->tokens > 0 ? local->square_sum / local->tokens : 0;
     const double scores = local->context->switches.flash_attention ? 0 : 2 * d * a.heads * length;
-    const double attention = d * (a.q + a.k + a.v + a.o) + scores;
-    double mlp = mlp_gradient_bytes(local, (double)m->ffn);
-    if (moe) {
-        const double top = (double)m->experts_per_token;
-        mlp = spread(local, 2 * d * h * top) +
-              mlp_gradient_bytes(local, (double)m->expert_ffn * top + (double)m->shared_ffn);
-    }
-    return spread(local, d * h) + d * h + fmax(attention, mlp);
+    row_parallel(local, a.o, h);
+    hold(h, d * (a.q + a.k + a.v) + scores);
+    hold(h, -scores - d * a.o - d * (a.q + a.k + a.v + a.o));
+    column_parallel(local, a.q + a.k + a.v, h);
 }
 
-static double attention_parameters(const pp_gpu_batch *local, double *replicated)
+/* The backward of the part of a layer after attention. */
+static void mlp_backward(const pp_gpu_batch *local, bool moe, held *h)
 {
     const pp_model *m = local->model;
-    const pp_attention_widths a = pp_attention_widths_of(local);
-    const double h = (double)m->hidden;
-    double sharded = a.o * h;
-    if (m->attention == PP_ATTENTION_MLA) {
-        const double q_rank = (double)m->q_lora_rank, kv_rank = (double)m->kv_lora_rank;
-        *replicated += h * (q_rank + kv_rank + (double)m->qk_rope_head_dim) + q_rank + kv_rank;
-        sharded += (q_rank > 0 ? q_rank : h) * a.q +
-                   kv_rank * a.heads * (double)(m->qk_nope_head_dim + m->v_head_dim);
-    } else {
-        sharded += h * (a.q + a.k + a.v);
+    const double d = local->element_bytes, hidden = (double)m->hidden;
+    const double wide = m->gated_mlp ? 2 : 1;
+    if (!moe) {
+        row_parallel(local, (double)m->ffn / local->t, h);
+        inner_mlp(local, (double)m->ffn / local->t, h);
+        column_parallel(local, wide * (double)m->ffn / local->t, h);
+        return;
     }
-    if (m->linear_bias) {
-        sharded += a.q + a.k + a.v;
-        *replicated += h;
-    }
-    return sharded;
+    const double top = (double)m->experts_per_token, inner = top * (double)m->expert_ffn / local->t;
+    const double rows = d * hidden * top;
+    hold(h, spread(local, rows)); /* one gradient for each expert of a token, */
+    hold(h, rows);                /* exchanged, */
+    hold(h, -spread(local, rows));
+    hold(h, rows); /* and sorted by expert */
+    hold(h, -rows);
+    hold(h, d * inner);
+    hold(h, -rows);
+    inner_mlp(local, inner, h);
+    hold(h, rows);
+    hold(h, -d * wide * inner - input_bytes(local) * hidden * top);
+    hold(h, rows); /* back in the order before sorting, then exchanged */
+    hold(h, -rows);
+    if (m->shared_ffn == 0)
+        return;
+    row_parallel(local, (double)m->shared_ffn / local->t, h);
+    inner_mlp(local, (double)m->shared_ffn / local->t, h);
+    column_parallel(local, wide * (double)m->shared_ffn / local->t, h);
 }
 
-static double mlp_parameters(const pp_gpu_batch *local, double width, double *replicated)
+/* What the forward of a layer with experts holds beside what it keeps, at its fullest instant:
+ * Megatron-Core's MoELayer.forward refers to the routed tokens before and after the exchange until
+ * it returns, and the outputs of the experts exist in their order and in that of the exchange. */
+static double moe_forward_bytes(const pp_gpu_batch *local)
 {
-    const pp_model *m = local->model;
-    const double h = (double)m->hidden, inner = width / local->t;
-    if (m->linear_bias && width > 0)
-        *replicated += h;
-    return (m->gated_mlp ? 3 : 2) * h * inner + (m->linear_bias ? inner : 0);
+    const double row = local->element_bytes * (double)local->model->hidden;
+    const double rows = row * (double)local->model->experts_per_token;
+    const double exchanged = local->context->parallel.ep > 1 ? 2 : 1;
+    return exchanged * spread(local, rows) + (local->t > 1 ? rows : 0) + 2 * rows +
+           2 * spread(local, row);
+}
+
+/* Bytes per token that the backward of a layer, or its forward, holds at most beside what the layer
+ * keeps: step by step, the gradients that exist, less what was kept and is no longer needed. */
+static double temporary_bytes(const pp_gpu_batch *local, bool moe)
+{
+    held h = { 0 };
+    if (!(local->tokens > 0))
+        return 0;
+    hold(&h, spread(local, local->element_bytes * (double)local->model->hidden));
+    mlp_backward(local, moe, &h);
+    attention_backward(local, &h);
+    return moe ? fmax(h.most, moe_forward_bytes(local)) : h.most;
 }
 
 static void layer_parameters(const pp_gpu_batch *local, bool moe, pp_unit_cost *cost)
 {
     const pp_model *m = local->model;
+    const pp_attention_widths a = pp_attention_widths_of(local);
     const double h = (double)m->hidden;
-    double replicated = 2 * h * (m->rms_norm ? 1 : 2);
-    double sharded = attention_parameters(local, &replicated);
-    if (!moe) {
-        sharded += mlp_parameters(local, (double)m->ffn, &replicated);
-    } else {
-        double unused = 0;
-        const double own = (double)m->experts / (double)local->context->parallel.ep;
-        cost->expert_parameters = own * mlp_parameters(local, (double)m->expert_ffn, &unused);
-        sharded += cost->expert_parameters;
-        sharded += mlp_parameters(local, (double)m->shared_ffn, &replicated);
-        replicated += h * (double)m->experts;
+    pp_weight weights[PP_WEIGHTS_MAX];
+    const size_t count = pp_layer_weights(local, moe, weights);
+    double replicated = 2 * h * (m->rms_norm ? 1 : 2), divided = 0, expert = 0;
+    for (size_t i = 0; i < count; i++) {
+        const pp_weight *w = &weights[i];
+        *(w->expert ? &expert : w->replicated ? &replicated : &divided) += pp_weight_parameters(w);
     }
-    cost->parameters = sharded + replicated;
-    cost->low_parameters = local->recipe->format ? sharded : 0;
+    if (m->attention == PP_ATTENTION_MLA) /* norms of the latents */
+        replicated += (double)(m->q_lora_rank + m->kv_lora_rank);
+    if (m->linear_bias) {
+        divided += a.q + a.k + a.v;
+        replicated += h;
+    }
+    if (m->linear_bias && moe)
+        expert +=
+            (double)(m->experts * m->expert_ffn) / ((double)local->context->parallel.ep * local->t);
+    const double width = (double)(moe ? m->shared_ffn : m->ffn);
+    if (m->linear_bias && width > 0) {
+        divided += width / local->t;
+        replicated += h;
+    }
+    cost->expert_parameters = expert;
+    cost->parameters = divided + replicated + expert;
+    cost->low_parameters = local->recipe->format ? divided + expert : 0;
 }
 
 void pp_layer_memory(const pp_gpu_batch *local, bool moe, pp_unit_cost *cost)
@@ -171,7 +259,7 @@ void pp_layer_memory(const pp_gpu_batch *local, bool moe, pp_unit_cost *cost)
     const double kept = local->tokens * (spread(local, b.whole) + b.divided);
     const double core = local->tokens * b.core;
     cost->stash_bytes = local->tokens * b.stash;
-    cost->temporary_bytes = local->tokens * gradient_bytes(local, moe);
+    cost->temporary_bytes = local->tokens * temporary_bytes(local, moe);
     cost->recompute_bytes = 0;
     cost->activation_bytes = kept + core;
     switch (local->context->switches.recompute) {
@@ -202,28 +290,42 @@ static double table_parameters(const pp_gpu_batch *local)
 void pp_embedding_memory(const pp_gpu_batch *local, pp_unit_cost *cost)
 {
     const pp_model *m = local->model;
+    const double d = local->element_bytes;
     cost->parameters = table_parameters(local);
     if (m->learned_positions)
         cost->parameters += (double)m->max_seq_length * (double)m->hidden;
     if (m->dropout) /* its mask; not part of the layers' activations (Korthikanti 4.3) */
         cost->logits_bytes = local->tokens * spread(local, (double)m->hidden);
+    /* autograd makes a gradient of the whole table, from gathered rows */
+    cost->temporary_bytes = d * table_parameters(local) + local->tokens * d * (double)m->hidden;
 }
 
-/* The inputs of the final norm and of the head, and the logits in fp32: 4sbh/t (1 + V/h). */
+/* Head and loss keep the inputs of the final norm and of the head, and in fp32 the exponentials of
+ * the logits, 4sbh/t (1 + V/h): Megatron-Core's vocab_parallel_cross_entropy. A fused loss
+ * (TransformerEngine's parallel_cross_entropy up to 2.17) writes the gradient over the 16-bit
+ * logits instead. */
 void pp_loss_memory(const pp_gpu_batch *local, pp_unit_cost *cost)
 {
     const pp_model *m = local->model;
+    const pp_switches *sw = &local->context->switches;
     const double d = local->element_bytes, h = (double)m->hidden;
     const double vocab = pp_padded_vocab(local->context) / local->t;
+    const double kept = (sw->fused_loss ? d : 4) * vocab;
     cost->parameters = h * (m->rms_norm ? 1 : 2);
     if (!(m->tied_embeddings && local->context->parallel.pp == 1)) /* else counted as embedding */
         cost->parameters += table_parameters(local);
-    cost->logits_bytes = local->tokens * (spread(local, 2 * d * h) + 4 * vocab);
+    cost->logits_bytes = local->tokens * (spread(local, 2 * d * h) + kept);
     cost->stash_bytes = local->tokens * (spread(local, d * h) + d * vocab);
-    cost->output_bytes = local->tokens * 4 * vocab;
-    /* gradients of the logits in the head's type (those in fp32 replace the logits), of the whole
-     * input of the head, and of the residual stream */
-    cost->temporary_bytes = local->tokens * (d * vocab + d * h + spread(local, d * h));
+    cost->output_bytes = local->tokens * kept;
+    /* The gradient of the logits in the head's type takes the place of what was kept. Megatron-
+     * Core's head also makes a gradient of its weight, a dummy if its GEMM added to the main
+     * gradients; with sequence parallelism it gathers its input and scatters its gradient. */
+    const double head =
+        local->tokens *
+            (d * vocab - kept + d * h + (local->sequence_parallel ? d * h + d * h / local->t : 0)) +
+        d * table_parameters(local);
+    cost->temporary_bytes = fmax(sw->fused_loss ? 0 : local->tokens * d * vocab,
+                                 sw->fused_wgrad && !sw->transformer_engine ? 0 : head);
 }
 
 /* One module, which shares the model's embedding and head. */

@@ -7,6 +7,7 @@
 #include "sim/cost/gpu_batch.h"
 #include "sim/cost/stage_memory.h"
 #include "sim/cost/transfer.h"
+#include "sim/cost/workspace.h"
 
 #include <math.h>
 
@@ -19,7 +20,7 @@
 typedef struct rank_parameters {
     double dense, expert;
     double low; /* the part of both that is quantized */
-    bool embedding, loss, mtp;
+    pp_rank_units units;
     pp_ns first_f_ns; /* of the first chunk for the first microbatch; overlaps with the all-gather
                          of the parameters */
     pp_ns last_b_ns;  /* of the first chunk for the last microbatch; overlaps with the reduction of
@@ -95,19 +96,24 @@ static rank_parameters rank_parameters_of(const pp_cost_context *context, const 
         add_unit(context, PP_UNIT_EMBEDDING, 0, stage->embedding, &sum);
         add_unit(context, PP_UNIT_LOSS, 0, stage->loss, &sum);
         add_unit(context, PP_UNIT_MTP, 0, (double)stage->mtp, &sum);
-        sum.embedding |= stage->embedding;
-        sum.loss |= stage->loss;
-        sum.mtp |= stage->mtp > 0;
+        const bool last_is_moe = context->model->layers > 0 &&
+                                 pp_model_layer_is_moe(context->model, context->model->layers - 1);
+        sum.units.dense |= dense > 0 || (stage->mtp > 0 && !last_is_moe);
+        sum.units.moe |= stage->layers > dense || (stage->mtp > 0 && last_is_moe);
+        sum.units.embedding |= stage->embedding;
+        sum.units.loss |= stage->loss;
+        sum.units.mtp |= stage->mtp > 0;
         if (sum.first_f_ns < 0) {
             sum.first_f_ns = costs->f_ns[pp_cost_index(costs, s, 0)];
             sum.last_b_ns = costs->b_ns[pp_cost_index(costs, s, costs->microbatches - 1)];
         }
     }
     sum.low -= edge_parameters(context, stages, costs, rank);
-    if (sum.mtp && !sum.embedding) /* its look-up needs the embedding table */
+    if (sum.units.mtp && !sum.units.embedding) /* its look-up needs the embedding table */
         sum.dense += table_parameters(context);
     /* one table is both embedding and head; with pp == 1 it was counted once */
-    if (context->model->tied_embeddings && sum.embedding && sum.loss && context->parallel.pp > 1)
+    if (context->model->tied_embeddings && sum.units.embedding && sum.units.loss &&
+        context->parallel.pp > 1)
         sum.dense -= table_parameters(context);
     return sum;
 }
@@ -175,7 +181,7 @@ static double tied_seconds(const pp_cost_context *context, const rank_parameters
 {
     const pp_parallel *par = &context->parallel;
     const bool shared = context->model->tied_embeddings || context->model->mtp_layers > 0;
-    if (!shared || par->pp == 1 || rank->embedding == (rank->loss || rank->mtp))
+    if (!shared || par->pp == 1 || rank->units.embedding == (rank->units.loss || rank->units.mtp))
         return 0;
     const int64_t stride = par->tp * par->cp * par->dp * (par->pp - 1);
     const pp_collective_group group = {
@@ -235,6 +241,7 @@ static pp_status fill_rank(const pp_cost_context *context, const rank_parameters
         { all * (double)pp_dtype_bytes(context->switches.grad_dtype),
           &costs->gradient_bytes[rank] },
         { owned * 12, &costs->optimizer_bytes[rank] }, /* fp32 master, two moments */
+        { pp_workspace_bytes(context, &p->units), &costs->workspace_bytes[rank] },
         { comm_library_bytes(context, rank, costs->stages), &costs->comm_library_bytes[rank] },
     };
     pp_status status = PP_OK;

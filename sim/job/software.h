@@ -52,14 +52,17 @@ typedef struct pp_switches {
     bool tp_overlap;        /* part of the tensor-parallel communication overlaps in the backward */
     bool tp_overlap_all;    /* all of it overlaps, in the forward, too (userbuffers) */
     bool fused_wgrad;       /* weight gradients accumulate inside the GEMM */
-    bool fused_loss;        /* cross-entropy passes over the logits in few kernels */
-    pp_dtype grad_dtype;    /* of the main gradients */
-    pp_dtype dtype;         /* of activations and weights in compute */
-    pp_precision precision; /* of the GEMMs of layers */
-    bool low_parameters;    /* weights are kept and gathered in that precision alone */
-    int zero;               /* ZeRO stage, 0 or 1; 1: the optimizer state is divided by dp x cp */
-    bool scatter_gather;    /* without sequence parallelism, each tp rank sends 1/tp of a tensor,
-                               and the receivers gather it */
+    bool fused_loss;        /* cross-entropy passes over the logits in few kernels, and writes their
+                               gradient over them */
+    bool transformer_engine; /* linear layers are TransformerEngine's, which keeps buffers of its
+                                own (sim/cost/workspace.h) */
+    pp_dtype grad_dtype;     /* of the main gradients */
+    pp_dtype dtype;          /* of activations and weights in compute */
+    pp_precision precision;  /* of the GEMMs of layers */
+    bool low_parameters;     /* weights are kept and gathered in that precision alone */
+    int zero;                /* ZeRO stage, 0 or 1; 1: the optimizer state is divided by dp x cp */
+    bool scatter_gather;     /* without sequence parallelism, each tp rank sends 1/tp of a tensor,
+                                and the receivers gather it */
     pp_communicators communicators;
     pp_p2p p2p;
     /* The share of the speed of kernels that remains in a whole step, with GEMMs in 16 bits and in

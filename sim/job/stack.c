@@ -27,9 +27,9 @@ static const flag features[] = {
     FEATURE(expert_parallel),   FEATURE(selective_recompute),   FEATURE(free_schedules),
 };
 static const flag settings[] = {
-    SETTING(flash_attention), SETTING(grad_sync_overlap), SETTING(p2p_overlap),
-    SETTING(tp_overlap),      SETTING(tp_overlap_all),    SETTING(fused_wgrad),
-    SETTING(fused_loss),      SETTING(scatter_gather),
+    SETTING(flash_attention), SETTING(grad_sync_overlap),  SETTING(p2p_overlap),
+    SETTING(tp_overlap),      SETTING(tp_overlap_all),     SETTING(fused_wgrad),
+    SETTING(fused_loss),      SETTING(transformer_engine), SETTING(scatter_gather),
 };
 
 /* Opens an object that has these flags and, with `more`, other members; and its source. */

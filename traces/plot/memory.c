@@ -48,6 +48,7 @@ static const char *const looks[PP_MEMORY_COUNT] = {
     [PP_MEMORY_LOGITS] = "fc rgb '#c9a3dc' fs solid 1.0 noborder",
     [PP_MEMORY_TEMPORARIES] = "fc rgb '#d8d8d8' fs solid 1.0 noborder",
     [PP_MEMORY_OUTPUTS] = "fc rgb '#2fa09a' fs solid 1.0 noborder",
+    [PP_MEMORY_WORKSPACE] = "fc rgb '#8c6d5a' fs solid 1.0 noborder",
     [PP_MEMORY_COMM_LIBRARY] = "fc rgb '#808080' fs solid 1.0 noborder",
 };
 
@@ -186,11 +187,9 @@ static void lay_out(const pp_picture *picture, sheet *s)
 /* Returns what a rank holds before its first op. */
 static pp_memory_sample_row start_of(const pp_memory_sample_row *first)
 {
-    static const pp_memory_component kept[] = { PP_MEMORY_PARAMETERS, PP_MEMORY_GRADIENTS,
-                                                PP_MEMORY_OPTIMIZER, PP_MEMORY_COMM_LIBRARY };
     pp_memory_sample_row start = { .rank = first->rank };
-    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
-        start.bytes[kept[i]] = first->bytes[kept[i]];
+    for (int c = 0; c < PP_MEMORY_COUNT; c++)
+        start.bytes[c] = pp_memory_is_static((pp_memory_component)c) ? first->bytes[c] : 0;
     return start;
 }
 

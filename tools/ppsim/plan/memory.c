@@ -67,7 +67,8 @@ static void print_head(const memory_table *table, pp_text *text)
         [PP_MEMORY_WEIGHT_STASH] = "stash", [PP_MEMORY_RECOMPUTE] = "recomp",
         [PP_MEMORY_RECV_BUFFERS] = "recv",  [PP_MEMORY_SEND_BUFFERS] = "send",
         [PP_MEMORY_LOGITS] = "logits",      [PP_MEMORY_TEMPORARIES] = "temp",
-        [PP_MEMORY_OUTPUTS] = "output",     [PP_MEMORY_COMM_LIBRARY] = "comm",
+        [PP_MEMORY_OUTPUTS] = "output",     [PP_MEMORY_WORKSPACE] = "work",
+        [PP_MEMORY_COMM_LIBRARY] = "comm",
     };
     pp_text_add(text, "memory of a GPU at its rank's peak, %s (* the fullest)\nrank   total",
                 table->unit);
@@ -122,6 +123,8 @@ void pp_plan_memory_print(const pp_report *report, pp_text *text)
     pp_text_add(text, PP_OP_LEGEND);
     if (table.over)
         pp_text_add(text, "over at: the first op during which the rank exceeds its limit\n");
+    if (table.shown[PP_MEMORY_WORKSPACE])
+        pp_text_add(text, "work: buffers of GEMMs and dummy weight gradients, kept all the time\n");
     if (table.rest)
         pp_text_add(text, "rest: the smaller components%s\n",
                     table.over ? "" : "; --json has them");

@@ -77,8 +77,10 @@ static void print_components(const pp_memory_peak *peak, pp_text *text)
 /* Returns the bytes that a rank holds during the whole step. */
 static int64_t static_bytes(const pp_memory_peak *peak)
 {
-    return peak->bytes[PP_MEMORY_PARAMETERS] + peak->bytes[PP_MEMORY_GRADIENTS] +
-           peak->bytes[PP_MEMORY_OPTIMIZER] + peak->bytes[PP_MEMORY_COMM_LIBRARY];
+    int64_t sum = 0;
+    for (int c = 0; c < PP_MEMORY_COUNT; c++)
+        sum += pp_memory_is_static((pp_memory_component)c) ? peak->bytes[c] : 0;
+    return sum;
 }
 
 void pp_over_limit_print(const pp_report *report, pp_text *text)
@@ -96,7 +98,7 @@ void pp_over_limit_print(const pp_report *report, pp_text *text)
     if (static_bytes(&rank->memory) > limit_bytes)
         pp_print_line(text, "over limit",
                       "%srank %" PRIu32 " before any op: weights, gradients, optimizer and "
-                      "communicators are %s of %s%s",
+                      "libraries are %s of %s%s",
                       pp_colour_begin(PP_COLOUR_BAD), r,
                       pp_format_bytes(cell[1], sizeof cell[1], static_bytes(&rank->memory)), limit,
                       pp_colour_end(PP_COLOUR_BAD));

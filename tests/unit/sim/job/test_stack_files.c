@@ -17,6 +17,7 @@ START_TEST(stacks_switch_what_their_papers_say)
     ck_assert(!old.tp_overlap && !old.fused_wgrad && !old.flash_attention && !old.p2p_overlap);
     ck_assert(!old.sequence_parallel && !old.grad_sync_overlap);
     ck_assert_int_eq(pp_dtype_bytes(old.grad_dtype), 2);
+    ck_assert(now.transformer_engine && !mid.transformer_engine && !old.transformer_engine);
     ck_assert(mid.tp_overlap && mid.fused_wgrad && mid.sequence_parallel && !mid.flash_attention);
     ck_assert(!mid.grad_sync_overlap && !mid.p2p_overlap);
     ck_assert_int_eq(pp_dtype_bytes(mid.grad_dtype), 4);
@@ -50,7 +51,8 @@ static const char *const text =
     "  \"free_schedules\": true, \"source\": \"here\"},"
     " \"settings\": {\"flash_attention\": true, \"grad_sync_overlap\": true,"
     "  \"p2p_overlap\": true, \"tp_overlap\": true, \"tp_overlap_all\": true,"
-    "  \"fused_wgrad\": true, \"fused_loss\": true, \"scatter_gather\": false,"
+    "  \"fused_wgrad\": true, \"fused_loss\": true, \"transformer_engine\": true, "
+    "\"scatter_gather\": false,"
     "  \"grad_dtype\": \"fp32\", \"dtype\": \"bf16\", \"source\": \"here\"},"
     " \"gpus\": [{\"architecture\": \"hopper\", \"sustained\": 0.75, \"sustained_low\": 0.5,"
     "  \"source\": \"here\", \"status\": \"prior\"}]}";
