@@ -13,9 +13,17 @@
 
 /* An iteration is about a second at most. */
 #define OPS_PER_ITERATION 1e6
-#define CLASSES_PER_ITERATION 1e5
+#define EFFORT_PER_ITERATION 1e5
 #define BOUNDING_FREE 2 /* iterations of each search that are not counted */
 #define BOUNDING_PART 0.4
+
+/* The costs of the units of a class take as long as those of so many stages. */
+#define STAGES_OF_UNITS 10
+
+/* A partition takes a search for the least load, and moves of layers that are limited in number. */
+#define PARTITION_OF_STAGE 0.5
+#define PARTITION_OF_PAIR 2e-3
+#define PARTITION_MOST 2000
 
 /* HUGE_VAL: not limited, or not known. */
 static double seconds_left(const pp_plan_request *request)
@@ -46,16 +54,26 @@ uint64_t pp_budget_iterations(double ops)
     return ops > OPS_PER_ITERATION ? (uint64_t)ceil(ops / OPS_PER_ITERATION) : 1;
 }
 
-uint64_t pp_budget_bounding(double classes)
+double pp_budget_bound_effort(double classes, double stages)
 {
-    const double whole = floor(classes / CLASSES_PER_ITERATION);
+    return classes * (STAGES_OF_UNITS + stages) / (2 * STAGES_OF_UNITS);
+}
+
+double pp_budget_partition_effort(double layers, double stages)
+{
+    return PARTITION_OF_STAGE * stages + fmin(PARTITION_MOST, PARTITION_OF_PAIR * layers * stages);
+}
+
+uint64_t pp_budget_bounding(double effort)
+{
+    const double whole = floor(effort / EFFORT_PER_ITERATION);
     return whole > BOUNDING_FREE ? (uint64_t)whole - BOUNDING_FREE : 0;
 }
 
-bool pp_budget_bounds(const pp_plan_request *request, double classes)
+bool pp_budget_bounds(const pp_plan_request *request, double effort)
 {
     const double most = BOUNDING_PART * (double)request->max_simulations + BOUNDING_FREE;
-    return !request->max_simulations || classes <= most * CLASSES_PER_ITERATION;
+    return !request->max_simulations || effort <= most * EFFORT_PER_ITERATION;
 }
 
 bool pp_budget_affords(const pp_plan_request *request, double ops)

@@ -68,6 +68,13 @@ pp_status pp_refuse(pp_progress *progress, const pp_err *why, pp_err *err)
     return PP_OK;
 }
 
+void pp_search_count(pp_progress *progress, double effort)
+{
+    const double before = progress->bounding;
+    progress->bounding += effort;
+    progress->simulated += pp_budget_bounding(progress->bounding) - pp_budget_bounding(before);
+}
+
 pp_status pp_search_add_setup(pp_search *search, pp_setup setup, pp_err *err)
 {
     pp_status status = pp_pool_append_setup(&search->pool, setup, err);
@@ -78,10 +85,9 @@ pp_status pp_search_add_setup(pp_search *search, pp_setup setup, pp_err *err)
     added->legal =
         pp_setup_find_bound(added, search->problem, &search->pool.data[added->data], &why) == PP_OK;
     search->progress.usable += added->legal && added->bound.fits;
-    const double before = search->progress.classes;
-    search->progress.classes += added->classes;
-    search->progress.simulated +=
-        pp_budget_bounding(search->progress.classes) - pp_budget_bounding(before);
+    const pp_parallel *parallel = &added->context.parallel;
+    pp_search_count(&search->progress,
+                    pp_budget_bound_effort(added->classes, (double)(parallel->pp * parallel->vpp)));
     if (added->legal)
         return PP_OK;
     added->reason = pp_reason_refused(&why);

@@ -10,7 +10,7 @@ typedef struct pp_progress {
                             several, and bounds of many microbatches (budget.h) */
     size_t floors;       /* candidates that were tried by the memory of their order */
     size_t usable;       /* setups that are legal and may fit */
-    double classes;      /* of microbatches, whose costs were made for bounds */
+    double bounding;     /* the effort of bounds and partitions (budget.h) */
     double bounding_end; /* part of the time at which no more setups are bounded */
     double ops;          /* of the largest candidate that was found to fit */
     bool unseen;         /* some setups were not bounded */
@@ -58,6 +58,8 @@ double pp_search_ops(const pp_search *search, const pp_candidate *candidate);
 /* Remembers the first reason why something is not legal. Fails: with `why` itself if its status is
  * neither USAGE nor INPUT. */
 PP_MUST_CHECK pp_status pp_refuse(pp_progress *progress, const pp_err *why, pp_err *err);
+/* Counts an effort of bounds or partitions, and the iterations that it takes. */
+void pp_search_count(pp_progress *progress, double effort);
 /* Adds a setup with its bound; takes ownership of its contents, also on failure. Fails: NOMEM,
  * USAGE. */
 PP_MUST_CHECK pp_status pp_search_add_setup(pp_search *search, pp_setup setup, pp_err *err);

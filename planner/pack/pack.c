@@ -93,14 +93,13 @@ static bool is_tried(const pp_pack_task *task, const pp_packed *packed)
     return false;
 }
 
-/* True if something fits and the packings have used up their part of the budget, or if the time is
- * up, and nothing that was tried fits. */
+/* True if something fits and the packings have used up their part of the budget, or if all of it is
+ * used up, and nothing that was tried fits. Without a budget all packings are tried then. */
 static bool is_enough(const pp_pack_case *c, pp_packed *packed)
 {
-    const pp_pack_task *task = c->task;
     if (packed->best != SIZE_MAX)
         return pp_pack_is_over(c, 2);
-    packed->stopped |= task->stop && task->stop(task->context) && is_tried(task, packed);
+    packed->stopped |= !c->task->coarse && is_tried(c->task, packed) && pp_pack_is_over(c, 1);
     return packed->stopped;
 }
 

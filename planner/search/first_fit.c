@@ -57,9 +57,10 @@ static bool is_short(const pp_plan_request *one)
 {
     const int64_t chunks = one->parallel.vpp ? one->parallel.vpp : 1;
     const double count = sequences(one) / (double)one->micro_batch_size;
-    const double ops = 3.0 * (double)(one->parallel.pp * chunks) * count;
+    const double stages = (double)(one->parallel.pp * chunks);
+    const double ops = 3 * stages * count;
     return (one->spent && !pp_budget_affords(one, TRIES * ops)) ||
-           (one->lengths && !pp_budget_bounds(one, SETUPS * count));
+           (one->lengths && !pp_budget_bounds(one, SETUPS * pp_budget_bound_effort(count, stages)));
 }
 
 /* The request for the plainest pipelines with this tp. */

@@ -169,9 +169,10 @@ typedef struct point {
     const pp_unit_weights *weights;
 } point;
 
-static pp_status stages_of(const pp_plan_problem *problem, const point *at, pp_partition_kind kind,
+static pp_status stages_of(pp_search *search, const point *at, pp_partition_kind kind,
                            pp_stage **stages_out, pp_err *err)
 {
+    const pp_plan_problem *problem = search->problem;
     const pp_parallel *parallel = &at->context.parallel;
     const pp_model *model = problem->request->model;
     uint32_t ranks = (uint32_t)parallel->pp;
@@ -188,6 +189,8 @@ static pp_status stages_of(const pp_plan_problem *problem, const point *at, pp_p
             .allow_empty_end_stages = problem->request->allow_empty_end_stages,
             .rank_speed = speed && kind == PP_PARTITION_FITTED ? speed + ranks : speed
         };
+        pp_search_count(&search->progress,
+                        pp_budget_partition_effort((double)model->layers, (double)ranks * chunks));
         return pp_partition_balance(at->weights, &split, stages_out, err);
     }
     uint32_t count;
@@ -205,7 +208,7 @@ static bool out_of_time(pp_search *search)
     if (!search->progress.unseen && request->stop)
         search->progress.unseen = request->stop(request->context) ||
                                   (request->spent && request->spent(request->context) >= end);
-    search->progress.unseen |= !pp_budget_bounds(request, search->progress.classes);
+    search->progress.unseen |= !pp_budget_bounds(request, search->progress.bounding);
     return search->progress.unseen;
 }
 
@@ -230,7 +233,7 @@ static pp_status add_setups(pp_search *search, const point *at, size_t data, boo
             search->problem->request->model->layers % (int64_t)count != 0)
             continue;
         pp_status status = PP_OK;
-        if (stages_of(search->problem, at, setup.partition, &setup.stages, &why)) {
+        if (stages_of(search, at, setup.partition, &setup.stages, &why)) {
             if ((status = pp_refuse(&search->progress, &why, err)))
                 return status;
             continue;

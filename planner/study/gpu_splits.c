@@ -55,6 +55,8 @@ typedef struct splits {
     pp_found *incumbent; /* the search with the best candidate so far; NULL: nothing fits */
     size_t incumbent_row;
     size_t simulated;
+    double bounding; /* the effort of the bounds of all splits (planner/candidate/budget.h), */
+    size_t counted;  /* and its iterations that are part of `simulated` */
 } splits;
 
 static void splits_free(splits *list)
@@ -419,12 +421,26 @@ static void look_at(void *context, size_t i)
     at->simulated = found->search.progress.simulated;
 }
 
+/* Counts the bounds of one split. What is not counted in a single search is counted in many. */
+static void count_bounds(splits *list, double effort)
+{
+    list->bounding += effort;
+    list->counted += pp_budget_bounding(effort);
+    const size_t all = pp_budget_bounding(list->bounding);
+    if (all <= list->counted)
+        return;
+    list->simulated += all - list->counted;
+    list->counted = all;
+}
+
 /* Takes over what is known of one split. */
 static pp_status take(split_round *r, look *at, pp_err *err)
 {
     splits *list = r->list;
     split *row = &list->row[at->index];
     list->simulated += at->simulated;
+    if (at->found)
+        count_bounds(list, at->found->search.progress.bounding);
     if (at->status == PP_NOMEM) {
         *err = at->why;
         return at->status;

@@ -100,7 +100,7 @@ pp_status pp_pack_advised(pp_packer *packer, const pp_plan_request *budget,
     pp_search_result *fits PP_CLEANUP(pp_search_result_free) = NULL;
     pp_err why = pp_err_like(err);
     pp_status status = pp_pack(packer, task, packed_out, &why);
-    if (status == PP_INFEASIBLE && packer->tight) {
+    if (status == PP_INFEASIBLE && packer->tight && !packer->request.no_advice) {
         const pp_plan_request one = with_budget_of(&packer->request, budget);
         const pp_status advice = pp_plan_one(&one, &fits, err);
         if (advice == PP_UNDECIDED)

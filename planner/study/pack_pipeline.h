@@ -27,9 +27,9 @@ PP_MUST_CHECK pp_status pp_packer_open_for(const pp_plan_request *request,
                                            const pp_pack_batches *batches, pp_packer **packer_out,
                                            pp_err *err);
 
-/* Like pp_pack. If neither this batch fits nor the one that the pipeline was chosen for, the
- * failure is that of the search, which is made again within what is left of the budget of the
- * request `budget`, and whose message names what would help. */
+/* Like pp_pack. If neither this batch fits nor the one that the pipeline was chosen for, and the
+ * request of the packer wants advice, the failure is that of the search, which is made again within
+ * what is left of the budget of the request `budget`, and whose message names what would help. */
 PP_MUST_CHECK pp_status pp_pack_advised(pp_packer *packer, const pp_plan_request *budget,
                                         const pp_pack_task *task, pp_packed **packed_out,
                                         pp_err *err);

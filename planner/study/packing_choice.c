@@ -39,6 +39,13 @@ static double packing_end(const pp_plan_request *request)
     return is_forced(request) ? 0.3 : 0.6;
 }
 
+/* The iterations for packings: moves and swaps, and as many for what these begin with. */
+static int64_t pack_iterations(const pp_plan_request *request)
+{
+    return (int64_t)((packing_end(request) - given_end(request)) *
+                     (double)request->max_simulations);
+}
+
 /* The request with this part of its budget, and without packings. slice: must outlive it. */
 static pp_plan_request part_of(const pp_plan_request *request, double from, double to,
                                pp_budget_slice *slice)
@@ -113,8 +120,7 @@ static pp_status pack_for(const pp_plan_request *request, const pp_plan_request 
     pp_pack_bound bound = { .step_ns = 0 };
     pp_err why = pp_err_like(err);
     memcpy(task.packings, request->packings, sizeof task.packings);
-    task.iterations = (int64_t)((packing_end(request) - given_end(request)) *
-                                (double)request->max_simulations / (double)parts);
+    task.iterations = pack_iterations(request) / (int64_t)parts;
     task.stop = part->stop;
     task.context = part->context;
     task.coarse = !request->stop && !request->max_simulations;
@@ -363,6 +369,23 @@ pp_status pp_plan_first_fit(const pp_plan_request *request, pp_search_result **c
     return status;
 }
 
+/* The lengths packed first fit with what is left of the budget, once a part of it found nothing
+ * that fits, and with advice. Fails: like that part if nothing is left, or no advice is asked for.
+ */
+static pp_status search_on(const pp_plan_request *request, const pp_plan_request *part,
+                           const pp_err *why, pp_search_result **choice_out, pp_err *err)
+{
+    pp_plan_request rest = *request;
+    const bool undecided = why->status == PP_UNDECIDED && request->max_simulations;
+    rest.max_simulations -= undecided ? part->max_simulations : 0;
+    if ((why->status == PP_INFEASIBLE && request->no_advice && !request->missed) ||
+        (undecided && !rest.max_simulations)) {
+        *err = *why;
+        return why->status;
+    }
+    return pp_plan_first_fit(&rest, choice_out, err);
+}
+
 pp_status pp_plan_packings(const pp_plan_request *request, pp_search_result **choice_out,
                            pp_err *err)
 {
@@ -380,13 +403,16 @@ pp_status pp_plan_packings(const pp_plan_request *request, pp_search_result **ch
         *err = why;
         return status;
     }
-    status = repack(request, &choice, &why);
+    const pp_err none = why;
+    const bool few = request->max_simulations && !pack_iterations(request);
+    if (choice || is_forced(request) || !few)
+        status = repack(request, &choice, &why);
     if ((status == PP_INFEASIBLE || (status == PP_UNDECIDED && !pp_budget_time_is_up(request))) &&
-        !is_forced(request)) /* with all of the budget and advice */
-        return pp_plan_first_fit(request, choice_out, err);
-    if (status) {
-        *err = why;
-        return status;
+        !is_forced(request))
+        return search_on(request, &given, &none, choice_out, err);
+    if (status) { /* of the best pipeline, not of all, if there was no time to find it */
+        *err = status == PP_INFEASIBLE && none.status == PP_UNDECIDED ? none : why;
+        return err->status;
     }
     *choice_out = choice;
     choice = NULL; /* the caller's now */

@@ -127,9 +127,9 @@ START_TEST(bounds_count_as_iterations)
     STEP_OK(pp_search_solve(&search, &request, &best, &err), err);
     ck_assert_uint_ne(best, SIZE_MAX);
     ck_assert(search.progress.unseen);
-    ck_assert(search.progress.classes > 4e5); /* two iterations, and two fifths of five */
-    ck_assert(search.progress.classes < 4e5 + MANY);
-    ck_assert_uint_eq(pp_budget_bounding(search.progress.classes), 2);
+    ck_assert(search.progress.bounding > 4e5); /* two iterations, and two fifths of five */
+    ck_assert(search.progress.bounding < 4e5 + 3 * MANY);
+    ck_assert_uint_eq(pp_budget_bounding(search.progress.bounding), 2);
     ck_assert_uint_eq(search.progress.simulated, 5);
     size_t simulated = 0;
     for (size_t i = 0; i < search.pool.count; i++)
@@ -140,6 +140,45 @@ START_TEST(bounds_count_as_iterations)
         const pp_setup *setup = &search.pool.setup[i];
         ck_assert_uint_le(setup->classes, setup->unseen ? 0 : MANY / 2);
     }
+}
+END_TEST
+
+/* A model of so many layers that its partitions take longer than simulations. */
+static pp_plan_request deep_model(planning *p, int64_t pp)
+{
+    pp_plan_request request = request_of(p, pp);
+    p->model.layers = 4000;
+    request.global_batch_size = 64;
+    request.no_advice = true;
+    return request;
+}
+
+START_TEST(partitions_count_as_iterations)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    pp_search search PP_CLEANUP(pp_search_close) = { 0 };
+    pp_err err = { 0 };
+    pp_plan_request request = deep_model(&p, 64);
+    request.max_simulations = 1;
+    STEP_OK(pp_search_open(&search, &request, &err), err);
+    STEP_OK(pp_search_enumerate(&search, &err), err);
+    ck_assert(search.progress.unseen);
+    ck_assert(search.progress.bounding > 2.4e5);
+    ck_assert(search.progress.bounding < 2.5e5);
+}
+END_TEST
+
+/* What is not counted in the search of one split is counted in those of many. */
+START_TEST(partitions_of_all_splits_count_together)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    pp_plan_request request = deep_model(&p, 0);
+    request.gpus = 64;
+    request.micro_batch_size = 1; /* too few partitions of a split to count in its search */
+    request.switches.given.recompute = true;
+    request.max_simulations = 2;
+    request.threads = 1;
+    refuse(&request, PP_UNDECIDED, "splits of the GPUs were not looked at");
 }
 END_TEST
 
@@ -156,7 +195,7 @@ START_TEST(splits_with_lengths_are_not_bounded)
     STEP_OK(pp_search_enumerate(&search, &err), err);
     ck_assert_uint_gt(search.space.legal_points, 0);
     ck_assert_uint_eq(search.pool.setup_count, 0);
-    ck_assert(!(search.progress.classes > 0));
+    ck_assert(!(search.progress.bounding > 0));
 }
 END_TEST
 
@@ -200,6 +239,61 @@ START_TEST(a_batch_that_cannot_fit_is_explained)
     ck_assert_int_eq(pp_pack_advised(packer, &request, &task, &packed, &err), PP_INFEASIBLE);
     ck_assert_msg(strstr(err.text, "nothing fits") != NULL, "%s", err.text);
     ck_assert_ptr_null(packed);
+}
+END_TEST
+
+static bool count_looks(void *context)
+{
+    ++*(int *)context;
+    return false;
+}
+
+/* What finds nothing that fits is not searched twice for advice that nobody wants, and without an
+ * iteration for packings there are none. */
+START_TEST(nothing_is_searched_beyond_the_iterations)
+{
+    static const bool all[PP_PACKING_COUNT] = { true, true, true, true };
+    planning p = planning_of("llama3-8b", "h100-80g");
+    int64_t lengths[MANY];
+    int looks[2] = { 0 };
+    pp_plan_request request = many_sequences(&p, lengths);
+    request.length_count = SEQUENCES;
+    request.memory_limit_bytes = (int64_t)10 << 30;
+    request.no_advice = true;
+    request.max_simulations = 1;
+    request.stop = count_looks;
+    for (int k = 0; k < 2; k++) {
+        request.context = &looks[k];
+        request.packings = k ? all : NULL;
+        refuse(&request, PP_INFEASIBLE, "nothing fits");
+    }
+    ck_assert_int_gt(looks[0], 0);
+    ck_assert_int_lt(looks[1], 2 * looks[0]);
+}
+END_TEST
+
+/* Packings end with their iterations also if none of them fits. */
+START_TEST(packings_that_do_not_fit_end)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    int64_t lengths[MANY];
+    pp_plan_request request = many_sequences(&p, lengths);
+    pp_packer *packer PP_CLEANUP(pp_packer_close) = NULL;
+    pp_packed *packed = NULL;
+    pp_err err = { 0 };
+    request.length_count = SEQUENCES;
+    request.parallel.dp = 1;
+    request.micro_batch_size = 1;
+    request.schedule = &pp_schedule_one_f_one_b;
+    request.memory_limit_bytes = (int64_t)10 << 30;
+    request.no_advice = true;
+    const pp_pack_task task = { .lengths = lengths,
+                                .count = SEQUENCES,
+                                .ops_most = 1,
+                                .packings = { [PP_PACKING_EQUAL] = true } };
+    STEP_OK(pp_packer_open(&request, &packer, &err), err);
+    ck_assert_int_eq(pp_pack_advised(packer, &request, &task, &packed, &err), PP_UNDECIDED);
+    ck_assert_int_eq(packer->simulated, 2); /* first fit, and the first of those asked for */
 }
 END_TEST
 
@@ -405,6 +499,7 @@ START_TEST(a_begun_million_of_ops_is_an_iteration)
     ck_assert(!pp_budget_affords(&request, 2.1e6));
     ck_assert(pp_budget_bounds(&request, 2.7e5)); /* two, and two fifths of the budget */
     ck_assert(!pp_budget_bounds(&request, 2.9e5));
+    ck_assert(pp_budget_bound_effort(1000, 10) > pp_budget_bound_effort(1000, 4));
     ck_assert_uint_eq(pp_budget_bounding(2.9e5), 0);
     ck_assert_uint_eq(pp_budget_bounding(4.1e5), 2);
 }
@@ -418,6 +513,10 @@ int main(void)
     tcase_add_loop_test(tc, more_iterations_find_nothing_worse, 0, JOBS);
     tcase_add_test(tc, orders_of_splits_get_no_worse);
     tcase_add_test(tc, bounds_count_as_iterations);
+    tcase_add_test(tc, partitions_count_as_iterations);
+    tcase_add_test(tc, partitions_of_all_splits_count_together);
+    tcase_add_test(tc, nothing_is_searched_beyond_the_iterations);
+    tcase_add_test(tc, packings_that_do_not_fit_end);
     tcase_add_test(tc, splits_with_lengths_are_not_bounded);
     tcase_add_test(tc, a_batch_that_cannot_fit_is_explained);
     tcase_add_loop_test(tc, every_phase_looks_at_the_clock, 0, 2);
