@@ -74,6 +74,8 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     plan->sequence_parallel = switches->sequence_parallel;
     plan->precision = switches->precision;
     plan->low_parameters = switches->low_parameters;
+    plan->grad_dtype = switches->grad_dtype;
+    plan->moments = switches->moments;
     plan->micro_batch_size = c->micro_batch_size;
     plan->global_batch_size = search->problem->global_batch_size;
     plan->seq_length = search->problem->seq_length;

@@ -166,11 +166,17 @@ static pp_status check_recompute(const pp_target_limits *target, const pp_plan_r
     return PP_OK;
 }
 
-static pp_status check_precision(const pp_target_limits *target, const pp_plan_request *request,
-                                 pp_err *err)
+static pp_status check_formats(const pp_target_limits *target, const pp_plan_request *request,
+                               pp_err *err)
 {
     const pp_switch_request *s = &request->switches;
     const bool parameters = s->given.low_parameters && s->value.low_parameters;
+    const pp_dtype gradients = s->given.grad_dtype ? s->value.grad_dtype : PP_DTYPE_FP32;
+    pp_status status = pp_target_check_state(
+        target, gradients, s->given.moments ? s->value.moments : PP_MOMENTS_FP32, PP_USAGE,
+        pp_err_name(err, gradients != PP_DTYPE_BF16 ? PP_FIELD_MOMENTS : PP_FIELD_GRADIENTS), err);
+    if (status)
+        return status;
     return pp_target_check_precision(target, s->value.precision, parameters,
                                      request->model && request->model->experts > 0, PP_USAGE,
                                      pp_err_name(err, PP_FIELD_PRECISION), err);
@@ -205,7 +211,7 @@ pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given,
             target->name);
     pp_status status = check_recompute(target, request, err);
     if (!status)
-        status = check_precision(target, request, err);
+        status = check_formats(target, request, err);
     if (status)
         return status;
     if (schedule && !runs(target, request, schedule, err, why, sizeof why)) {

@@ -41,6 +41,8 @@
     X(SEQUENCE_PARALLEL, "sequence_parallel")          \
     X(ATTENTION, "attention")                          \
     X(PRECISION, "precision")                          \
+    X(GRADIENTS, "grad_dtype")                         \
+    X(MOMENTS, "optimizer_dtype")                      \
     X(TORCH_COMPILE, "torch_compile")                  \
     X(STEP_SYNC, "step_sync")                          \
     /* Order and communication. */                     \

@@ -221,6 +221,9 @@ static pp_status fill_rank(const pp_cost_context *context, const rank_parameters
         context->switches.low_parameters
             ? 0
             : p->low * pp_recipe_of(context->switches.precision)->quantize_bytes;
+    /* both moments are read and written */
+    const double updated_bytes =
+        hw->optimizer_bytes_per_parameter - 4 * (4 - pp_moment_bytes(context->switches.moments));
     const struct {
         double seconds;
         pp_ns *ns;
@@ -229,8 +232,7 @@ static pp_status fill_rank(const pp_cost_context *context, const rank_parameters
               exposed_sync(context, expert_group, p->expert, p),
           &costs->grad_sync_ns[rank] },
         { tied_seconds(context, p), &costs->tied_ns[rank] },
-        { (owned * hw->optimizer_bytes_per_parameter + quantized) /
-              (hw->elementwise * hw->memory_bytes_per_s),
+        { (owned * updated_bytes + quantized) / (hw->elementwise * hw->memory_bytes_per_s),
           &costs->optimizer_ns[rank] },
     };
     const struct {
@@ -240,7 +242,7 @@ static pp_status fill_rank(const pp_cost_context *context, const rank_parameters
         { parameter_bytes(context, p), &costs->parameter_bytes[rank] },
         { all * (double)pp_dtype_bytes(context->switches.grad_dtype),
           &costs->gradient_bytes[rank] },
-        { owned * 12, &costs->optimizer_bytes[rank] }, /* fp32 master, two moments */
+        { owned * pp_optimizer_bytes(&context->switches), &costs->optimizer_bytes[rank] },
         { pp_workspace_bytes(context, &p->units), &costs->workspace_bytes[rank] },
         { comm_library_bytes(context, rank, costs->stages), &costs->comm_library_bytes[rank] },
     };

@@ -1,4 +1,4 @@
-/* The number formats of a target: bits of a set, in words where they are refused. */
+/* The number formats of a target in words, where they are refused. */
 #include "sim/framework/target_limits.h"
 
 #include "sim/base/text.h"
@@ -25,4 +25,14 @@ pp_status pp_target_check_precision(const pp_target_limits *target, pp_precision
     return pp_err_set(err, refusal, what, "target %s takes %sbf16%s, not %s: %s", target->name,
                       experts ? "models with experts in " : "", known.data ? known.data : "",
                       pp_recipe_of(precision)->name, target->no_precision);
+}
+
+pp_status pp_target_check_state(const pp_target_limits *target, pp_dtype grad_dtype,
+                                pp_moments moments, pp_status refusal, const char *what,
+                                pp_err *err)
+{
+    if (!target->no_low_state || (grad_dtype != PP_DTYPE_BF16 && moments == PP_MOMENTS_FP32))
+        return PP_OK;
+    return pp_err_set(err, refusal, what, "target %s keeps gradients and optimizer in fp32: %s",
+                      target->name, target->no_low_state);
 }

@@ -6,6 +6,7 @@
 #include "sim/base/status.h"
 #include "sim/framework/framework.h"
 #include "sim/job/precision.h"
+#include "sim/job/software.h"
 #include "sim/schedule/schedule.h"
 
 #include <stdbool.h>
@@ -25,6 +26,8 @@ typedef struct pp_target_limits {
     unsigned dense_precisions; /* the same, for models without experts only */
     bool low_parameters;       /* it can keep weights in these formats alone */
     const char *no_precision;  /* why it has no others, the end of a sentence */
+    const char *no_low_state;  /* why it has gradients and optimizer in fp32 alone; NULL: it takes
+                                  all types of both */
     bool no_mtp;               /* it has no multi-token prediction modules */
     bool constant_shapes;      /* all microbatches of a step have one size, by padding */
     bool drops_outputs;        /* by default its trainer keeps no outputs of the last stage */
@@ -38,5 +41,10 @@ PP_MUST_CHECK pp_status pp_target_check_precision(const pp_target_limits *target
                                                   pp_precision precision, bool low_parameters,
                                                   bool experts, pp_status refusal, const char *what,
                                                   pp_err *err);
+/* The same for gradients in bf16 and for the optimizer's moments. (Gradients in fp16 are those of
+ * training in fp16.) */
+PP_MUST_CHECK pp_status pp_target_check_state(const pp_target_limits *target, pp_dtype grad_dtype,
+                                              pp_moments moments, pp_status refusal,
+                                              const char *what, pp_err *err);
 
 #endif

@@ -13,6 +13,23 @@ const char *const *pp_p2p_names(void)
     return names;
 }
 
+const char *const *pp_dtype_names(void)
+{
+    static const char *const names[] = { "bf16", "fp16", "fp32", NULL };
+    return names;
+}
+
+const char *const *pp_moments_names(void)
+{
+    static const char *const names[] = { "fp32", "bf16", "fp16", "fp8", NULL };
+    return names;
+}
+
+double pp_moment_bytes(pp_moments moments)
+{
+    return moments == PP_MOMENTS_FP32 ? 4 : moments == PP_MOMENTS_FP8 ? 1 : 2;
+}
+
 int64_t pp_dtype_bytes(pp_dtype dtype)
 {
     return dtype == PP_DTYPE_FP64 ? 8 : dtype == PP_DTYPE_FP32 ? 4 : 2;
@@ -24,4 +41,12 @@ double pp_weight_bytes(const pp_switches *switches)
     const double plain = (double)pp_dtype_bytes(switches->dtype);
     return recipe->format ? 2 * recipe->element_bytes + (switches->low_parameters ? 0 : plain)
                           : plain;
+}
+
+/* OptimizerConfig.store_param_remainders (megatron/core/optimizer/optimizer_config.py). */
+double pp_optimizer_bytes(const pp_switches *switches)
+{
+    const bool remainders = switches->moments != PP_MOMENTS_FP32 &&
+                            switches->dtype == PP_DTYPE_BF16 && !switches->low_parameters;
+    return (remainders ? 2 : 4) + 2 * pp_moment_bytes(switches->moments);
 }

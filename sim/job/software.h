@@ -18,6 +18,21 @@ typedef enum pp_dtype {
 } pp_dtype;
 
 int64_t pp_dtype_bytes(pp_dtype dtype);
+/* "bf16", "fp16", "fp32", NULL; a name's index is its type. */
+const char *const *pp_dtype_names(void);
+
+/* The data type of Adam's two moments. */
+typedef enum pp_moments {
+    PP_MOMENTS_FP32,
+    PP_MOMENTS_BF16,
+    PP_MOMENTS_FP16,
+    PP_MOMENTS_FP8,
+    PP_MOMENTS_COUNT,
+} pp_moments;
+
+/* "fp32", "bf16", "fp16", "fp8", NULL. */
+const char *const *pp_moments_names(void);
+double pp_moment_bytes(pp_moments moments);
 
 /* The communicator of pipeline transfers. Its size decides how many channels a message gets
  * (docs/explanation/cost-model.md), and all its transfers form one queue. */
@@ -60,9 +75,10 @@ typedef struct pp_switches {
     pp_dtype dtype;          /* of activations and weights in compute */
     pp_precision precision;  /* of the GEMMs of layers */
     bool low_parameters;     /* weights are kept and gathered in that precision alone */
-    int zero;                /* ZeRO stage, 0 or 1; 1: the optimizer state is divided by dp x cp */
-    bool scatter_gather;     /* without sequence parallelism, each tp rank sends 1/tp of a tensor,
-                                and the receivers gather it */
+    pp_moments moments;
+    int zero;            /* ZeRO stage, 0 or 1; 1: the optimizer state is divided by dp x cp */
+    bool scatter_gather; /* without sequence parallelism, each tp rank sends 1/tp of a tensor,
+                            and the receivers gather it */
     pp_communicators communicators;
     pp_p2p p2p;
     /* The share of the speed of kernels that remains in a whole step, with GEMMs in 16 bits and in
@@ -73,5 +89,9 @@ typedef struct pp_switches {
 /* Bytes of a weight of a layer as its GEMMs read it: in 8 and 4 bits quantized, as it is and
  * transposed, and unless it is kept in that precision alone also in 16 bits. */
 double pp_weight_bytes(const pp_switches *switches);
+/* Bytes of optimizer state of a parameter that a GPU owns: the master weight and two moments. If
+ * the moments are not in fp32, Megatron-Core's optimizer keeps of the master weight only what the
+ * bf16 weight lacks. */
+double pp_optimizer_bytes(const pp_switches *switches);
 
 #endif

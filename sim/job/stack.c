@@ -59,11 +59,10 @@ static pp_status read_flags(const pp_json_at *root, const char *group, const fla
 
 static pp_status read_dtype(const pp_json_at *at, const char *key, pp_dtype *dtype_out, pp_err *err)
 {
-    static const char *const names[] = { "bf16", "fp16", "fp32" };
     const char *name = "";
     pp_status status = pp_json_get_text(at, key, &name, err);
-    for (size_t i = 0; i < COUNT(names) && !status; i++) {
-        if (strcmp(names[i], name) == 0) {
+    for (size_t i = 0; pp_dtype_names()[i] && !status; i++) {
+        if (strcmp(pp_dtype_names()[i], name) == 0) {
             *dtype_out = (pp_dtype)i;
             return PP_OK;
         }

@@ -21,6 +21,7 @@ pp_status pp_plan_new(pp_plan **plan_out, pp_err *err)
     plan->step_sync = true;
     plan->sequence_parallel = -1;
     plan->zero = -1;
+    plan->grad_dtype = PP_DTYPE_FP32;
     plan->recompute = PP_RECOMPUTE_UNKNOWN;
     *plan_out = plan;
     return PP_OK;

@@ -35,6 +35,8 @@ typedef struct pp_plan {
     int zero;              /* ZeRO stage, 0 or 1; negative: not known */
     pp_precision precision;
     bool low_parameters; /* weights are kept in that precision, too */
+    pp_dtype grad_dtype; /* of the main gradients */
+    pp_moments moments;
     bool step_sync;
     int64_t memory_limit_bytes;    /* 0: none */
     pp_stage *partition;           /* [parallel.pp * parallel.vpp], or NULL */

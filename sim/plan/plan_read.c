@@ -14,6 +14,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The index of the member's text among `names`. */
+static pp_status read_name(const pp_json_at *at, const char *key, const char *const names[],
+                           int *index_out, pp_err *err)
+{
+    const char *name = "";
+    int k = 0;
+    pp_status status = pp_json_get_text(at, key, &name, err);
+    while (!status && names[k] && strcmp(names[k], name) != 0)
+        k++;
+    if (!status && !names[k])
+        return pp_json_fail(at, err, "%s \"%.40s\" is not known", key, name);
+    *index_out = k;
+    return status;
+}
+
+static pp_status read_state(const pp_json_at *at, pp_plan *plan, pp_err *err)
+{
+    int gradients = plan->grad_dtype, moments = 0;
+    pp_status status = PP_OK;
+    if (pp_json_has(at, "grad_dtype"))
+        status = read_name(at, "grad_dtype", pp_dtype_names(), &gradients, err);
+    if (!status && pp_json_has(at, "optimizer_dtype"))
+        status = read_name(at, "optimizer_dtype", pp_moments_names(), &moments, err);
+    plan->grad_dtype = (pp_dtype)gradients;
+    plan->moments = (pp_moments)moments;
+    return status;
+}
+
 static pp_status read_precision(const pp_json_at *at, pp_plan *plan, pp_err *err)
 {
     const char *name = "";
@@ -44,6 +72,8 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
                                         "zero",
                                         "precision",
                                         "low_parameters",
+                                        "grad_dtype",
+                                        "optimizer_dtype",
                                         "micro_batch_size",
                                         "global_batch_size",
                                         "seq_length",
@@ -75,7 +105,8 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
             return status;
         plan->zero = (int)zero;
     }
-    if (pp_json_has(&at, "precision") && (status = read_precision(&at, plan, err)))
+    if ((pp_json_has(&at, "precision") && (status = read_precision(&at, plan, err))) ||
+        (status = read_state(&at, plan, err)))
         return status;
     if (p->pp * p->vpp > PP_STAGES_MAX)
         return pp_json_fail(&at, err, "pp x vpp = %" PRId64 " stages, but the limit is %u",

@@ -43,6 +43,10 @@ static pp_json *write_parallel(const pp_plan *plan, pp_json_build *build)
         pp_json_put_text(build, object, "precision", pp_recipe_of(plan->precision)->name);
         pp_json_put_bool(build, object, "low_parameters", plan->low_parameters);
     }
+    if (plan->grad_dtype != PP_DTYPE_FP32 && pp_dtype_names()[plan->grad_dtype])
+        pp_json_put_text(build, object, "grad_dtype", pp_dtype_names()[plan->grad_dtype]);
+    if (plan->moments != PP_MOMENTS_FP32)
+        pp_json_put_text(build, object, "optimizer_dtype", pp_moments_names()[plan->moments]);
     put_known(build, object, "micro_batch_size", plan->micro_batch_size);
     put_known(build, object, "global_batch_size", plan->global_batch_size);
     put_known(build, object, "seq_length", plan->seq_length);

@@ -109,6 +109,7 @@ const pp_target pp_target_automodel = {
                 .no_precision =
                     "no other recipe of its file is one that ppsim predicts; those of "
                     "TransformerEngine are settings of a model there, and quantize the head, too",
+                .no_low_state = "ppsim does not know how to tell it otherwise",
                 PP_TORCH_LIMITS },
     .format = { .name = "automodel",
                 .summary =

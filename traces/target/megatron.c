@@ -219,6 +219,22 @@ static void add_precision(const pp_plan *plan, pp_text *text)
                 plan->low_parameters ? "--fp8-param-gather\n" : "");
 }
 
+/* Megatron-LM's arguments.py: moments in fewer bits want the precision-aware optimizer, which wants
+ * the distributed one, and which is told the type of the gradients once more. */
+static void add_state(const pp_plan *plan, pp_text *text)
+{
+    const bool low = plan->moments != PP_MOMENTS_FP32, half = plan->grad_dtype == PP_DTYPE_BF16;
+    const char *moments = pp_moments_names()[plan->moments];
+    if (plan->zero > 0 || low)
+        pp_text_add(text, "--use-distributed-optimizer\n");
+    if (half)
+        pp_text_add(text, "--grad-reduce-in-bf16\n");
+    if (low)
+        pp_text_add(
+            text, "--use-precision-aware-optimizer\n--exp-avg-dtype %s\n--exp-avg-sq-dtype %s\n%s",
+            moments, moments, half ? "--main-grads-dtype bf16\n" : "");
+}
+
 static pp_status emit(const pp_export *data, pp_text *text, pp_companion *companion, pp_err *err)
 {
     const pp_plan *plan = data->plan;
@@ -245,8 +261,7 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
         add_int(text, "expert-model-parallel-size", plan->parallel.ep);
         pp_text_add(text, "--moe-token-dispatcher-type flex\n--moe-enable-deepep\n");
     }
-    if (plan->zero > 0)
-        pp_text_add(text, "--use-distributed-optimizer\n");
+    add_state(plan, text);
     if (plan->sequence_parallel > 0 && plan->parallel.tp > 1)
         pp_text_add(text, "--sequence-parallel\n");
     add_precision(plan, text);

@@ -10,5 +10,6 @@ const pp_target pp_target_ppsim = {
                 .frameworks = frameworks,
                 .orders = true,
                 .no_precision = "it has no kernels for fewer bits",
+                .no_low_state = "its runtime has these types alone",
                 .unequal = PP_SIZES_PLAN },
 };

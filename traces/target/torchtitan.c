@@ -320,6 +320,8 @@ const pp_target pp_target_torchtitan = {
                 .precisions = 1 << PP_PRECISION_MXFP8,
                 .dense_precisions = 1 << PP_PRECISION_FP8_CURRENT | 1 << PP_PRECISION_NVFP4,
                 .no_precision = "no other recipe of torchao is one that ppsim predicts",
+                .no_low_state = "it reduces gradients in fp32 (mixed_precision_reduce), and its "
+                                "AdamW keeps moments in the type of the weights that it updates",
                 .drops_outputs = true }, /* trainer.py: step(return_outputs=False) */
     .format = { .name = "torchtitan",
                 .summary = "pipeline settings for torchtitan, FILE.py (0.3) or FILE.toml (0.2), "

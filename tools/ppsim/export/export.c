@@ -141,6 +141,9 @@ static pp_status make_export(const char *request, const char *option, const pp_e
                                                       plan->low_parameters, plan->parallel.ep > 1,
                                                       PP_INFEASIBLE, target->limits.name, err)))
         return status;
+    if (target && (status = pp_target_check_state(&target->limits, plan->grad_dtype, plan->moments,
+                                                  PP_INFEASIBLE, target->limits.name, err)))
+        return status;
     status = emit ? format->emit(&own, &text, &companion, err) : format->trace(&own, &text, err);
     if (!status && target)
         status = pp_target_check_fit(target, &own, err);

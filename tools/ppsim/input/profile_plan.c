@@ -100,6 +100,8 @@ static pp_status set_switches(const pp_plan *plan, const pp_profile_in_use *use,
         switches->zero = plan->zero;
     switches->precision = plan->precision;
     switches->low_parameters = plan->low_parameters;
+    switches->grad_dtype = plan->grad_dtype;
+    switches->moments = plan->moments;
     switches->p2p = plan->p2p;
     pp_profile_settings(use, ignored, sizeof ignored, &switches->dtype);
     return PP_OK;

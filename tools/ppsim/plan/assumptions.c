@@ -104,14 +104,19 @@ static pp_status note_software(const pp_search_result *result, pp_notes *notes, 
 {
     const pp_assumed *assumed = &result->assumed;
     const pp_switches *s = &result->context.switches;
-    static const char *const dtypes[] = { "bf16", "fp16", "fp32" };
-    pp_status status = pp_notes_add(notes, err, "software",
-                                    "stack %s: sequence parallel %s, %s attention, gradients %s, "
-                                    "gradient sync %s, tp overlap %s, zero %d",
-                                    assumed->stack, on_off(s->sequence_parallel),
-                                    s->flash_attention ? "flash" : "unfused", dtypes[s->grad_dtype],
-                                    s->grad_sync_overlap ? "overlapped" : "exposed",
-                                    on_off(s->tp_overlap), s->zero);
+    pp_status status = pp_notes_add(
+        notes, err, "software",
+        "stack %s: sequence parallel %s, %s attention, gradients %s, "
+        "gradient sync %s, tp overlap %s, zero %d",
+        assumed->stack, on_off(s->sequence_parallel), s->flash_attention ? "flash" : "unfused",
+        pp_dtype_names()[s->grad_dtype], s->grad_sync_overlap ? "overlapped" : "exposed",
+        on_off(s->tp_overlap), s->zero);
+    if (!status && s->moments != PP_MOMENTS_FP32)
+        status = pp_notes_add(notes, err, "optimizer",
+                              "moments in %s; %g bytes of state per parameter, of which the master "
+                              "weight's are %g",
+                              pp_moments_names()[s->moments], pp_optimizer_bytes(s),
+                              pp_optimizer_bytes(s) - 2 * pp_moment_bytes(s->moments));
     if (!status && s->precision != PP_PRECISION_BF16)
         status = pp_notes_add(
             notes, err, "precision", "%s: GEMMs of layers; attention, head and loss%s in 16 bits%s",

@@ -365,11 +365,45 @@ static pp_status read_precision(const pp_args *args, pp_switch_request *s, pp_er
     return PP_OK;
 }
 
+/* The type of the moments, with Megatron-LM's names of the settings around it. */
+static pp_status read_moments(const pp_args *args, pp_switch_request *s, pp_err *err)
+{
+    static const char *const masters[] = { "fp32", NULL };
+    const bool second = pp_args_has(args, "--exp-avg-sq-dtype");
+    int moments = PP_MOMENTS_FP32, squares = PP_MOMENTS_FP32, master = 0;
+    pp_status status = pp_args_choice(args, "--optimizer-dtype", pp_moments_names(), &moments, err);
+    if (!status)
+        status = pp_args_choice(args, "--exp-avg-sq-dtype", pp_moments_names(), &squares, err);
+    if (!status)
+        status = pp_args_choice(args, "--main-params-dtype", masters, &master, err);
+    if (status)
+        return status;
+    s->given.moments = pp_args_has(args, "--optimizer-dtype");
+    s->value.moments = (pp_moments)moments;
+    if (second && squares != moments)
+        return pp_err_set(err, PP_USAGE, "--exp-avg-sq-dtype",
+                          "both moments have one type, which is %s; give --optimizer-dtype %s",
+                          pp_moments_names()[moments], pp_moments_names()[squares]);
+    if (pp_args_has(args, "--use-precision-aware-optimizer") && !s->given.moments)
+        return pp_err_set(err, PP_USAGE, "--use-precision-aware-optimizer",
+                          "give the type of the moments, too: --optimizer-dtype, or Megatron-LM's "
+                          "--exp-avg-dtype");
+    if (moments == PP_MOMENTS_FP32)
+        return PP_OK;
+    if (!s->stack->has.distributed_optimizer)
+        return pp_err_set(err, PP_USAGE, "--optimizer-dtype",
+                          "stack %s has no distributed optimizer, which moments in fewer bits need",
+                          s->stack->name);
+    if (pp_args_has(args, "--zero") && s->value.zero == 0)
+        return pp_err_set(err, PP_USAGE, "--optimizer-dtype",
+                          "moments in fewer bits need the distributed optimizer: --zero 1");
+    return PP_OK;
+}
+
 static pp_status read_switches(const pp_args *args, pp_plan_input *r, pp_err *err)
 {
     static const char *const attentions[] = { "unfused", "flash", NULL };
     static const char *const syncs[] = { "exposed", "overlap", NULL };
-    static const char *const dtypes[] = { "bf16", "fp16", "fp32", NULL };
     static const char *const zeros[] = { "0", "1", NULL };
     pp_switch_request *s = &r->request.switches;
     int attention = 0;
@@ -385,7 +419,7 @@ static pp_status read_switches(const pp_args *args, pp_plan_input *r, pp_err *er
         (status = pp_args_switch(args, "--tp-overlap", &s->value.tp_overlap, err)) ||
         (status = pp_args_choice(args, "--attention", attentions, &attention, err)) ||
         (status = pp_args_choice(args, "--grad-sync", syncs, &sync, err)) ||
-        (status = pp_args_choice(args, "--grad-dtype", dtypes, &dtype, err)) ||
+        (status = pp_args_choice(args, "--grad-dtype", pp_dtype_names(), &dtype, err)) ||
         (status = pp_args_choice(args, "--zero", zeros, &zero, err)) ||
         (status = read_layout(args, r, err)) || (status = read_transfers(args, s, err)))
         return status;
@@ -399,7 +433,7 @@ static pp_status read_switches(const pp_args *args, pp_plan_input *r, pp_err *er
     s->given.grad_sync_overlap = pp_args_has(args, "--grad-sync");
     s->given.grad_dtype = pp_args_has(args, "--grad-dtype");
     s->given.zero = pp_args_has(args, "--zero");
-    return PP_OK;
+    return read_moments(args, s, err);
 }
 
 /* After the framework. */

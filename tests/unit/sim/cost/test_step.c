@@ -81,6 +81,32 @@ START_TEST(the_tied_table_crosses_the_network)
 }
 END_TEST
 
+/* Two moments of 4, 2 or 1 bytes beside the master weight's 4, or the 2 that a bf16 weight lacks;
+ * what an update reads and writes shrinks by as much twice. */
+START_TEST(moments_of_fewer_bits_take_less)
+{
+    static const double state[PP_MOMENTS_COUNT] = { 12, 6, 6, 4 };
+    static const double moment[PP_MOMENTS_COUNT] = { 4, 2, 2, 1 };
+    const pp_hardware hw = run_hardware("h100-80g");
+    for (int k = 0; k < PP_MOMENTS_COUNT; k++) {
+        run r = job();
+        r.switches.zero = 1;
+        r.switches.moments = (pp_moments)k;
+        pp_costs *c = run_costs(&r, &hw);
+        const double owned = (double)c->parameter_bytes[1] / 2 / 4;
+        ck_assert_double_eq_tol((double)c->optimizer_bytes[1], state[k] * owned, 1);
+        const double moved = hw.optimizer_bytes_per_parameter - 4 * (4 - moment[k]);
+        ck_assert_double_eq_tol((double)c->optimizer_ns[1],
+                                1e9 * owned * moved / (hw.elementwise * hw.memory_bytes_per_s), 2);
+        r.switches.dtype = PP_DTYPE_FP16; /* no part of the master weight is in the weight */
+        pp_costs_free(&c);
+        c = run_costs(&r, &hw);
+        ck_assert_double_eq_tol((double)c->optimizer_bytes[1], (4 + 2 * moment[k]) * owned, 1);
+        pp_costs_free(&c);
+    }
+}
+END_TEST
+
 /* Keys and values of 2048 tokens, one head each of 128, to the other node. Attention over sequences
  * of 64 is too short to hide them on a slow network. */
 START_TEST(context_parallel_ranks_exchange_keys)
@@ -112,6 +138,7 @@ int main(void)
     TCase *tc = tcase_create("step_costs");
     tcase_add_test(tc, gradients_are_reduced_over_the_network);
     tcase_add_test(tc, the_optimizer_updates_what_it_owns);
+    tcase_add_test(tc, moments_of_fewer_bits_take_less);
     tcase_add_test(tc, the_tied_table_crosses_the_network);
     tcase_add_test(tc, context_parallel_ranks_exchange_keys);
     suite_add_tcase(suite, tc);
