@@ -4,25 +4,14 @@
 
 #include "calib/measure/gpu_state_json.h"
 #include "calib/profile/profile_keys.h"
+#include "calib/profile/sha256.h"
 #include "calib/samples/environment_json.h"
 #include "calib/samples/samples_json.h"
 
 #include <math.h>
-#include <nettle/sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void hash(const char *text, size_t bytes, char digits_out[65])
-{
-    struct sha256_ctx context;
-    uint8_t digest[SHA256_DIGEST_SIZE];
-    sha256_init(&context);
-    sha256_update(&context, bytes, (const uint8_t *)text);
-    sha256_digest(&context, sizeof digest, digest);
-    for (size_t i = 0; i < sizeof digest; i++)
-        snprintf(digits_out + 2 * i, 3, "%02x", digest[i]);
-}
 
 /* Writes a number; infinite and unknown ones become null. */
 static void put(pp_json_build *build, pp_json *object, const char *key, double value)
@@ -263,7 +252,7 @@ pp_status pp_profile_write(pp_profile *profile, char **text_out, size_t *bytes_o
     pp_status status = pp_json_print(&build, root, &text, &bytes, err);
     if (status)
         return status;
-    hash(text, bytes, profile->sha256);
+    pp_sha256(text, bytes, profile->sha256);
     free(text);
     pp_json_put_text(&build, root, "sha256", profile->sha256);
     return pp_json_print(&build, root, text_out, bytes_out, err);

@@ -40,7 +40,7 @@ pp_assumed pp_search_assumed(const pp_search *search, const pp_candidate *chosen
                    .scatter_gather = request->switches.given.scatter_gather },
         .requested = request->parallel,
         .gpus = request->gpus,
-        .stack = request->switches.stack->name,
+        .stack = request->switches.stack,
         .target = request->target,
         .no_split = request->no_split,
         .lengths = request->lengths != NULL,

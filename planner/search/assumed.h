@@ -22,7 +22,7 @@ typedef struct pp_assumed {
     } given;
     pp_parallel requested; /* degrees; 0: left open */
     int64_t gpus;          /* 0: not given */
-    const char *stack;     /* borrowed from the request, as `target` is */
+    const pp_stack *stack; /* borrowed from the request, as `target` is */
     const char *target;    /* rules of the runtime; NULL: none */
     bool no_split;
 

@@ -67,6 +67,7 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
 {
     const pp_plan_request *request = search->problem->request;
     const pp_switches *switches = &search->pool.setup[c->setup].context.switches;
+    const pp_stack *stack = request->switches.stack;
     snprintf(plan->model, sizeof plan->model, "%s", request->model->name);
     snprintf(plan->hardware, sizeof plan->hardware, "%s", request->hardware->name);
     plan->parallel = c->parallel;
@@ -76,6 +77,9 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     plan->low_parameters = switches->low_parameters;
     plan->grad_dtype = switches->grad_dtype;
     plan->moments = switches->moments;
+    snprintf(plan->stack.name, sizeof plan->stack.name, "%s", stack->name);
+    snprintf(plan->stack.stands_for, sizeof plan->stack.stands_for, "%s", stack->stands_for);
+    snprintf(plan->stack.sha256, sizeof plan->stack.sha256, "%s", stack->sha256);
     plan->micro_batch_size = c->micro_batch_size;
     plan->global_batch_size = search->problem->global_batch_size;
     plan->seq_length = search->problem->seq_length;

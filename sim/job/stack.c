@@ -4,6 +4,7 @@
 
 #include "sim/base/json.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -71,28 +72,39 @@ static pp_status read_dtype(const pp_json_at *at, const char *key, pp_dtype *dty
                   : pp_json_fail(at, err, "%s \"%.40s\" is not one of bf16, fp16, fp32", key, name);
 }
 
-/* A speed, with a source and how the number was found. */
-static pp_status read_gpu(const pp_json_at *at, pp_stack_gpu *gpu, pp_err *err)
+/* A speed, with its source and how it was found. It stays 0 if it is absent. */
+static pp_status read_speed(const pp_json_at *gpu, const char *key, double *speed_out, pp_err *err)
 {
-    static const char *const keys[] = { "architecture", "sustained", "sustained_low",
-                                        "source",       "status",    NULL };
+    static const char *const keys[] = { "value", "source", "status", NULL };
     static const char *const statuses[] = { "published", "kernel fit", "step fit", "prior" };
     const char *source, *how = "";
-    pp_status status = pp_json_only(at, keys, err);
-    if (status ||
-        (status = pp_json_get_name(at, "architecture", gpu->architecture, sizeof gpu->architecture,
-                                   err)) ||
-        (status = pp_json_get_double(at, "sustained", 0.1, 2, &gpu->sustained, err)) ||
-        (status = pp_json_get_double(at, "sustained_low", 0.1, 2, &gpu->sustained_low, err)) ||
-        (status = pp_json_get_text(at, "source", &source, err)) ||
-        (status = pp_json_get_text(at, "status", &how, err)))
+    pp_json_at at;
+    if (!pp_json_has(gpu, key))
+        return PP_OK;
+    pp_status status = pp_json_get(gpu, key, &at, err);
+    if (status || (status = pp_json_only(&at, keys, err)) ||
+        (status = pp_json_get_double(&at, "value", 0.1, 2, speed_out, err)) ||
+        (status = pp_json_get_text(&at, "source", &source, err)) ||
+        (status = pp_json_get_text(&at, "status", &how, err)))
         return status;
     for (size_t i = 0; i < COUNT(statuses); i++) {
         if (strcmp(statuses[i], how) == 0)
             return PP_OK;
     }
     return pp_json_fail(
-        at, err, "status \"%.40s\" is not one of published, kernel fit, step fit, prior", how);
+        &at, err, "status \"%.40s\" is not one of published, kernel fit, step fit, prior", how);
+}
+
+static pp_status read_gpu(const pp_json_at *at, pp_stack_gpu *gpu, pp_err *err)
+{
+    static const char *const keys[] = { "architecture", "sustained", "sustained_low", NULL };
+    pp_status status = pp_json_only(at, keys, err);
+    if (!status)
+        status =
+            pp_json_get_name(at, "architecture", gpu->architecture, sizeof gpu->architecture, err);
+    if (!status)
+        status = read_speed(at, "sustained", &gpu->sustained, err);
+    return status ? status : read_speed(at, "sustained_low", &gpu->sustained_low, err);
 }
 
 static pp_status read_gpus(const pp_json_at *root, pp_stack *stack, pp_err *err)
@@ -115,34 +127,133 @@ static pp_status read_gpus(const pp_json_at *root, pp_stack *stack, pp_err *err)
     return status;
 }
 
-pp_status pp_stack_parse(const char *text, size_t bytes, const char *file, pp_stack *stack_out,
-                         pp_err *err)
+/* The formats of 8 and 4 bits that a stack trains in. */
+static pp_status read_precisions(const pp_json_at *features_at, pp_stack *stack, pp_err *err)
+{
+    pp_json_at list;
+    size_t count = 0;
+    pp_status status = pp_json_get(features_at, "precisions", &list, err);
+    if (!status)
+        status = pp_json_count(&list, &count, err);
+    stack->has.precision[PP_PRECISION_BF16] = true;
+    for (size_t i = 0; i < count && !status; i++) {
+        pp_json_at item;
+        const char *name = "";
+        size_t k = 0;
+        if ((status = pp_json_item(&list, i, &item, err)) ||
+            (status = pp_json_read_text(&item, &name, err)))
+            return status;
+        while (k < PP_PRECISIONS && strcmp(pp_precision_names()[k], name) != 0)
+            k++;
+        if (k == PP_PRECISIONS)
+            return pp_json_fail(&item, err, "\"%.40s\" is not the name of a precision", name);
+        stack->has.precision[k] = true;
+    }
+    return status;
+}
+
+static pp_status read_alias(const pp_json_at *root, pp_stack *stack, pp_err *err)
+{
+    static const char *const keys[] = { "format",         "version",    "name",
+                                        "summary",        "stands_for", "on",
+                                        "free_schedules", "source",     NULL };
+    static const char *const item_keys[] = { "architecture", "stands_for", NULL };
+    const char *source;
+    pp_json_at list, item;
+    size_t count = 0;
+    pp_status status = pp_json_only(root, keys, err);
+    if (status ||
+        (status = pp_json_get_name(root, "stands_for", stack->stands_for, sizeof stack->stands_for,
+                                   err)) ||
+        (status = pp_json_get_bool(root, "free_schedules", &stack->has.free_schedules, err)) ||
+        (status = pp_json_get_text(root, "source", &source, err)) ||
+        (status = pp_json_get(root, "on", &list, err)) ||
+        (status = pp_json_count(&list, &count, err)))
+        return status;
+    if (count > PP_STACK_GPUS_MAX)
+        return pp_json_fail(&list, err, "has %zu architectures, but the limit is %d", count,
+                            PP_STACK_GPUS_MAX);
+    for (size_t i = 0; i < count && !status; i++) {
+        pp_stack_alias *on = &stack->on[stack->on_count++];
+        if ((status = pp_json_item(&list, i, &item, err)) ||
+            (status = pp_json_only(&item, item_keys, err)) ||
+            (status = pp_json_get_name(&item, "architecture", on->architecture,
+                                       sizeof on->architecture, err)))
+            return status;
+        status = pp_json_get_name(&item, "stands_for", on->stack, sizeof on->stack, err);
+    }
+    return status;
+}
+
+static pp_status read_stack(const pp_json_at *root, pp_stack *stack, pp_err *err)
 {
     static const char *const keys[] = { "format",   "version",  "name", "summary",
                                         "features", "settings", "gpus", NULL };
-    static const char *const none[] = { NULL };
+    static const char *const lists[] = { "precisions", NULL };
     static const char *const dtypes[] = { "grad_dtype", "dtype", NULL };
+    pp_json_at at;
+    pp_status status = pp_json_only(root, keys, err);
+    if (status ||
+        (status =
+             read_flags(root, "features", features, COUNT(features), lists, stack, &at, err)) ||
+        (status = read_precisions(&at, stack, err)) ||
+        (status =
+             read_flags(root, "settings", settings, COUNT(settings), dtypes, stack, &at, err)) ||
+        (status = read_dtype(&at, "grad_dtype", &stack->switches.grad_dtype, err)) ||
+        (status = read_dtype(&at, "dtype", &stack->switches.dtype, err)))
+        return status;
+    return read_gpus(root, stack, err);
+}
+
+pp_status pp_stack_parse(const char *text, size_t bytes, const char *file, pp_stack *stack_out,
+                         pp_err *err)
+{
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
     pp_status status = pp_json_parse(text, bytes, file, &json, err);
     if (status)
         return status;
     const pp_json_at root = pp_json_root(json, file);
-    pp_json_at at;
     pp_stack stack = { 0 };
     if ((status = pp_json_check_format(&root, "ppsim.stack", 1, err)) ||
-        (status = pp_json_only(&root, keys, err)) ||
         (status = pp_json_get_name(&root, "name", stack.name, sizeof stack.name, err)) ||
         (status = pp_json_get_name(&root, "summary", stack.summary, sizeof stack.summary, err)) ||
-        (status =
-             read_flags(&root, "features", features, COUNT(features), none, &stack, &at, err)) ||
-        (status =
-             read_flags(&root, "settings", settings, COUNT(settings), dtypes, &stack, &at, err)) ||
-        (status = read_dtype(&at, "grad_dtype", &stack.switches.grad_dtype, err)) ||
-        (status = read_dtype(&at, "dtype", &stack.switches.dtype, err)) ||
-        (status = read_gpus(&root, &stack, err)))
+        (status = pp_json_has(&root, "stands_for") ? read_alias(&root, &stack, err)
+                                                   : read_stack(&root, &stack, err)))
         return status;
     *stack_out = stack;
     return PP_OK;
+}
+
+const char *pp_stack_stands_for(const pp_stack *alias, const pp_hardware *hardware)
+{
+    for (size_t i = 0; i < alias->on_count && hardware; i++) {
+        if (strcmp(alias->on[i].architecture, hardware->architecture) == 0)
+            return alias->on[i].stack;
+    }
+    return alias->stands_for;
+}
+
+void pp_stack_resolve(const pp_stack *meant, pp_stack *alias)
+{
+    memmove(alias->stands_for, meant->name, strlen(meant->name) + 1);
+    const bool free_schedules = alias->has.free_schedules;
+    alias->has = meant->has;
+    alias->has.free_schedules |= free_schedules;
+    alias->switches = meant->switches;
+    memcpy(alias->gpu, meant->gpu, sizeof alias->gpu);
+    alias->gpu_count = meant->gpu_count;
+}
+
+const char *pp_stack_meant(const pp_stack *stack)
+{
+    return stack->stands_for[0] ? stack->stands_for : stack->name;
+}
+
+const char *pp_stack_print(const char *name, const char *stands_for, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "%s%s%s%s", name, stands_for[0] ? " (" : "", stands_for,
+             stands_for[0] ? ")" : "");
+    return buffer;
 }
 
 pp_switches pp_stack_switches(const pp_stack *stack, const pp_hardware *hardware,

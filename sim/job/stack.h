@@ -15,19 +15,29 @@
 typedef struct pp_stack_features {
     bool sequence_parallel, distributed_optimizer, context_parallel, expert_parallel,
         selective_recompute;
-    bool free_schedules; /* false: 1f1b and interleaved, and all stages recompute alike */
+    bool free_schedules;           /* false: 1f1b and interleaved, and all stages recompute alike */
+    bool precision[PP_PRECISIONS]; /* trains in it; bf16 always */
 } pp_stack_features;
 
 /* The speed of kernels in a whole step, as a share of that in short loops, on the GPUs of one
- * architecture: with 16-bit GEMMs, and with GEMMs in 8 or 4 bits. Fitted to steps, it may exceed 1.
- */
+ * architecture: with 16-bit GEMMs, and with GEMMs in 8 or 4 bits. Fitted to steps, it may exceed 1;
+ * 0: not known, the hardware's. */
 typedef struct pp_stack_gpu {
     char architecture[32];
     double sustained, sustained_low;
 } pp_stack_gpu;
 
+/* An alias stands for another stack on the GPUs of this architecture. */
+typedef struct pp_stack_alias {
+    char architecture[32], stack[64];
+} pp_stack_alias;
+
 typedef struct pp_stack {
-    char name[64];
+    char name[256];      /* that of a file is its path */
+    char stands_for[64]; /* of an alias: the stack that is meant; "": it is no alias */
+    pp_stack_alias on[PP_STACK_GPUS_MAX]; /* [on_count]: where an alias stands for others */
+    size_t on_count;
+    char sha256[65]; /* of a file: of its content; "": it is built in */
     char summary[160];
     pp_stack_features has;
     pp_switches switches;
@@ -35,10 +45,22 @@ typedef struct pp_stack {
     size_t gpu_count;
 } pp_stack;
 
-/* Parses a stack file. file: what messages call it.
+/* Parses a stack file. file: what messages call it. Of an alias only names, summary and
+ * free_schedules are set: pp_stack_resolve adds the others.
  * Fails: INPUT with file and JSON Pointer, NOMEM. */
 PP_MUST_CHECK pp_status pp_stack_parse(const char *text, size_t bytes, const char *file,
                                        pp_stack *stack_out, pp_err *err);
+
+/* The stack for which an alias stands on a hardware. NULL: where nothing else is said. */
+const char *pp_stack_stands_for(const pp_stack *alias, const pp_hardware *hardware);
+
+/* Gives an alias what the stack has for which it stands. Free schedules of the alias remain. */
+void pp_stack_resolve(const pp_stack *meant, pp_stack *alias);
+
+/* The name of the stack that is meant: that of an alias is the stack for which it stands. */
+const char *pp_stack_meant(const pp_stack *stack);
+/* "nemo-2025", "current (megatron-bridge-2026)". Returns buffer. */
+const char *pp_stack_print(const char *name, const char *stands_for, char *buffer, size_t size);
 
 /* The switches of a stack. recompute is AUTO; if the stack supports them, sequence_parallel is
  * tp > 1, and zero is 1 where dp x cp > 1. hardware: NULL takes the kernels' speed from the

@@ -7,10 +7,17 @@
 
 #include "sim/analysis/report.h"
 #include "sim/base/text.h"
+#include "sim/cost/step_interval.h"
 #include "sim/framework/sizes/size_protocol.h"
 #include "sim/job/sharing.h"
 #include "sim/order/layout.h"
 #include "sim/schedule/schedule.h"
+
+/* The stack that a plan was made for; all "": not known. */
+typedef struct pp_plan_stack {
+    char name[256];                  /* that of a file is its path */
+    char stands_for[64], sha256[65]; /* as in pp_stack */
+} pp_plan_stack;
 
 /* Owner frees with pp_plan_free. Files have null for "" and NULL. */
 typedef struct pp_plan {
@@ -37,6 +44,7 @@ typedef struct pp_plan {
     bool low_parameters; /* weights are kept in that precision, too */
     pp_dtype grad_dtype; /* of the main gradients */
     pp_moments moments;
+    pp_plan_stack stack;
     bool step_sync;
     int64_t memory_limit_bytes;    /* 0: none */
     pp_stage *partition;           /* [parallel.pp * parallel.vpp], or NULL */
@@ -56,7 +64,8 @@ typedef struct pp_plan {
     uint64_t seed;
     char profile_sha256[65];    /* "": made without a profile */
     pp_notes profile_classes;   /* classes of the profile that were used, with fitted forms */
-    pp_uncertainty uncertainty; /* of the predicted step */
+    pp_uncertainty uncertainty; /* of the predicted step, from measurements */
+    pp_step_interval interval; /* of the predicted step, from published steps; nearest NULL: none */
     /* The prediction in the file that was read; 0: it has none. */
     pp_ns predicted_in_file_ns, makespan_in_file_ns;
     int64_t peak_in_file_bytes;

@@ -60,6 +60,21 @@ static pp_status read_precision(const pp_json_at *at, pp_plan *plan, pp_err *err
     return status;
 }
 
+static pp_status read_stack(const pp_json_at *root, pp_plan_stack *stack, pp_err *err)
+{
+    static const char *const keys[] = { "name", "stands_for", "sha256", NULL };
+    pp_json_at at;
+    if (!pp_json_has(root, "stack"))
+        return PP_OK;
+    pp_status status = pp_json_get(root, "stack", &at, err);
+    if (status || (status = pp_json_only(&at, keys, err)) ||
+        (status = pp_json_get_name(&at, "name", stack->name, sizeof stack->name, err)) ||
+        (status = pp_plan_read_name(&at, "stands_for", stack->stands_for, sizeof stack->stands_for,
+                                    err)))
+        return status;
+    return pp_plan_read_name(&at, "sha256", stack->sha256, sizeof stack->sha256, err);
+}
+
 static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
     static const char *const keys[] = { "pp",
@@ -366,6 +381,40 @@ static pp_status read_provenance(const pp_json_at *root, pp_plan *plan, pp_err *
     return plan->command ? PP_OK : pp_err_nomem(err);
 }
 
+/* An interval whose published steps another version of ppsim had is dropped. */
+static pp_status read_interval(const pp_json_at *root, pp_plan *plan, pp_err *err)
+{
+    static const char *const keys[] = { "probability", "step_low_ns", "step_high_ns", "half",
+                                        "parts",       "own",         "experts",      "hardware",
+                                        "stack",       NULL };
+    const char *names[PP_INTERVAL_PARTS + 1] = { NULL };
+    char hardware[64] = "", stack[64] = "";
+    bool experts = false;
+    pp_step_interval interval = { .half = 0 };
+    pp_json_at at, parts;
+    if (!pp_json_has(root, "interval"))
+        return PP_OK;
+    for (int k = 0; k < PP_INTERVAL_PARTS; k++)
+        names[k] = pp_interval_part_name((pp_interval_part)k);
+    pp_status status = pp_json_get(root, "interval", &at, err);
+    if (status || (status = pp_json_only(&at, keys, err)) ||
+        (status = pp_json_get_double(&at, "half", 0, 100, &interval.half, err)) ||
+        (status = pp_json_get_bool(&at, "own", &interval.own, err)) ||
+        (status = pp_json_get_bool(&at, "experts", &experts, err)) ||
+        (status = pp_plan_read_name(&at, "hardware", hardware, sizeof hardware, err)) ||
+        (status = pp_plan_read_name(&at, "stack", stack, sizeof stack, err)) ||
+        (status = pp_json_get(&at, "parts", &parts, err)) ||
+        (status = pp_json_only(&parts, names, err)))
+        return status;
+    for (int k = 0; k < PP_INTERVAL_PARTS && !status; k++)
+        status = pp_json_get_double(&parts, names[k], 0, 100, &interval.part[k], err);
+    interval.nearest =
+        pp_published_steps_of(hardware, stack[0] ? stack : "megatron-2022", /* of the papers */
+                              plan->precision != PP_PRECISION_BF16, experts);
+    plan->interval = interval;
+    return status;
+}
+
 /* Reads the part of the prediction that cannot be computed from the plan. */
 static pp_status read_prediction(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
@@ -439,6 +488,8 @@ pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out
                                         "step_sync",
                                         "memory_limit_bytes",
                                         "memory_costs",
+                                        "stack",
+                                        "interval",
                                         "assumptions",
                                         "elsewhere",
                                         "prediction",
@@ -451,6 +502,7 @@ pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out
         (status = pp_json_only(&root, keys, err)) ||
         (status = pp_plan_read_settings(&root, plan, err)) ||
         (status = read_parallel(&root, plan, err)) ||
+        (status = read_stack(&root, &plan->stack, err)) ||
         (status = pp_plan_read_partition(&root, plan, err)) ||
         (status = pp_plan_read_microbatches(&root, plan, err)) ||
         (status = pp_plan_read_recomputed(&root, plan, err)) ||
@@ -460,6 +512,7 @@ pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out
         (status = read_notes(&root, "assumptions", &plan->assumptions, err)) ||
         (status =
              pp_plan_read_name(&root, "elsewhere", plan->elsewhere, sizeof plan->elsewhere, err)) ||
+        (status = read_interval(&root, plan, err)) ||
         (status = read_prediction(&root, plan, err)) ||
         (status = read_provenance(&root, plan, err)))
         return status;

@@ -6,6 +6,7 @@
 #include "sim/cost/costs_json.h"
 #include "sim/job/sharing_json.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -218,6 +219,37 @@ static pp_json *write_provenance(const pp_plan *plan, pp_json_build *build)
     return object;
 }
 
+static pp_json *write_stack(const pp_plan_stack *stack, pp_json_build *build)
+{
+    pp_json *object = pp_json_new_object(build);
+    put_name(build, object, "name", stack->name);
+    put_name(build, object, "stands_for", stack->stands_for);
+    put_name(build, object, "sha256", stack->sha256);
+    return object;
+}
+
+static pp_json *write_interval(const pp_plan *plan, pp_json_build *build)
+{
+    const pp_step_interval *interval = &plan->interval;
+    const double step = (double)plan->prediction->step_ns;
+    pp_json *object = pp_json_new_object(build);
+    pp_json *parts = pp_json_new_object(build);
+    for (int k = 0; k < PP_INTERVAL_PARTS; k++)
+        pp_json_put_double(build, parts, pp_interval_part_name((pp_interval_part)k),
+                           interval->part[k]);
+    pp_json_put_double(build, object, "probability", 0.8);
+    pp_json_put_int(build, object, "step_low_ns",
+                    (int64_t)llround(step * fmax(0, 1 - interval->half)));
+    pp_json_put_int(build, object, "step_high_ns", (int64_t)llround(step * (1 + interval->half)));
+    pp_json_put_double(build, object, "half", interval->half);
+    pp_json_put(build, object, "parts", parts);
+    pp_json_put_bool(build, object, "own", interval->own);
+    pp_json_put_bool(build, object, "experts", interval->nearest->experts);
+    pp_json_put_text(build, object, "hardware", interval->nearest->hardware);
+    pp_json_put_text(build, object, "stack", interval->nearest->stack);
+    return object;
+}
+
 static pp_json *write_host(const pp_host_costs *host, pp_json_build *build)
 {
     pp_json *object = pp_json_new_object(build);
@@ -286,6 +318,8 @@ pp_json *pp_plan_write(const pp_plan *plan, pp_json_build *build)
     pp_json_put_int(build, object, "version", 1);
     put_name(build, object, "model", plan->model);
     put_name(build, object, "hardware", plan->hardware);
+    if (plan->stack.name[0])
+        pp_json_put(build, object, "stack", write_stack(&plan->stack, build));
     pp_json_put(build, object, "parallel", write_parallel(plan, build));
     pp_json_put_text(build, object, "placement", placed ? pp_placement_name(placement) : NULL);
     if (plan->partition)
@@ -302,6 +336,8 @@ pp_json *pp_plan_write(const pp_plan *plan, pp_json_build *build)
     pp_json_put(build, object, "assumptions", write_notes(&plan->assumptions, build));
     if (plan->elsewhere[0] && is_as_in_file(plan))
         pp_json_put_text(build, object, "elsewhere", plan->elsewhere);
+    if (plan->interval.nearest && plan->prediction && is_as_in_file(plan))
+        pp_json_put(build, object, "interval", write_interval(plan, build));
     if (plan->prediction)
         pp_json_put(build, object, "prediction", pp_report_write(plan->prediction, build));
     else

@@ -35,7 +35,7 @@ static inline pp_plan_request request_of(const planning *p, int64_t pp)
     return (pp_plan_request){ .model = &p->model,
                               .hardware = &p->hardware,
                               .parallel = { .pp = pp },
-                              .switches = { .stack = stack_named("current") } };
+                              .switches = { .stack = stack_named("every-schedule") } };
 }
 
 static inline pp_search_result *choose(const pp_plan_request *request)

@@ -288,7 +288,7 @@ START_TEST(the_search_survives_any_failed_allocation)
     ck_assert_int_eq(pp_model_parse(file->text, file->bytes, "m", &j.model, &err), PP_OK);
     file = pp_data_find(PP_DATA_HARDWARE, hardware_name);
     ck_assert_int_eq(pp_hardware_parse(file->text, file->bytes, "h", &j.hardware, &err), PP_OK);
-    file = pp_data_find(PP_DATA_STACK, "current");
+    file = pp_data_find(PP_DATA_STACK, "nemo-2025");
     ck_assert_int_eq(pp_stack_parse(file->text, file->bytes, "s", &j.stack, &err), PP_OK);
     long allocations = 0;
     int status = pp_torture_run(search, &j, PP_NOMEM, 100000, &allocations);

@@ -22,6 +22,7 @@
 #include "tools/ppsim/base/words.h"
 #include "tools/ppsim/commands.h"
 #include "tools/ppsim/compare/metrics.h"
+#include "tools/ppsim/input/load.h"
 #include "traces/format/registry.h"
 #include "traces/plot/registry.h"
 #include "traces/read/data.h"
@@ -166,11 +167,38 @@ static pp_status read_stack(size_t index, row *row_out, pp_err *err)
 {
     pp_stack stack;
     const pp_data_file *file = pp_data_at(PP_DATA_STACK, index);
-    pp_status status = pp_stack_parse(file->text, file->bytes, file->name, &stack, err);
+    pp_status status = pp_load_stack(file->name, NULL, &stack, err);
     if (status)
         return status;
     row_out->name = file->name;
     snprintf(row_out->summary, sizeof row_out->summary, "%s", stack.summary);
+    return PP_OK;
+}
+
+static pp_status put_stack(size_t index, pp_json_build *build, pp_json *object, pp_err *err)
+{
+    pp_stack stack;
+    pp_status status = pp_load_stack(pp_data_at(PP_DATA_STACK, index)->name, NULL, &stack, err);
+    if (status)
+        return status;
+    pp_json *precisions = pp_json_new_array(build);
+    pp_json *speeds = pp_json_new_object(build);
+    for (size_t k = 0; k < PP_PRECISIONS; k++) {
+        if (stack.has.precision[k])
+            pp_json_add_text(build, precisions, pp_precision_names()[k]);
+    }
+    for (size_t i = 0; i < stack.gpu_count; i++) {
+        const pp_stack_gpu *gpu = &stack.gpu[i];
+        pp_json *speed = pp_json_new_object(build);
+        if (gpu->sustained > 0)
+            pp_json_put_double(build, speed, "sustained", gpu->sustained);
+        if (gpu->sustained_low > 0)
+            pp_json_put_double(build, speed, "sustained_low", gpu->sustained_low);
+        pp_json_put(build, speeds, gpu->architecture, speed);
+    }
+    pp_json_put_text(build, object, "stands_for", stack.stands_for[0] ? stack.stands_for : NULL);
+    pp_json_put(build, object, "precisions", precisions);
+    pp_json_put(build, object, "speeds", speeds);
     return PP_OK;
 }
 
@@ -322,7 +350,7 @@ static const kind kinds[] = {
     { "models", count_models, read_model, NULL, NULL },
     { "hardware", count_hardware, read_hardware, print_hardware, put_hardware },
     { "profiles", count_profiles, read_profile, NULL, NULL },
-    { "stacks", count_stacks, read_stack, NULL, NULL },
+    { "stacks", count_stacks, read_stack, NULL, put_stack },
     { "schedules", pp_schedule_count, read_schedule, NULL, NULL },
     { "executors", pp_framework_count, read_framework, NULL, NULL },
     { "formats", count_formats, read_format, NULL, NULL },

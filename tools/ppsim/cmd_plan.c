@@ -17,6 +17,7 @@
 #include "tools/ppsim/plan/input.h"
 #include "tools/ppsim/plan/instance.h"
 #include "tools/ppsim/plan/interrupt.h"
+#include "tools/ppsim/plan/interval.h"
 #include "tools/ppsim/plan/memory.h"
 #include "tools/ppsim/plan/options.h"
 #include "tools/ppsim/plan/pareto.h"
@@ -84,13 +85,21 @@ static const char *plan_file(const pp_args *args)
     return NULL;
 }
 
+/* True if --hw names a file of the user. */
+static bool hardware_is_file(const pp_args *args, const pp_search_result *choice)
+{
+    const char *hardware = pp_args_text(args, "--hw");
+    return hardware && strcmp(hardware, choice->plan->hardware) != 0 &&
+           !pp_load_alias(PP_DATA_HARDWARE, hardware);
+}
+
 static pp_status print(const pp_args *args, const pp_search_result *choice, pp_err *err)
 {
     const char *hardware = pp_args_text(args, "--hw");
     const char *profile = pp_args_text(args, "--profile");
     const char *model = pp_args_text(args, "--model");
     const bool is_alias = hardware && pp_load_alias(PP_DATA_HARDWARE, hardware);
-    const bool is_file = hardware && strcmp(hardware, choice->plan->hardware) != 0 && !is_alias;
+    const bool is_file = hardware_is_file(args, choice);
     if (pp_args_has(args, "--json")) {
         pp_json_build build = { 0 };
         pp_json *json PP_CLEANUP(pp_json_free) = pp_plan_write(choice->plan, &build);
@@ -228,6 +237,9 @@ static pp_status plan(const pp_args *args, pp_err *err)
         (input.target && pp_args_has(args, "--verbose") && !input.request.lengths &&
          (status = pp_target_compare(input.target, &input.free_request, choice, err))))
         return status;
+    if (!pp_args_has(args, "--profile")) /* its measurements have an interval of their own */
+        pp_plan_find_interval(hardware_is_file(args, choice) ? NULL : choice->plan->hardware,
+                              choice);
     snprintf(choice->plan->version, sizeof choice->plan->version, "%s", PPSIM_VERSION);
     choice->plan->command = pp_args_command(args);
     if (!choice->plan->command)

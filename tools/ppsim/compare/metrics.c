@@ -115,6 +115,7 @@ static const pp_metric metrics[] = {
     PLAN("order", "/schedule/ranks", WHOLE),
     PLAN("layout", "/partition/layout", TEXT),
     PLAN("layers", "/partition/layers/{stage}", NUMBER),
+    PLAN("stack", "/stack/*", TEXT),
     PLAN("recompute", "/recompute", TEXT),
     PLAN("recomputed", "/recomputed", WHOLE),
     PLAN("executor", "/executor", TEXT),
@@ -129,6 +130,7 @@ static const pp_metric metrics[] = {
     PLAN("", "/version", SKIP),
     PLAN("", "/prediction", SKIP), /* it is a report */
     PLAN("", "/elsewhere", SKIP),
+    PLAN("", "/interval", SKIP),
     PLAN("", "/provenance/command", SKIP),
     PLAN("prediction", NULL, TEXT), /* whether the prediction is the file's own */
     PLAN("other", NULL, TEXT),

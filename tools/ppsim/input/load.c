@@ -3,6 +3,7 @@
 #include "tools/ppsim/input/load.h"
 
 #include "calib/profile/profile_read.h"
+#include "calib/profile/sha256.h"
 #include "sim/base/alloc.h"
 #include "sim/base/synonyms.h"
 #include "traces/read/gzip.h"
@@ -28,11 +29,26 @@ static const char *const options[PP_DATA_KIND_COUNT] = { "--model", "--hw", "--p
                                                          "--stack" };
 static const char *const kinds[PP_DATA_KIND_COUNT] = { "models", "hardware", "profiles", "stacks" };
 
+/* Stacks are few, and a command with one of an older version should show what there is now. */
+static pp_status unknown_stack(const char *name, const char *hint, pp_err *err)
+{
+    pp_text names PP_CLEANUP(pp_text_free) = { 0 };
+    for (size_t i = 0; i < pp_data_count(PP_DATA_STACK); i++)
+        pp_text_add(&names, "%s%s", i ? ", " : "", pp_data_at(PP_DATA_STACK, i)->name);
+    pp_status status = pp_text_check(&names, err);
+    return status ? status
+                  : pp_err_set(err, PP_USAGE, options[PP_DATA_STACK],
+                               "'%.64s' is neither a file nor a known name%s%s the names are %s",
+                               name, hint, pp_text_hint_end(hint), names.data);
+}
+
 static pp_status unknown_name(const char *name, pp_data_kind kind, pp_err *err)
 {
     char hint[PP_TEXT_HINT_BYTES];
     const pp_text_search near = find_near(kind, nouns[kind], name);
     pp_text_search_hint(&near, hint);
+    if (kind == PP_DATA_STACK)
+        return unknown_stack(name, hint, err);
     return pp_err_set(err, PP_USAGE, options[kind],
                       "'%.64s' is neither a file nor a known name%s%s 'ppsim list %s' shows the "
                       "names",
@@ -127,15 +143,44 @@ pp_status pp_load_hardware(const char *name_or_file, pp_hardware *hardware_out, 
     return status ? status : pp_hardware_parse(text.data, text.bytes, text.name, hardware_out, err);
 }
 
-pp_status pp_load_stack(const char *name_or_file, pp_stack *stack_out, pp_err *err)
+static pp_status read_stack(const char *name_or_file, pp_stack *stack_out, pp_err *err)
 {
     pp_loaded_text text PP_CLEANUP(pp_loaded_text_free) = { 0 };
     pp_status status = pp_load_text(PP_DATA_STACK, name_or_file, &text, err);
     if (!status)
         status = pp_stack_parse(text.data, text.bytes, text.name, stack_out, err);
-    if (!status && text.owned) /* what is known of a stack of that name is not known of this one */
-        snprintf(stack_out->name, sizeof stack_out->name, "%s", name_or_file);
-    return status;
+    if (status || !text.owned)
+        return status;
+    /* what is known of a stack of that name is not known of this one */
+    if (strlen(name_or_file) >= sizeof stack_out->name)
+        return pp_err_set(err, PP_USAGE, options[PP_DATA_STACK],
+                          "the path of the file has more than %zu characters",
+                          sizeof stack_out->name - 1);
+    snprintf(stack_out->name, sizeof stack_out->name, "%s", name_or_file);
+    pp_sha256(text.data, text.bytes, stack_out->sha256);
+    return PP_OK;
+}
+
+pp_status pp_load_stack(const char *name_or_file, const pp_hardware *hardware, pp_stack *stack_out,
+                        pp_err *err)
+{
+    pp_stack meant;
+    pp_status status = read_stack(name_or_file, stack_out, err);
+    if (status || !stack_out->stands_for[0])
+        return status;
+    const char *name = pp_stack_stands_for(stack_out, hardware);
+    const pp_data_file *known = pp_data_find(PP_DATA_STACK, name);
+    if (!known)
+        return pp_err_set(err, PP_INPUT, name_or_file,
+                          "stands_for \"%s\" is not a name from 'ppsim list stacks'", name);
+    status = pp_stack_parse(known->text, known->bytes, known->name, &meant, err);
+    if (status)
+        return status;
+    if (meant.stands_for[0])
+        return pp_err_set(err, PP_INPUT, name_or_file,
+                          "stands_for \"%s\" stands for another stack itself; name that one", name);
+    pp_stack_resolve(&meant, stack_out);
+    return PP_OK;
 }
 
 pp_status pp_load_lengths(const char *path, pp_lengths *lengths_out, pp_err *err)

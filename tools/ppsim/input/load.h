@@ -36,7 +36,10 @@ PP_MUST_CHECK pp_status pp_load_model(const char *name_or_file, pp_model *model_
 /* The stack that is meant if none is named. */
 #define PP_DEFAULT_STACK "current"
 
-PP_MUST_CHECK pp_status pp_load_stack(const char *name_or_file, pp_stack *stack_out, pp_err *err);
+/* The path of a file becomes the name of the stack; an alias has what it stands for on the hardware
+ * (NULL: where nothing else is said). */
+PP_MUST_CHECK pp_status pp_load_stack(const char *name_or_file, const pp_hardware *hardware,
+                                      pp_stack *stack_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_load_hardware(const char *name_or_file, pp_hardware *hardware_out,
                                          pp_err *err);
 PP_MUST_CHECK pp_status pp_load_lengths(const char *path, pp_lengths *lengths_out, pp_err *err);

@@ -82,16 +82,33 @@ static pp_status load_model(const pp_args *args, const pp_plan *plan, pp_model *
     return PP_OK;
 }
 
-/* Sets the switches that the plan records, and takes the others from the default stack. */
+/* Loads the stack that the plan names; what an alias stood for then, not what it does now. Plans of
+ * version 0.2 and earlier name none. */
+static pp_status load_stack(const pp_plan_stack *named, const pp_hardware *hardware,
+                            pp_stack *stack_out, pp_err *err)
+{
+    const char *name = named->stands_for[0] ? named->stands_for
+                       : named->name[0]     ? named->name
+                                            : PP_DEFAULT_STACK;
+    pp_status status = pp_load_stack(name, hardware, stack_out, err);
+    if (!status && !named->stands_for[0] && strcmp(stack_out->sha256, named->sha256) != 0)
+        return pp_err_set(err, PP_USAGE, "--recost",
+                          "%.200s is not the stack that the plan was made for: the file has "
+                          "changed; plan again, or bring it back",
+                          name);
+    return status;
+}
+
+/* Sets the switches that the plan records, and takes the others from its stack. */
 static pp_status set_switches(const pp_plan *plan, const pp_profile_in_use *use,
-                              pp_switches *switches, pp_err *err)
+                              const pp_hardware *hardware, pp_switches *switches, pp_err *err)
 {
     char ignored[128];
     pp_stack stack;
-    pp_status status = pp_load_stack(PP_DEFAULT_STACK, &stack, err);
+    pp_status status = load_stack(&plan->stack, hardware, &stack, err);
     if (status)
         return status;
-    *switches = pp_stack_switches(&stack, NULL, &plan->parallel);
+    *switches = pp_stack_switches(&stack, hardware, &plan->parallel);
     switches->recompute =
         plan->recompute == PP_RECOMPUTE_UNKNOWN ? PP_RECOMPUTE_NONE : plan->recompute;
     if (plan->sequence_parallel >= 0)
@@ -116,7 +133,7 @@ static pp_status recost(const pp_args *args, pp_profile_in_use *use, pp_plan *pl
                                 .parallel = plan->parallel };
     pp_status status = load_model(args, plan, &model, err);
     if (status || (status = pp_profile_hardware(args, use, &model, &hardware, err)) ||
-        (status = set_switches(plan, use, &context.switches, err)))
+        (status = set_switches(plan, use, &hardware, &context.switches, err)))
         return status;
     if (!pp_order_placement(plan->order[0], &context.placement))
         return pp_err_set(err, PP_USAGE, "--recost",

@@ -104,11 +104,13 @@ static pp_status note_software(const pp_search_result *result, pp_notes *notes, 
 {
     const pp_assumed *assumed = &result->assumed;
     const pp_switches *s = &result->context.switches;
+    char stack[400];
     pp_status status = pp_notes_add(
         notes, err, "software",
         "stack %s: sequence parallel %s, %s attention, gradients %s, "
         "gradient sync %s, tp overlap %s, zero %d",
-        assumed->stack, on_off(s->sequence_parallel), s->flash_attention ? "flash" : "unfused",
+        pp_stack_print(assumed->stack->name, assumed->stack->stands_for, stack, sizeof stack),
+        on_off(s->sequence_parallel), s->flash_attention ? "flash" : "unfused",
         pp_dtype_names()[s->grad_dtype], s->grad_sync_overlap ? "overlapped" : "exposed",
         on_off(s->tp_overlap), s->zero);
     if (!status && s->moments != PP_MOMENTS_FP32)

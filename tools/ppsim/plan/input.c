@@ -400,6 +400,23 @@ static pp_status read_moments(const pp_args *args, pp_switch_request *s, pp_err 
     return PP_OK;
 }
 
+/* Refuses a format in which the stack does not train. */
+static pp_status check_precision(const pp_stack *stack, pp_precision precision, pp_err *err)
+{
+    pp_text known PP_CLEANUP(pp_text_free) = { 0 };
+    if (stack->has.precision[precision])
+        return PP_OK;
+    for (size_t k = 0; k < PP_PRECISIONS; k++) {
+        if (stack->has.precision[k])
+            pp_text_add(&known, "%s%s", known.bytes ? ", " : "", pp_precision_names()[k]);
+    }
+    pp_status status = pp_text_check(&known, err);
+    return status
+               ? status
+               : pp_err_set(err, PP_USAGE, "--precision", "the stack %.200s has no %s; it has %s",
+                            pp_stack_meant(stack), pp_precision_names()[precision], known.data);
+}
+
 static pp_status read_switches(const pp_args *args, pp_plan_input *r, pp_err *err)
 {
     static const char *const attentions[] = { "unfused", "flash", NULL };
@@ -411,10 +428,12 @@ static pp_status read_switches(const pp_args *args, pp_plan_input *r, pp_err *er
     int dtype = PP_DTYPE_BF16;
     int zero = 0;
     const char *stack = pp_args_text(args, "--stack");
-    pp_status status = pp_load_stack(stack ? stack : PP_DEFAULT_STACK, &r->stack, err);
+    pp_status status =
+        pp_load_stack(stack ? stack : PP_DEFAULT_STACK, &r->hardware, &r->stack, err);
     s->stack = &r->stack;
     if (status || (status = read_recompute(args, s, err)) ||
         (status = read_precision(args, s, err)) ||
+        (status = check_precision(&r->stack, s->value.precision, err)) ||
         (status = pp_args_switch(args, "--sequence-parallel", &s->value.sequence_parallel, err)) ||
         (status = pp_args_switch(args, "--tp-overlap", &s->value.tp_overlap, err)) ||
         (status = pp_args_choice(args, "--attention", attentions, &attention, err)) ||

@@ -2,10 +2,10 @@
  * plan/print.c prints the details (alternatives, stages, memory of each rank, assumptions). */
 #include "tools/ppsim/plan/summary.h"
 
-#include "sim/cost/published_steps.h"
 #include "tools/ppsim/base/colour.h"
 #include "tools/ppsim/base/words.h"
 #include "tools/ppsim/plan/input.h"
+#include "tools/ppsim/plan/interval.h"
 #include "tools/ppsim/plan/sentences.h"
 #include "tools/ppsim/report/answer.h"
 
@@ -135,33 +135,6 @@ static void print_reason(const pp_search_result *result, pp_text *text)
     pp_print_labelled(text, "faster", &fastest);
 }
 
-/* Returns whether the job is like those of published steps, which are of dense models with
- * sequences of one length, without ep, and mostly without cp. */
-static bool is_like_published(const pp_search_result *result, const pp_published_steps *known)
-{
-    const pp_parallel *p = &result->plan->parallel;
-    return !result->context.model->experts && !result->plan->workload.bins &&
-           (p->cp == 1 || known->cp) && p->ep == 1;
-}
-
-static void add_published(const pp_search_result *result, pp_text *words)
-{
-    const char *hardware = result->plan->hardware;
-    const bool low = result->plan->precision != PP_PRECISION_BF16;
-    const pp_published_steps *known = pp_published_steps_of(hardware, result->assumed.stack, low);
-    if (!known && pp_published_steps_of(hardware, NULL, low))
-        pp_text_add(words, "; its published steps are of other stacks or formats");
-    else if (!known)
-        pp_text_add(words, "; no published step of this GPU is among the tests");
-    else if (!is_like_published(result, known))
-        pp_text_add(words, "; no published step of such a job is among the tests");
-    else
-        pp_text_add(words,
-                    "; %d published steps (%s) are predicted with an error of %d %% in the mean, "
-                    "%d %% at most",
-                    known->steps, known->what, known->mean_percent, known->most_percent);
-}
-
 /* Adds what the profile lacks: it counts as taking no time, so the predicted step is too short. */
 static void add_unmeasured(const pp_notes *assumptions, pp_text *words)
 {
@@ -178,6 +151,7 @@ static void print_confidence(const pp_plan_view *view, pp_text *text)
     const pp_plan *plan = result->plan;
     const pp_uncertainty *u = &plan->prediction->uncertainty;
     const bool ideal = strcmp(plan->framework->name, "ideal") == 0;
+    char stack[400];
     pp_text words PP_CLEANUP(pp_text_free) = { 0 };
     if (u->step_ns) {
         pp_answer_uncertainty(u, &words);
@@ -195,11 +169,11 @@ static void print_confidence(const pp_plan_view *view, pp_text *text)
                         ? "published figures of"
                         : "the data sheet and assumed kernels of",
                     view->hardware);
-    pp_text_add(&words, ", executor %s%s", plan->framework->name,
-                ideal ? " (links never congested)" : "");
+    pp_text_add(&words, ", stack %s, executor %s%s",
+                pp_stack_print(plan->stack.name, plan->stack.stands_for, stack, sizeof stack),
+                plan->framework->name, ideal ? " (links never congested)" : "");
     add_unmeasured(&plan->assumptions, &words);
-    if (!view->profile && !view->is_file)
-        add_published(result, &words);
+    pp_plan_interval_say(result, &words);
     pp_print_labelled(text, "how sure", &words);
 }
 

@@ -36,7 +36,7 @@ static void job_new(job *j, pp_profile *profile, pp_profile_part part, int64_t l
     j->context = (pp_cost_context){ .model = &j->model,
                                     .hardware = &j->hardware,
                                     .parallel = { stages, 1, 1, 1, 1, 1 } };
-    j->context.switches = stack_switches("current", &j->context.parallel);
+    j->context.switches = stack_switches("every-schedule", &j->context.parallel);
     j->context.switches.recompute = PP_RECOMPUTE_NONE;
     for (uint32_t s = 0; s < stages; s++)
         j->stage[s] = (pp_stage){ .first_layer = s * 32 / stages,

@@ -40,7 +40,7 @@ static void plan_with(const rig_class *classes, pp_hardware hardware, int64_t pp
                                       .global_batch_size = 4,
                                       .threads = 1,
                                       .schedule = pp_schedule_find("1f1b"),
-                                      .switches = { .stack = stack_named("current"),
+                                      .switches = { .stack = stack_named("every-schedule"),
                                                     .value = { .recompute = PP_RECOMPUTE_NONE },
                                                     .given = { .recompute = true } } };
     STEP_OK(pp_plan_search(&request, &p->choice, &err), err);

@@ -35,7 +35,7 @@ START_TEST(stages_that_are_alike_cost_what_the_switch_does)
     pp_costs *switched PP_CLEANUP(pp_costs_free) = NULL;
     pp_costs *said PP_CLEANUP(pp_costs_free) = NULL;
     pp_err err = { 0 };
-    context.switches = stack_switches("current", &context.parallel);
+    context.switches = stack_switches("every-schedule", &context.parallel);
     STEP_OK(pp_workload_fixed(2, 1, 2048, &workload, &err), err);
     for (int s = 0; s < 4; s++) {
         stages[s].layers = p.model.layers / 4;

@@ -75,7 +75,7 @@ START_TEST(interleaved_pays_once)
 {
     enum { P = 2, V = 2, M = 2, ALONE = 2 * (P * V - 1), BLOCKED = 2 * V * M + 2 * (P - 1) };
     const pp_framework *framework = pp_framework_at((size_t)_i);
-    const int64_t own = transfers_of(framework, "current", V, M);
+    const int64_t own = transfers_of(framework, "every-schedule", V, M);
     if (own == 0 && !must_run(framework))
         return;
     ck_assert_int_ge(own, ALONE);
@@ -86,7 +86,7 @@ START_TEST(interleaved_pays_once)
             ck_assert_msg(paid == own, "%s, %s: %" PRId64 ", not %" PRId64, framework->name, *stack,
                           paid, own);
         else
-            ck_assert_int_eq(paid, strcmp(*stack, "current") == 0 ? ALONE : BLOCKED);
+            ck_assert_int_eq(paid, strcmp(*stack, "every-schedule") == 0 ? ALONE : BLOCKED);
     }
 }
 END_TEST

@@ -102,7 +102,7 @@ END_TEST
 static pp_cost_context context_of(const planning *p, pp_parallel parallel)
 {
     pp_cost_context c = { .model = &p->model, .hardware = &p->hardware, .parallel = parallel };
-    c.switches = stack_switches("current", &parallel);
+    c.switches = stack_switches("every-schedule", &parallel);
     return c;
 }
 
@@ -435,7 +435,9 @@ START_TEST(stacks_know_scatter_gather)
     static const struct {
         const char *stack;
         bool scatter_gather;
-    } rows[] = { { "megatron-2021", true }, { "megatron-2022", true }, { "current", false } };
+    } rows[] = { { "megatron-2021", true },
+                 { "megatron-2022", true },
+                 { "every-schedule", false } };
     for (size_t i = 0; i < 3; i++) {
         pp_switches s;
         s = stack_switches(rows[i].stack, &(pp_parallel){ .tp = 8 });

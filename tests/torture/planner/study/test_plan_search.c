@@ -32,7 +32,7 @@ static pp_status load(question *q, pp_err *err)
                                     .seq_length = 8192,
                                     .micro_batch_size = 1,
                                     .global_batch_size = 3,
-                                    .switches = { .stack = stack_named("current") } };
+                                    .switches = { .stack = stack_named("every-schedule") } };
     return status;
 }
 

@@ -15,7 +15,7 @@ static pp_plan_request free_request(const planning *p, int64_t gpus)
     return (pp_plan_request){ .model = &p->model,
                               .hardware = &p->hardware,
                               .gpus = gpus,
-                              .switches = { .stack = stack_named("current") } };
+                              .switches = { .stack = stack_named("every-schedule") } };
 }
 
 START_TEST(each_rule_refuses_what_it_names)
@@ -42,14 +42,14 @@ START_TEST(each_rule_refuses_what_it_names)
           "no expert parallelism" },
         { "gpt530b",
           "a100-80g",
-          "current",
+          "every-schedule",
           2048,
           { 105, 8, 1, 3, 1, 1 },
           { 35, 8, 1, 9, 1, 1 },
           "fewer than two layers" },
         { "gpt175b",
           "a100-80g",
-          "current",
+          "every-schedule",
           2048,
           { 1, 6, 1, 4, 1, 1 },
           { 1, 4, 1, 6, 1, 1 },
@@ -57,14 +57,14 @@ START_TEST(each_rule_refuses_what_it_names)
         /* 192 GPUs are 2 x 96, more than a rack, or 3 x 64 */
         { "gpt175b",
           "gb200-nvl72",
-          "current",
+          "every-schedule",
           2048,
           { 1, 96, 1, 2, 1, 1 },
           { 1, 32, 1, 6, 1, 1 },
           "the GPUs of a node" },
         { "llama3-8b",
           "h100-80g",
-          "current",
+          "every-schedule",
           4096,
           { 1, 8, 2, 1, 1, 1 },
           { 1, 8, 1, 2, 1, 1 },
@@ -72,7 +72,7 @@ START_TEST(each_rule_refuses_what_it_names)
         /* DeepSeek's own ep was 64 */
         { "deepseek-v3",
           "h100-80g",
-          "current",
+          "every-schedule",
           4096,
           { 16, 1, 1, 128, 8, 1 },
           { 16, 1, 1, 128, 64, 1 },
@@ -126,7 +126,7 @@ START_TEST(old_stacks_have_old_schedules)
         bool limited, uniform;
     } rows[] = { { "megatron-2021", true, true },
                  { "megatron-2022", true, false },
-                 { "current", false, false } };
+                 { "every-schedule", false, false } };
     for (size_t i = 0; i < 3; i++) {
         pp_plan_request request = { .switches = { .stack = stack_named(rows[i].stack) },
                                     .orders = PP_ORDERS_BETTER };

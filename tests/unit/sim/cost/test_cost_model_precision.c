@@ -9,7 +9,7 @@ static pp_cost_context context_of(const pp_model *model, const pp_hardware *hw,
     pp_cost_context c = { .model = model,
                           .hardware = hw,
                           .parallel = { .pp = 1, .tp = 4, .cp = 1, .dp = 2, .ep = 1, .vpp = 1 } };
-    c.switches = stack_switches("current", &c.parallel);
+    c.switches = stack_switches("every-schedule", &c.parallel);
     c.switches.recompute = PP_RECOMPUTE_NONE;
     c.switches.precision = precision;
     return c;

@@ -13,7 +13,7 @@ static run stages_run(const char *model, int64_t pp, int64_t tp)
               .seq_length = TOKENS,
               .microbatches = 8,
               .parallel = { .pp = pp, .tp = tp, .cp = 1, .dp = 1, .ep = 1, .vpp = 1 } };
-    r.switches = stack_switches("current", &r.parallel);
+    r.switches = stack_switches("every-schedule", &r.parallel);
     r.switches.recompute = PP_RECOMPUTE_FULL;
     return r;
 }

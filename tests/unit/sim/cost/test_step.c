@@ -12,7 +12,7 @@ static run job(void)
               .seq_length = 2048,
               .microbatches = 8,
               .parallel = { .pp = 4, .tp = 8, .cp = 1, .dp = 4, .ep = 1, .vpp = 1 } };
-    r.switches = stack_switches("current", &r.parallel);
+    r.switches = stack_switches("every-schedule", &r.parallel);
     r.switches.recompute = PP_RECOMPUTE_NONE;
     r.switches.grad_sync_overlap = false;
     r.switches.grad_dtype = PP_DTYPE_FP32;

@@ -40,7 +40,7 @@ START_TEST(experts_share_their_shapes)
 {
     const pp_model model = run_model("mixtral-8x7b");
     const pp_hardware hw = run_hardware("h100-80g");
-    const pp_cost_context c = context_of(&model, &hw, "current", 1);
+    const pp_cost_context c = context_of(&model, &hw, "every-schedule", 1);
     const pp_rank_units one = { .moe = true }, both = { .moe = true, .dense = true };
     const double attention = 2.0 * 4096 * (6144 + 4096), expert = 2.0 * 4096 * 3 * 14336;
     const double dense = 2.0 * 4096 * 3 * (double)model.ffn;

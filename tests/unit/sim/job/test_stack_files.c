@@ -12,7 +12,7 @@ START_TEST(stacks_switch_what_their_papers_say)
     pp_parallel parallel = { .pp = 4, .tp = 8, .cp = 1, .dp = 2, .ep = 1, .vpp = 1 };
     old = stack_switches("megatron-2021", &parallel);
     mid = stack_switches("megatron-2022", &parallel);
-    now = stack_switches("current", &parallel);
+    now = stack_switches("every-schedule", &parallel);
     ck_assert(old.zero == 0 && mid.zero == 0 && now.zero == 1);
     ck_assert(!old.tp_overlap && !old.fused_wgrad && !old.flash_attention && !old.p2p_overlap);
     ck_assert(!old.sequence_parallel && !old.grad_sync_overlap);
@@ -26,10 +26,10 @@ START_TEST(stacks_switch_what_their_papers_say)
     ck_assert_int_eq(now.dtype, PP_DTYPE_BF16);
     ck_assert_int_eq(now.recompute, PP_RECOMPUTE_AUTO);
     parallel.tp = parallel.dp = 1;
-    now = stack_switches("current", &parallel);
+    now = stack_switches("every-schedule", &parallel);
     ck_assert(!now.sequence_parallel && now.zero == 0);
     parallel.cp = 2; /* Megatron-Core divides the state over the ranks of dp x cp */
-    now = stack_switches("current", &parallel);
+    now = stack_switches("every-schedule", &parallel);
     ck_assert_int_eq(now.zero, 1);
 }
 END_TEST
@@ -48,14 +48,64 @@ static const char *const text =
     "{\"format\": \"ppsim.stack\", \"version\": 1, \"name\": \"mine\", \"summary\": \"a test\","
     " \"features\": {\"sequence_parallel\": true, \"distributed_optimizer\": true,"
     "  \"context_parallel\": true, \"expert_parallel\": true, \"selective_recompute\": true,"
-    "  \"free_schedules\": true, \"source\": \"here\"},"
+    "  \"free_schedules\": true, \"precisions\": [\"fp8\"], \"source\": \"here\"},"
     " \"settings\": {\"flash_attention\": true, \"grad_sync_overlap\": true,"
     "  \"p2p_overlap\": true, \"tp_overlap\": true, \"tp_overlap_all\": true,"
     "  \"fused_wgrad\": true, \"fused_loss\": true, \"transformer_engine\": true, "
     "\"scatter_gather\": false,"
     "  \"grad_dtype\": \"fp32\", \"dtype\": \"bf16\", \"source\": \"here\"},"
-    " \"gpus\": [{\"architecture\": \"hopper\", \"sustained\": 0.75, \"sustained_low\": 0.5,"
-    "  \"source\": \"here\", \"status\": \"prior\"}]}";
+    " \"gpus\": [{\"architecture\": \"hopper\","
+    "  \"sustained\": {\"value\": 0.75, \"source\": \"here\", \"status\": \"prior\"},"
+    "  \"sustained_low\": {\"value\": 0.5, \"source\": \"there\", \"status\": \"step fit\"}}]}";
+
+/* An alias has all that the stack has for which it stands, and schedules that it adds. */
+START_TEST(an_alias_is_what_it_stands_for)
+{
+    const pp_parallel parallel = { .pp = 4, .tp = 8, .cp = 1, .dp = 2, .ep = 1, .vpp = 1 };
+    const pp_hardware h100 = run_hardware("h100-80g");
+    const pp_stack *alias = stack_named("current");
+    const pp_stack *meant = stack_named(alias->stands_for);
+    const pp_switches a = pp_stack_switches(alias, &h100, &parallel),
+                      m = pp_stack_switches(meant, &h100, &parallel);
+    const pp_hardware a100 = run_hardware("a100-80g");
+    char words[400];
+    ck_assert_str_eq(pp_stack_stands_for(alias, &a100), "megatron-2024");
+    ck_assert_str_eq(pp_stack_stands_for(alias, &h100), "megatron-bridge-2026");
+    ck_assert(a.tp_overlap_all && a.fused_loss && a.sustained > 0 && a.sustained_low > 0);
+    ck_assert(m.tp_overlap_all && m.fused_loss);
+    ck_assert_double_eq(a.sustained, m.sustained);
+    ck_assert_double_eq(a.sustained_low, m.sustained_low);
+    ck_assert(alias->has.free_schedules && !meant->has.free_schedules);
+    ck_assert(alias->has.precision[PP_PRECISION_NVFP4] && alias->has.expert_parallel);
+    ck_assert_str_eq(pp_stack_meant(alias), meant->name);
+    ck_assert_str_eq(pp_stack_print(alias->name, alias->stands_for, words, sizeof words),
+                     "current (megatron-bridge-2026)");
+    ck_assert_str_eq(pp_stack_print(meant->name, meant->stands_for, words, sizeof words),
+                     meant->name);
+}
+END_TEST
+
+/* Formats came one after the other: FP8 with delayed scaling, then recipes to choose from. */
+START_TEST(stacks_train_in_formats_of_their_time)
+{
+    static const struct {
+        const char *stack;
+        bool fp8, current, nvfp4;
+    } rows[] = {
+        { "megatron-2022", false, false, false },    { "nemo-2023", true, false, false },
+        { "megatron-2024", true, false, false },     { "nemo-2025", true, true, false },
+        { "torchtitan-2025", false, true, false },   { "pytorch-eager", false, false, false },
+        { "megatron-bridge-2026", true, true, true }
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const pp_stack *stack = stack_named(rows[i].stack);
+        ck_assert(stack->has.precision[PP_PRECISION_BF16]);
+        ck_assert_int_eq(stack->has.precision[PP_PRECISION_FP8], rows[i].fp8);
+        ck_assert_int_eq(stack->has.precision[PP_PRECISION_FP8_CURRENT], rows[i].current);
+        ck_assert_int_eq(stack->has.precision[PP_PRECISION_NVFP4], rows[i].nvfp4);
+    }
+}
+END_TEST
 
 /* The speed is that of the stack on the architecture that it names, and elsewhere the hardware's.
  */
@@ -95,7 +145,7 @@ START_TEST(settings_of_tuned_stacks_shorten_what_they_name)
                           .parallel = { .pp = 1, .tp = 8, .cp = 1, .dp = 1, .ep = 1, .vpp = 1 } };
     pp_unit_cost before[2], after[2];
     pp_err err = { 0 };
-    c.switches = stack_switches("current", &c.parallel);
+    c.switches = stack_switches("every-schedule", &c.parallel);
     c.switches.recompute = PP_RECOMPUTE_NONE;
     for (int loss = 0; loss < 2; loss++) {
         const pp_unit_kind kind = loss ? PP_UNIT_LOSS : PP_UNIT_LAYER;
@@ -124,12 +174,16 @@ static void refuse(const char *from, const char *to, const char *message)
 
 START_TEST(bad_files_are_refused)
 {
-    refuse("\"sustained\": 0.75", "\"sustained\": 75", "0.1");
+    refuse("0.75", "75", "0.1");
+    refuse("\"step fit\"", "\"fit\"", "is not one of published");
+    refuse("[\"fp8\"]", "[\"fp9\"]", "is not the name of a precision");
+    refuse("\"source\": \"there\", ", "", "source");
     refuse("\"prior\"", "\"guess\"", "is not one of published");
     refuse("\"bf16\"", "\"fp8\"", "is not one of bf16, fp16, fp32");
     refuse("\"fused_loss\": true, ", "", "fused_loss");
     refuse("\"fused_wgrad\"", "\"fused_grad\"", "fused_grad");
     refuse("\"source\": \"here\", \"status\"", "\"status\"", "source");
+    refuse("\"summary\"", "\"stands_for\": \"x\", \"summary\"", "features");
 }
 END_TEST
 
@@ -140,6 +194,8 @@ int main(void)
     suite_add_tcase(suite, tc);
     tcase_add_test(tc, stacks_switch_what_their_papers_say);
     tcase_add_test(tc, every_stack_is_read);
+    tcase_add_test(tc, an_alias_is_what_it_stands_for);
+    tcase_add_test(tc, stacks_train_in_formats_of_their_time);
     tcase_add_test(tc, a_stack_has_its_own_speed_on_a_gpu);
     tcase_add_test(tc, settings_of_tuned_stacks_shorten_what_they_name);
     tcase_add_test(tc, bad_files_are_refused);
