@@ -78,11 +78,14 @@ static const char *const hardware_names[] = { "a100-80g", "h100-80g",    "h200-1
 #define MODELS ((int)(sizeof model_names / sizeof model_names[0]))
 #define HARDWARES ((int)(sizeof hardware_names / sizeof hardware_names[0]))
 
-/* Gradients alive in the backward of one layer, per token: 2h of the residual stream (over tp with
- * sequence parallel), 2h of a linear layer, and the larger of MLP and attention. gpt175b: h =
- * 12288; MLP 2 x 4h x 2 bytes over tp; without flash twice the scores, 2 x 96 x 2048 x 2 bytes, and
- * 8h. llama3-8b: h 4096, MLP three times 14336; mixtral: two experts of it and their rows twice. */
-START_TEST(temporaries_are_the_gradients_of_one_layer)
+/* What the backward of one layer holds at its fullest instant, per token, less what it has dropped.
+ * gpt175b over 8, h = 12288: the residual stream's gradient, 2h/8, the same gathered, 2h, and that
+ * of the activation function's output, h. On one GPU the latter is 8h, and when the gradient of the
+ * function's input is there, too, its output is gone. Unfused attention: twice the scores,
+ * gradients of q, k, v and output, and the 16h that the MLP kept are gone. llama3-8b, h 4096, MLP
+ * of 3.5h: 2h
+ * + 7h + 14h - 7h. mixtral: two such experts. */
+START_TEST(temporaries_are_the_fullest_instant_of_a_backward)
 {
     static const struct {
         const char *model, *stack;
@@ -107,7 +110,60 @@ START_TEST(temporaries_are_the_gradients_of_one_layer)
 }
 END_TEST
 
-/* The head of gpt175b over 8: V/t = 6400 logits. */
+/* With context parallelism by all-to-all, attention's output exists before and after the exchange:
+ * 2 x 64 x 128 bytes per token of llama3-70b. Without rotary positions, grouped queries are copied
+ * out of the joint product. */
+START_TEST(attention_keeps_copies)
+{
+    pp_model model = run_model("llama3-70b");
+    const pp_hardware hw = run_hardware("h100-80g");
+    pp_cost_context c = context_of(&model, &hw, "every-schedule", 1, PP_RECOMPUTE_NONE);
+    const double plain = layer(&c, 4096, 4096 * 4096).activation_bytes;
+    c.parallel.cp = 2;
+    const double halved = layer(&c, 2 * 4096, 4096 * 4096).activation_bytes;
+    ck_assert_double_eq(halved, plain + 4096.0 * 2 * 64 * 128);
+    c.parallel.cp = 1;
+    model.learned_positions = true;
+    ck_assert_double_eq(layer(&c, 4096, 4096 * 4096).activation_bytes,
+                        plain + 4096.0 * 2 * 64 * 128);
+    model.kv_heads = model.heads;
+    const double all = layer(&c, 4096, 4096 * 4096).activation_bytes;
+    model.learned_positions = false;
+    ck_assert_double_eq(layer(&c, 4096, 4096 * 4096).activation_bytes, all);
+}
+END_TEST
+
+/* mixtral-8x7b, two experts of a token: what they read is gathered over tp, and nothing of what
+ * they return is kept. With many experts of few columns, the forward is fuller than the backward:
+ * routed rows before and after the exchange, and outputs in two orders. */
+START_TEST(experts_keep_what_they_read)
+{
+    pp_model model = run_model("mixtral-8x7b");
+    const pp_hardware hw = run_hardware("h100-80g");
+    for (int64_t tp = 1; tp <= 4; tp *= 4) {
+        pp_cost_context c = context_of(&model, &hw, "every-schedule", tp, PP_RECOMPUTE_NONE);
+        c.switches.sequence_parallel = tp > 1;
+        pp_unit_cost u[2];
+        for (int k = 0; k < 2; k++) {
+            u[k] = layer(&c, 4096, 4096 * 4096);
+            model.expert_ffn /= 14336 / 512;
+        }
+        model.expert_ffn = 14336;
+        const double t = (double)tp, inner = 2 * 3 * 14336 / t;
+        const double attention = 2 * (4096 + 4096 + 2 * 1024) / t + 4 * 32 / t;
+        const double norms = 4 * 2 * 4096 / t, router = 13 * 8 / t;
+        ck_assert_double_eq(u[0].activation_bytes,
+                            4096 * (attention + norms + router + 2 * 2 * 4096 + 2 * inner));
+        const double rows = 2 * 2 * 4096;
+        ck_assert_double_eq(u[1].temporary_bytes,
+                            4096 * (rows / t + (tp > 1 ? rows : 0) + 2 * rows + 2 * 2 * 4096 / t));
+    }
+}
+END_TEST
+
+/* The head of gpt175b over 8: V/t = 6400 logits. A fused loss keeps 16 bits of each, not 32, and
+ * then the head holds the gradients of its weight, 2 x 6400h, and of its input, which is gathered,
+ * too. Without TransformerEngine, the fused accumulation makes no gradient of the weight. */
 START_TEST(the_head_returns_its_logits)
 {
     const pp_model model = run_model("gpt175b");
@@ -119,7 +175,15 @@ START_TEST(the_head_returns_its_logits)
     STEP_OK(pp_cost_unit(&c, PP_UNIT_LOSS, 0, 2048, 2048 * 2048, &u, &err), err);
     ck_assert_double_eq(u.output_bytes, 2048.0 * 4 * 6400);
     ck_assert_double_le(u.output_bytes, u.logits_bytes);
-    ck_assert_double_eq(u.temporary_bytes, 2048.0 * (2 * 6400 + 2 * 12288 + 2 * 12288 / 8));
+    const double inputs = 2048.0 * 12288 * (2 + 2 + 2.0 / 8), weight = 2.0 * 6400 * 12288;
+    ck_assert_double_eq(u.temporary_bytes, inputs + weight - 2048.0 * 2 * 6400);
+    c.switches.fused_loss = true;
+    STEP_OK(pp_cost_unit(&c, PP_UNIT_LOSS, 0, 2048, 2048 * 2048, &u, &err), err);
+    ck_assert_double_eq(u.logits_bytes, 2048.0 * (2 * 6400 + 4 * 12288 / 8));
+    ck_assert_double_eq(u.temporary_bytes, inputs + weight);
+    c.switches.fused_loss = c.switches.transformer_engine = false;
+    STEP_OK(pp_cost_unit(&c, PP_UNIT_LOSS, 0, 2048, 2048 * 2048, &u, &err), err);
+    ck_assert_double_eq(u.temporary_bytes, 2048.0 * 2 * 6400);
 }
 END_TEST
 
@@ -241,15 +305,17 @@ START_TEST(an_mtp_module_has_the_larger_temporaries)
 END_TEST
 
 /* One unit of a stage at a time has temporaries, and each leaves its outputs. llama3-8b over 2: a
- * layer h + 2h + 6 x 14336 / 2 bytes per token, the head V + 2h + h, its logits 4 V / 2. */
+ * layer h of the residual stream's gradient, 7h of the activation function's inputs', and 3.5h of
+ * its output's while 3.5h that were kept are gone; the head a gradient of its weight V/2 x h, of
+ * its logits 2 V / 2 in place of the 4 V / 2 that it returns, and of its input 5h. */
 START_TEST(a_stage_has_the_temporaries_of_its_largest_unit)
 {
     const pp_hardware hw = run_hardware("h100-80g");
     run r = small_run("llama3-8b", 4, 2, 1, 1);
     pp_costs *c = run_costs(&r, &hw);
     const int64_t tokens = r.micro_batch_size * r.seq_length;
-    ck_assert_int_eq(c->temporary_bytes[0], tokens * (3 * 4096 + 3 * 14336));
-    ck_assert_int_eq(c->temporary_bytes[3], tokens * (128256 + 3 * 4096));
+    ck_assert_int_eq(c->temporary_bytes[0], tokens * 8 * 4096);
+    ck_assert_int_eq(c->temporary_bytes[3], tokens * (5 * 4096 - 128256) + INT64_C(128256) * 4096);
     ck_assert_int_eq(c->output_bytes[0], 0);
     ck_assert_int_eq(c->output_bytes[3], tokens * 2 * 128256);
     pp_costs_free(&c);
@@ -574,7 +640,9 @@ int main(void)
     tcase_add_test(tc, recomputation_trades_time_for_memory);
     tcase_add_test(tc, state_per_parameter_is_megatrons);
     tcase_add_test(tc, bidirectional_ranks_hold_two_stages);
-    tcase_add_test(tc, temporaries_are_the_gradients_of_one_layer);
+    tcase_add_test(tc, temporaries_are_the_fullest_instant_of_a_backward);
+    tcase_add_test(tc, attention_keeps_copies);
+    tcase_add_test(tc, experts_keep_what_they_read);
     tcase_add_test(tc, the_head_returns_its_logits);
     tcase_add_test(tc, an_mtp_module_has_the_larger_temporaries);
     tcase_add_test(tc, a_stage_has_the_temporaries_of_its_largest_unit);
