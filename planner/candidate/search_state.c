@@ -3,6 +3,9 @@
 #include "planner/candidate/search_state.h"
 
 #include "planner/candidate/budget.h"
+#include "sim/base/alloc.h"
+
+#include <string.h>
 
 pp_status pp_search_open(pp_search *search, const pp_plan_request *request, pp_err *err)
 {
@@ -92,4 +95,27 @@ pp_status pp_search_add_setup(pp_search *search, pp_setup setup, pp_err *err)
         return PP_OK;
     added->reason = pp_reason_refused(&why);
     return pp_refuse(&search->progress, &why, err);
+}
+
+pp_status pp_search_add_twin(pp_search *search, size_t index, pp_err *err)
+{
+    const pp_setup *setup = &search->pool.setup[index];
+    const size_t stages = (size_t)(setup->context.parallel.pp * setup->context.parallel.vpp);
+    pp_setup twin = *setup;
+    twin.split = !setup->split;
+    twin.twin = (pp_twin_bound){ .wanted = false };
+    twin.stages = pp_alloc_array(stages, sizeof *twin.stages);
+    if (!twin.stages)
+        return pp_err_nomem(err);
+    memcpy(twin.stages, setup->stages, stages * sizeof *twin.stages);
+    if (setup->legal && !setup->twin.wanted) {
+        twin.bound = (pp_bound){ 0 };
+        twin.least_step_ns = 0;
+        twin.classes = 0;
+        return pp_search_add_setup(search, twin, err);
+    }
+    twin.bound = setup->twin.bound;
+    twin.least_step_ns = setup->twin.least_step_ns;
+    search->progress.usable += twin.legal && twin.bound.fits;
+    return pp_pool_append_setup(&search->pool, twin, err);
 }

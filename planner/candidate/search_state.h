@@ -64,4 +64,9 @@ void pp_search_count(pp_progress *progress, double effort);
  * USAGE. */
 PP_MUST_CHECK pp_status pp_search_add_setup(pp_search *search, pp_setup setup, pp_err *err);
 
+/* Adds the twin of a setup of the pool: for orders that split the backward if that is for others,
+ * and the other way round. Its bound was made with that of the setup if it was wanted. Fails:
+ * NOMEM, USAGE. */
+PP_MUST_CHECK pp_status pp_search_add_twin(pp_search *search, size_t index, pp_err *err);
+
 #endif

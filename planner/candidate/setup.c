@@ -129,6 +129,17 @@ static bounded replicas_to_bound(const pp_workload *workload, const pp_model *mo
     return list;
 }
 
+/* The bound of the step is the largest of any replica. */
+static void take_bound(const pp_bound *bound, pp_ns boundary_ns, pp_bound *most, pp_ns *step_ns)
+{
+    const bool fits = most->fits && bound->fits;
+    if (bound->ns + boundary_ns > *step_ns) {
+        *step_ns = bound->ns + boundary_ns;
+        *most = *bound;
+    }
+    most->fits = fits;
+}
+
 static pp_status bound_replica(const pp_plan_problem *problem, pp_setup *setup,
                                const pp_workload *workload, uint32_t replica,
                                const uint32_t *stage_rank, pp_err *err)
@@ -136,19 +147,21 @@ static pp_status bound_replica(const pp_plan_problem *problem, pp_setup *setup,
     pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
     uint32_t stages = (uint32_t)(setup->context.parallel.pp * setup->context.parallel.vpp);
     pp_bound bound;
+    pp_bound twin = { 0 };
     pp_status status = pp_cost_model_tables(&setup->context, setup->stages, stages, workload,
                                             replica, &costs, err);
-    if (status || (status = pp_bound_makespan(costs, stage_rank, setup->split,
-                                              problem->memory_limit_bytes, &bound, err)))
+    if (!status)
+        status = pp_bound_makespan(costs, stage_rank, setup->split, problem->memory_limit_bytes,
+                                   &bound, err);
+    if (!status && setup->twin.wanted)
+        status = pp_bound_makespan(costs, stage_rank, !setup->split, problem->memory_limit_bytes,
+                                   &twin, err);
+    if (status)
         return status;
-    pp_ns step_ns = bound.ns + pp_bound_boundary(costs, !problem->request->no_step_sync);
-    bool fits = setup->bound.fits && bound.fits;
+    const pp_ns boundary_ns = pp_bound_boundary(costs, !problem->request->no_step_sync);
     setup->classes += costs->classes;
-    if (step_ns > setup->least_step_ns) {
-        setup->least_step_ns = step_ns;
-        setup->bound = bound;
-    }
-    setup->bound.fits = fits;
+    take_bound(&bound, boundary_ns, &setup->bound, &setup->least_step_ns);
+    take_bound(&twin, boundary_ns, &setup->twin.bound, &setup->twin.least_step_ns);
     if (!bound.fits)
         explain_floor(problem, costs, stage_rank, setup);
     return PP_OK;
@@ -167,7 +180,7 @@ pp_status pp_setup_find_bound(pp_setup *setup, const pp_plan_problem *problem, c
         stage_rank[s] = pp_placement_rank(setup->context.placement, s, (uint32_t)parallel->pp);
     bounded list = replicas_to_bound(workload, problem->request->model);
     pp_status status = PP_OK;
-    setup->bound.fits = true;
+    setup->bound.fits = setup->twin.bound.fits = true;
     for (uint32_t i = 0; i < list.count && !status; i++)
         status = bound_replica(problem, setup, workload, list.replica[i], stage_rank, err);
     free(stage_rank);

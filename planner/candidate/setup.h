@@ -16,6 +16,14 @@ typedef struct pp_data {
     uint32_t shapes;      /* number of distinct token counts in it; 0 unless padded */
 } pp_data;
 
+/* The bound of the same setup for orders that split the backward if its own does not, and the other
+ * way round. */
+typedef struct pp_twin_bound {
+    bool wanted;
+    pp_bound bound;
+    pp_ns least_step_ns;
+} pp_twin_bound;
+
 /* Everything that costs depend on: a candidate without its schedule. */
 typedef struct pp_setup {
     pp_cost_context context;
@@ -27,6 +35,7 @@ typedef struct pp_setup {
     pp_recompute_table *recomputed; /* NULL, or that of the context: owned */
     pp_bound bound;
     pp_ns least_step_ns;
+    pp_twin_bound twin;
     bool legal;
     bool unseen;      /* the budget ended before it was bounded; has no data and no stages */
     pp_reason reason; /* why it is not legal, or cannot fit */
@@ -50,7 +59,8 @@ typedef struct pp_cost_set {
 PP_MUST_CHECK pp_status pp_setup_costs(const pp_setup *setup, const pp_data *data,
                                        pp_cost_set *set_out, pp_err *err);
 void pp_cost_set_free(pp_cost_set *set);
-/* Sets bound and least_step_ns; also reason and shortfall if one microbatch alone does not fit. */
+/* Sets bound and least_step_ns, and those of the twin if they are wanted; also reason and shortfall
+ * if one microbatch alone does not fit. */
 PP_MUST_CHECK pp_status pp_setup_find_bound(pp_setup *setup, const pp_plan_problem *problem,
                                             const pp_data *data, pp_err *err);
 

@@ -228,7 +228,8 @@ static pp_status add_setups(pp_search *search, const point *at, size_t data, boo
                            .micro_batch_size = at->micro_batch_size,
                            .partition = automatic ? kinds[i] : requested,
                            .data = data,
-                           .split = split };
+                           .split = split,
+                           .twin.wanted = search->problem->request->lengths != NULL };
         if (automatic && kinds[i] == PP_PARTITION_UNIFORM &&
             search->problem->request->model->layers % (int64_t)count != 0)
             continue;
@@ -254,6 +255,23 @@ static pp_status add_setups(pp_search *search, const point *at, size_t data, boo
             return status;
     }
     return PP_OK;
+}
+
+/* Adds the setups of one point: those that differ from setups that are there, from `first` on, only
+ * in whether orders split the backward, are made of these. */
+static pp_status add_point_setups(pp_search *search, const point *at, size_t first, size_t data,
+                                  bool split, pp_err *err)
+{
+    const size_t end = search->pool.setup_count;
+    pp_status status = PP_OK;
+    for (size_t i = first; i < end && !status; i++) {
+        const pp_setup *setup = &search->pool.setup[i];
+        if (!setup->unseen && setup->data == data && setup->split != split &&
+            setup->context.placement == at->context.placement)
+            status = pp_search_add_twin(search, i, err);
+    }
+    return status || search->pool.setup_count > end ? status
+                                                    : add_setups(search, at, data, split, err);
 }
 
 /* True if the schedule takes v chunks per rank, and groups if the request has a group size. */
@@ -357,7 +375,7 @@ static pp_status add_chunks(pp_search *search, point at, int64_t v, pp_err *err)
         while (i < search->pool.setup_count && !serves(&search->pool.setup[i], schedule, data))
             i++;
         if (i == search->pool.setup_count &&
-            (status = add_setups(search, &at, data, schedule->splits_backward, err)))
+            (status = add_point_setups(search, &at, first, data, schedule->splits_backward, err)))
             return status;
         for (; i < search->pool.setup_count; i++) {
             if (serves(&search->pool.setup[i], schedule, data) &&

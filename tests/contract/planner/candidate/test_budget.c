@@ -2,6 +2,7 @@
  * nothing. Without a budget time changes nothing, either. */
 #include "planner/candidate/budget.h"
 
+#include "planner/search/limit.h"
 #include "planner/search/search.h"
 #include "planner/search/space.h"
 #include "planner/study/budget_slice.h"
@@ -123,6 +124,7 @@ START_TEST(bounds_count_as_iterations)
     pp_search search PP_CLEANUP(pp_search_close) = { 0 };
     pp_err err = { 0 };
     size_t best;
+    request.parallel.tp = 0;
     request.max_simulations = 5;
     STEP_OK(pp_search_solve(&search, &request, &best, &err), err);
     ck_assert_uint_ne(best, SIZE_MAX);
@@ -140,6 +142,40 @@ START_TEST(bounds_count_as_iterations)
         const pp_setup *setup = &search.pool.setup[i];
         ck_assert_uint_le(setup->classes, setup->unseen ? 0 : MANY / 2);
     }
+}
+END_TEST
+
+/* Orders that split the backward and others share costs, and have bounds of their own. */
+START_TEST(twins_share_costs)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    int64_t lengths[MANY];
+    pp_plan_request request = many_sequences(&p, lengths);
+    pp_search search PP_CLEANUP(pp_search_close) = { 0 };
+    pp_err err = { 0 };
+    double each = 0;
+    size_t twins = 0;
+    request.length_count = 2048;
+    request.micro_batch_size = 1;
+    STEP_OK(pp_search_open(&search, &request, &err), err);
+    STEP_OK(pp_search_enumerate(&search, &err), err);
+    for (size_t i = 0; i < search.pool.setup_count; i++) {
+        const pp_setup *setup = &search.pool.setup[i];
+        const pp_bound bound = setup->bound;
+        const pp_ns least_ns = setup->least_step_ns;
+        pp_setup again = *setup;
+        twins += setup->split;
+        STEP_OK(pp_search_bound_again(search.problem, &search.pool, &again, &err), err);
+        ck_assert_int_eq(again.least_step_ns, least_ns);
+        ck_assert_int_eq(again.bound.ns, bound.ns);
+        ck_assert_int_eq(again.bound.part, bound.part);
+        ck_assert(again.bound.fits == bound.fits);
+        each += pp_budget_bound_effort(
+            setup->classes, (double)(again.context.parallel.pp * again.context.parallel.vpp));
+    }
+    ck_assert_uint_gt(twins, 0);
+    ck_assert_msg(search.progress.bounding < 0.75 * each, "%g of %g", search.progress.bounding,
+                  each);
 }
 END_TEST
 
@@ -175,7 +211,6 @@ START_TEST(partitions_of_all_splits_count_together)
     pp_plan_request request = deep_model(&p, 0);
     request.gpus = 64;
     request.micro_batch_size = 1; /* too few partitions of a split to count in its search */
-    request.switches.given.recompute = true;
     request.max_simulations = 2;
     request.threads = 1;
     refuse(&request, PP_UNDECIDED, "splits of the GPUs were not looked at");
@@ -513,6 +548,7 @@ int main(void)
     tcase_add_loop_test(tc, more_iterations_find_nothing_worse, 0, JOBS);
     tcase_add_test(tc, orders_of_splits_get_no_worse);
     tcase_add_test(tc, bounds_count_as_iterations);
+    tcase_add_test(tc, twins_share_costs);
     tcase_add_test(tc, partitions_count_as_iterations);
     tcase_add_test(tc, partitions_of_all_splits_count_together);
     tcase_add_test(tc, nothing_is_searched_beyond_the_iterations);
