@@ -75,6 +75,8 @@ pp_switches pp_switches_requested(const pp_switch_request *request, pp_switches 
         stack.grad_dtype = value->grad_dtype;
     if (request->given.moments)
         stack.moments = value->moments;
+    if (request->given.transformer_engine)
+        stack.transformer_engine = value->transformer_engine;
     if (request->given.tp_overlap)
         stack.tp_overlap = value->tp_overlap;
     if (request->given.zero)

@@ -30,7 +30,8 @@ typedef struct pp_switch_request {
     pp_switches value;
     struct {
         bool recompute, sequence_parallel, flash_attention, grad_sync_overlap, grad_dtype,
-            tp_overlap, zero, scatter_gather, p2p, dtype, precision, low_parameters, moments;
+            tp_overlap, zero, scatter_gather, p2p, dtype, precision, low_parameters, moments,
+            transformer_engine;
     } given;
 } pp_switch_request;
 

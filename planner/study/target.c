@@ -39,6 +39,10 @@ static void train_as(const pp_target_limits *target, pp_plan_request *request)
         switches->given.low_parameters = true;
         switches->value.low_parameters = false;
     }
+    if (target->fsdp) { /* its gradients are autograd's, whatever its linear layers are */
+        switches->given.transformer_engine = true;
+        switches->value.transformer_engine = false;
+    }
     if (target->fsdp && !switches->given.tp_overlap) {
         switches->given.tp_overlap = true;
         switches->value.tp_overlap = false;

@@ -141,6 +141,8 @@ static inline char *report_text(const pp_report *report)
 static inline void train_with_fsdp(pp_plan_request *request)
 {
     request->switches.given.zero = request->switches.given.tp_overlap = true;
+    request->switches.given.transformer_engine = true;
+    request->switches.value.transformer_engine = false;
     request->switches.value.zero = 1;
     request->switches.value.tp_overlap = false;
 }
