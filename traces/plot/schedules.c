@@ -168,7 +168,7 @@ static sheet lay_out(const pp_picture *picture, int panels, pp_plot_head *head)
             break;
     }
     s.names_px = widest + 14 < s.size.width * 0.35 ? widest + 14 : s.size.width * 0.35;
-    s.gap_px = s.size.width >= 800 ? 36 : 16;
+    s.gap_px = s.size.width >= 800 ? 36 : 22; /* room for "1000" beside "0" */
     s.panel_px = (s.size.width - s.names_px - RIGHT - s.gap_px * (panels - 1)) / panels;
     return s;
 }
