@@ -77,6 +77,8 @@ pp_switches pp_switches_requested(const pp_switch_request *request, pp_switches 
         stack.moments = value->moments;
     if (request->given.transformer_engine)
         stack.transformer_engine = value->transformer_engine;
+    if (request->given.eager_loss)
+        stack.eager_loss = value->eager_loss;
     if (request->given.tp_overlap)
         stack.tp_overlap = value->tp_overlap;
     if (request->given.zero)

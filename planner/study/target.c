@@ -42,6 +42,8 @@ static void train_as(const pp_target_limits *target, pp_plan_request *request)
     if (target->fsdp) { /* its gradients are autograd's, whatever its linear layers are */
         switches->given.transformer_engine = true;
         switches->value.transformer_engine = false;
+        switches->given.eager_loss = true;
+        switches->value.eager_loss = !request->no_split; /* torch.compile fuses the loss, too */
     }
     if (target->fsdp && !switches->given.tp_overlap) {
         switches->given.tp_overlap = true;

@@ -55,7 +55,8 @@ static pp_work modelled_loss(const pp_gpu_batch *local)
      * are read; the gradient is written over them */
     static const double fused_forward[] = { 2, 2 };
     static const double fused_backward[] = { 4 };
-    const bool fused = local->context->switches.fused_loss;
+    const pp_switches *sw = &local->context->switches;
+    const bool fused = sw->fused_loss && !sw->eager_loss;
     const double vocab = pp_padded_vocab(local->context) / local->t;
     const double logits = local->tokens * vocab;
     pp_work work = { 0 };

@@ -303,14 +303,16 @@ void pp_embedding_memory(const pp_gpu_batch *local, pp_unit_cost *cost)
 /* Head and loss keep the inputs of the final norm and of the head, and in fp32 the exponentials of
  * the logits, 4sbh/t (1 + V/h): Megatron-Core's vocab_parallel_cross_entropy. A fused loss
  * (TransformerEngine's parallel_cross_entropy up to 2.17) writes the gradient over the 16-bit
- * logits instead. */
+ * logits instead. PyTorch's cross_entropy of fp32 logits keeps their log-softmax, too, but its
+ * backward makes two tensors of that size beside it, the gradients of both of its parts. */
 void pp_loss_memory(const pp_gpu_batch *local, pp_unit_cost *cost)
 {
     const pp_model *m = local->model;
     const pp_switches *sw = &local->context->switches;
     const double d = local->element_bytes, h = (double)m->hidden;
     const double vocab = pp_padded_vocab(local->context) / local->t;
-    const double kept = (sw->fused_loss ? d : 4) * vocab;
+    const bool fused = sw->fused_loss && !sw->eager_loss;
+    const double kept = (fused ? d : 4) * vocab;
     cost->parameters = h * (m->rms_norm ? 1 : 2);
     if (!(m->tied_embeddings && local->context->parallel.pp == 1)) /* else counted as embedding */
         cost->parameters += table_parameters(local);
@@ -324,8 +326,9 @@ void pp_loss_memory(const pp_gpu_batch *local, pp_unit_cost *cost)
         local->tokens *
             (d * vocab - kept + d * h + (local->sequence_parallel ? d * h + d * h / local->t : 0)) +
         d * table_parameters(local);
-    cost->temporary_bytes = fmax(sw->fused_loss ? 0 : local->tokens * d * vocab,
-                                 sw->fused_wgrad && !sw->transformer_engine ? 0 : head);
+    const double loss = (fused ? 0 : sw->eager_loss ? 8 : d) * vocab;
+    cost->temporary_bytes =
+        fmax(local->tokens * loss, sw->fused_wgrad && !sw->transformer_engine ? 0 : head);
 }
 
 /* One module, which shares the model's embedding and head. */

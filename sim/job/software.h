@@ -69,6 +69,7 @@ typedef struct pp_switches {
     bool fused_wgrad;       /* weight gradients accumulate inside the GEMM */
     bool fused_loss;        /* cross-entropy passes over the logits in few kernels, and writes their
                                gradient over them */
+    bool eager_loss;        /* PyTorch's cross_entropy of fp32 logits, not compiled; never fused */
     bool transformer_engine; /* linear layers are TransformerEngine's, which keeps buffers of its
                                 own (sim/cost/workspace.h) */
     pp_dtype grad_dtype;     /* of the main gradients */

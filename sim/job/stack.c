@@ -31,6 +31,7 @@ static const flag settings[] = {
     SETTING(flash_attention), SETTING(grad_sync_overlap),  SETTING(p2p_overlap),
     SETTING(tp_overlap),      SETTING(tp_overlap_all),     SETTING(fused_wgrad),
     SETTING(fused_loss),      SETTING(transformer_engine), SETTING(scatter_gather),
+    SETTING(eager_loss),
 };
 
 /* Opens an object that has these flags and, with `more`, other members; and its source. */

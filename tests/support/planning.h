@@ -143,6 +143,7 @@ static inline void train_with_fsdp(pp_plan_request *request)
     request->switches.given.zero = request->switches.given.tp_overlap = true;
     request->switches.given.transformer_engine = true;
     request->switches.value.transformer_engine = false;
+    request->switches.given.eager_loss = request->switches.value.eager_loss = true;
     request->switches.value.zero = 1;
     request->switches.value.tp_overlap = false;
 }

@@ -181,6 +181,13 @@ START_TEST(the_head_returns_its_logits)
     STEP_OK(pp_cost_unit(&c, PP_UNIT_LOSS, 0, 2048, 2048 * 2048, &u, &err), err);
     ck_assert_double_eq(u.logits_bytes, 2048.0 * (2 * 6400 + 4 * 12288 / 8));
     ck_assert_double_eq(u.temporary_bytes, inputs + weight);
+    c.switches.eager_loss = true;
+    STEP_OK(pp_cost_unit(&c, PP_UNIT_LOSS, 0, 2048, 2048 * 2048, &u, &err), err);
+    ck_assert_double_eq(u.logits_bytes, 2048.0 * (4 * 6400 + 4 * 12288 / 8));
+    ck_assert_double_eq(u.temporary_bytes, inputs + weight - 2048.0 * 2 * 6400);
+    STEP_OK(pp_cost_unit(&c, PP_UNIT_LOSS, 0, 16384, 16384 * 2048, &u, &err), err);
+    ck_assert_double_eq(u.temporary_bytes, 16384.0 * 8 * 6400);
+    c.switches.eager_loss = false;
     c.switches.fused_loss = c.switches.transformer_engine = false;
     STEP_OK(pp_cost_unit(&c, PP_UNIT_LOSS, 0, 2048, 2048 * 2048, &u, &err), err);
     ck_assert_double_eq(u.temporary_bytes, 2048.0 * 2 * 6400);
