@@ -41,7 +41,8 @@ static void add_attention(const pp_gpu_batch *local, token_bytes *sum)
         sum->divided += e * a.o;
     sum->stash += spread(local, 2 * e * h) + e * (a.q + a.k + a.v + a.o);
     /* Each rank has all heads of its own rows: they are exchanged for some heads of all rows, and
-     * back, and both outputs are kept, one by attention and one by the projection. */
+     * back, and both outputs are kept, one by attention and one by the projection. A ring would
+     * keep one; published peaks have two, and what is kept does not yet depend on the exchange. */
     if (local->context->parallel.cp > 1)
         sum->divided += d * a.o;
     /* Megatron-Core copies the queries out of the joint product, of which keys and values stay
