@@ -80,6 +80,7 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     snprintf(plan->stack.name, sizeof plan->stack.name, "%s", stack->name);
     snprintf(plan->stack.stands_for, sizeof plan->stack.stands_for, "%s", stack->stands_for);
     snprintf(plan->stack.sha256, sizeof plan->stack.sha256, "%s", stack->sha256);
+    plan->stack.changes = pp_stack_changes_of(&stack->switches, switches);
     plan->micro_batch_size = c->micro_batch_size;
     plan->global_batch_size = search->problem->global_batch_size;
     plan->seq_length = search->problem->seq_length;

@@ -27,7 +27,7 @@ static const flag features[] = {
     FEATURE(sequence_parallel), FEATURE(distributed_optimizer), FEATURE(context_parallel),
     FEATURE(expert_parallel),   FEATURE(selective_recompute),   FEATURE(free_schedules),
 };
-static const flag settings[] = {
+static const flag settings[PP_STACK_SETTINGS] = {
     SETTING(flash_attention), SETTING(grad_sync_overlap),  SETTING(p2p_overlap),
     SETTING(tp_overlap),      SETTING(tp_overlap_all),     SETTING(fused_wgrad),
     SETTING(fused_loss),      SETTING(transformer_engine), SETTING(scatter_gather),
@@ -255,6 +255,44 @@ const char *pp_stack_print(const char *name, const char *stands_for, char *buffe
     snprintf(buffer, size, "%s%s%s%s", name, stands_for[0] ? " (" : "", stands_for,
              stands_for[0] ? ")" : "");
     return buffer;
+}
+
+const char *pp_stack_setting_name(size_t index)
+{
+    return settings[index].key;
+}
+
+/* The place of a setting in switches: those of a stack are part of it. */
+static size_t offset_of(size_t index)
+{
+    return settings[index].field - offsetof(pp_stack, switches);
+}
+
+static bool setting_of(const pp_switches *switches, size_t index)
+{
+    bool on;
+    memcpy(&on, (const char *)switches + offset_of(index), sizeof on);
+    return on;
+}
+
+pp_stack_changes pp_stack_changes_of(const pp_switches *stack, const pp_switches *job)
+{
+    pp_stack_changes changes = { { 0 } };
+    for (size_t i = 0; i < PP_STACK_SETTINGS; i++) {
+        const bool on = setting_of(job, i);
+        if (on != setting_of(stack, i))
+            changes.to[i] = on ? 1 : -1;
+    }
+    return changes;
+}
+
+void pp_stack_change(const pp_stack_changes *changes, pp_switches *switches)
+{
+    for (size_t i = 0; i < PP_STACK_SETTINGS; i++) {
+        const bool on = changes->to[i] > 0;
+        if (changes->to[i])
+            memcpy((char *)switches + offset_of(i), &on, sizeof on);
+    }
 }
 
 pp_switches pp_stack_switches(const pp_stack *stack, const pp_hardware *hardware,

@@ -10,6 +10,7 @@
 #include "sim/job/software.h"
 
 #define PP_STACK_GPUS_MAX 16
+#define PP_STACK_SETTINGS 10 /* that are on or off */
 
 /* What a stack has; a plan has nothing that its stack lacks. */
 typedef struct pp_stack_features {
@@ -61,6 +62,18 @@ void pp_stack_resolve(const pp_stack *meant, pp_stack *alias);
 const char *pp_stack_meant(const pp_stack *stack);
 /* "nemo-2025", "current (megatron-bridge-2026)". Returns buffer. */
 const char *pp_stack_print(const char *name, const char *stands_for, char *buffer, size_t size);
+
+/* On-off settings of a job that are not those of its stack: 1 on, -1 off, 0 as the stack has it. */
+typedef struct pp_stack_changes {
+    signed char to[PP_STACK_SETTINGS];
+} pp_stack_changes;
+
+/* The key of a setting in stack files. index: below PP_STACK_SETTINGS. */
+const char *pp_stack_setting_name(size_t index);
+/* What was changed from the switches of the stack to those of the job. */
+pp_stack_changes pp_stack_changes_of(const pp_switches *stack, const pp_switches *job);
+/* Makes these changes to the switches of the stack. */
+void pp_stack_change(const pp_stack_changes *changes, pp_switches *switches);
 
 /* The switches of a stack. recompute is AUTO; if the stack supports them, sequence_parallel is
  * tp > 1, and zero is 1 where dp x cp > 1. hardware: NULL takes the kernels' speed from the

@@ -10,6 +10,7 @@
 #include "sim/cost/step_interval.h"
 #include "sim/framework/sizes/size_protocol.h"
 #include "sim/job/sharing.h"
+#include "sim/job/stack.h"
 #include "sim/order/layout.h"
 #include "sim/schedule/schedule.h"
 
@@ -17,6 +18,7 @@
 typedef struct pp_plan_stack {
     char name[256];                  /* that of a file is its path */
     char stands_for[64], sha256[65]; /* as in pp_stack */
+    pp_stack_changes changes;        /* by options and by the target */
 } pp_plan_stack;
 
 /* Owner frees with pp_plan_free. Files have null for "" and NULL. */

@@ -60,9 +60,31 @@ static pp_status read_precision(const pp_json_at *at, pp_plan *plan, pp_err *err
     return status;
 }
 
+/* The settings that are not the stack's. */
+static pp_status read_changes(const pp_json_at *stack_at, pp_stack_changes *changes, pp_err *err)
+{
+    const char *keys[PP_STACK_SETTINGS + 1] = { NULL };
+    pp_json_at at;
+    if (!pp_json_has(stack_at, "settings"))
+        return PP_OK;
+    for (size_t i = 0; i < PP_STACK_SETTINGS; i++)
+        keys[i] = pp_stack_setting_name(i);
+    pp_status status = pp_json_get(stack_at, "settings", &at, err);
+    if (!status)
+        status = pp_json_only(&at, keys, err);
+    for (size_t i = 0; i < PP_STACK_SETTINGS && !status; i++) {
+        bool on = false;
+        if (!pp_json_has(&at, keys[i]))
+            continue;
+        status = pp_json_get_bool(&at, keys[i], &on, err);
+        changes->to[i] = on ? 1 : -1;
+    }
+    return status;
+}
+
 static pp_status read_stack(const pp_json_at *root, pp_plan_stack *stack, pp_err *err)
 {
-    static const char *const keys[] = { "name", "stands_for", "sha256", NULL };
+    static const char *const keys[] = { "name", "stands_for", "sha256", "settings", NULL };
     pp_json_at at;
     if (!pp_json_has(root, "stack"))
         return PP_OK;
@@ -70,7 +92,8 @@ static pp_status read_stack(const pp_json_at *root, pp_plan_stack *stack, pp_err
     if (status || (status = pp_json_only(&at, keys, err)) ||
         (status = pp_json_get_name(&at, "name", stack->name, sizeof stack->name, err)) ||
         (status = pp_plan_read_name(&at, "stands_for", stack->stands_for, sizeof stack->stands_for,
-                                    err)))
+                                    err)) ||
+        (status = read_changes(&at, &stack->changes, err)))
         return status;
     return pp_plan_read_name(&at, "sha256", stack->sha256, sizeof stack->sha256, err);
 }

@@ -222,9 +222,18 @@ static pp_json *write_provenance(const pp_plan *plan, pp_json_build *build)
 static pp_json *write_stack(const pp_plan_stack *stack, pp_json_build *build)
 {
     pp_json *object = pp_json_new_object(build);
+    pp_json *settings = NULL;
     put_name(build, object, "name", stack->name);
     put_name(build, object, "stands_for", stack->stands_for);
     put_name(build, object, "sha256", stack->sha256);
+    for (size_t i = 0; i < PP_STACK_SETTINGS; i++) {
+        if (!stack->changes.to[i])
+            continue;
+        settings = settings ? settings : pp_json_new_object(build);
+        pp_json_put_bool(build, settings, pp_stack_setting_name(i), stack->changes.to[i] > 0);
+    }
+    if (settings)
+        pp_json_put(build, object, "settings", settings);
     return object;
 }
 

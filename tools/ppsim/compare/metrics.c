@@ -116,6 +116,7 @@ static const pp_metric metrics[] = {
     PLAN("layout", "/partition/layout", TEXT),
     PLAN("layers", "/partition/layers/{stage}", NUMBER),
     PLAN("stack", "/stack/*", TEXT),
+    PLAN("stack", "/stack/settings/*", TEXT),
     PLAN("recompute", "/recompute", TEXT),
     PLAN("recomputed", "/recomputed", WHOLE),
     PLAN("executor", "/executor", TEXT),

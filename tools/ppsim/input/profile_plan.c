@@ -109,6 +109,7 @@ static pp_status set_switches(const pp_plan *plan, const pp_profile_in_use *use,
     if (status)
         return status;
     *switches = pp_stack_switches(&stack, hardware, &plan->parallel);
+    pp_stack_change(&plan->stack.changes, switches);
     switches->recompute =
         plan->recompute == PP_RECOMPUTE_UNKNOWN ? PP_RECOMPUTE_NONE : plan->recompute;
     if (plan->sequence_parallel >= 0)

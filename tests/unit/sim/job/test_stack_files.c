@@ -173,6 +173,30 @@ static void refuse(const char *from, const char *to, const char *message)
     ck_assert_msg(strstr(err.text, message) != NULL, "%s %s", err.where, err.text);
 }
 
+/* What a job changes of its stack's settings is what makes its switches of those of the stack. */
+START_TEST(changes_of_settings_are_kept)
+{
+    const pp_parallel parallel = { .pp = 4, .tp = 8, .cp = 1, .dp = 2, .ep = 1, .vpp = 1 };
+    const pp_switches stack = stack_switches("nemo-2025", &parallel);
+    pp_switches job = stack;
+    pp_switches again = stack;
+    job.flash_attention = job.transformer_engine = false;
+    job.eager_loss = true;
+    const pp_stack_changes changes = pp_stack_changes_of(&stack, &job);
+    for (size_t i = 0; i < PP_STACK_SETTINGS; i++) {
+        const char *name = pp_stack_setting_name(i);
+        ck_assert_int_eq(changes.to[i], strcmp(name, "eager_loss") == 0 ? 1
+                                        : strcmp(name, "flash_attention") == 0 ||
+                                                strcmp(name, "transformer_engine") == 0
+                                            ? -1
+                                            : 0);
+    }
+    pp_stack_change(&changes, &again);
+    ck_assert(!again.flash_attention && !again.transformer_engine && again.eager_loss);
+    ck_assert(again.p2p_overlap == stack.p2p_overlap && again.fused_loss == stack.fused_loss);
+}
+END_TEST
+
 START_TEST(bad_files_are_refused)
 {
     refuse("0.75", "75", "0.1");
@@ -199,6 +223,7 @@ int main(void)
     tcase_add_test(tc, stacks_train_in_formats_of_their_time);
     tcase_add_test(tc, a_stack_has_its_own_speed_on_a_gpu);
     tcase_add_test(tc, settings_of_tuned_stacks_shorten_what_they_name);
+    tcase_add_test(tc, changes_of_settings_are_kept);
     tcase_add_test(tc, bad_files_are_refused);
     return step_run(suite);
 }
