@@ -24,12 +24,12 @@ static const pp_published_steps table[] = {
     { "gb200-nvl72", "blackwell", "nemo-2025", BF16, false, false, 6, 1, 2, 4.5 },
     { "gb200-nvl72", "blackwell", "nemo-2025", FP8, false, false, 6, 2, 3, 2.3 },
     { "gb200-nvl72", "blackwell", "megatron-bridge-2026", MX_AND_NV, false, false, 2, 5, 5, 10.2 },
-    { "gb200-nvl72", "blackwell", "megatron-bridge-2026", BF16, true, false, 2, 3, 3, 1.2 },
-    { "gb200-nvl72", "blackwell", "megatron-bridge-2026", MX_AND_NV, true, false, 4, 8, 16, 10.7 },
+    { "gb200-nvl72", "blackwell", "megatron-bridge-2026", BF16, true, false, 2, 3, 3, 3.5 },
+    { "gb200-nvl72", "blackwell", "megatron-bridge-2026", MX_AND_NV, true, false, 4, 8, 16, 11.0 },
     { "gb300-nvl72", "blackwell-ultra", "megatron-bridge-2026", MX_AND_NV, false, false, 2, 2, 2,
       20.3 },
     { "b200-180g", "blackwell", "megatron-2025", BF16, false, true, 17, 3, 6, 9.4 },
-    { "b200-180g", "blackwell", "megatron-2025", BF16, true, false, 6, 7, 11, 8.8 },
+    { "b200-180g", "blackwell", "megatron-2025", BF16, true, false, 6, 7, 11, 9.8 },
     { "b200-180g", "blackwell", "megatron-bridge-2026", MX_AND_NV, true, false, 7, 35, 79, 73.9 },
 };
 

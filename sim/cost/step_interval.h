@@ -20,8 +20,8 @@ typedef struct pp_published_steps {
     bool cp;                  /* some of them have cp > 1 */
     int steps;
     int mean_percent, most_percent; /* absolute error of the predicted step, rounded */
-    double half_percent; /* half-width of the interval that has 80 % of the errors, if the stack's
-                            speed is taken from other models */
+    double half_percent; /* half-width of the interval that has 80 % of the errors, with the stack's
+                            own speed or that from other models, whichever has larger errors */
 } pp_published_steps;
 
 /* What the half-width of an interval consists of. */
