@@ -222,8 +222,8 @@ static pp_status fill_rank(const pp_cost_context *context, const rank_parameters
             ? 0
             : p->low * pp_recipe_of(context->switches.precision)->quantize_bytes;
     /* both moments are read and written */
-    const double updated_bytes =
-        hw->optimizer_bytes_per_parameter - 4 * (4 - pp_moment_bytes(context->switches.moments));
+    const double updated_bytes = fmax(0, hw->optimizer_bytes_per_parameter -
+                                             4 * (4 - pp_moment_bytes(context->switches.moments)));
     const struct {
         double seconds;
         pp_ns *ns;

@@ -101,11 +101,27 @@ static pp_status read_gpu(const pp_json_at *at, pp_stack_gpu *gpu, pp_err *err)
     static const char *const keys[] = { "architecture", "sustained", "sustained_low", NULL };
     pp_status status = pp_json_only(at, keys, err);
     if (!status)
-        status =
-            pp_json_get_name(at, "architecture", gpu->architecture, sizeof gpu->architecture, err);
-    if (!status)
         status = read_speed(at, "sustained", &gpu->sustained, err);
     return status ? status : read_speed(at, "sustained_low", &gpu->sustained_low, err);
+}
+
+/* Reads the architecture of an item of a list. Fails if an earlier one has it, too. */
+static pp_status read_architecture(const pp_json_at *list, size_t index, pp_json_at *item_out,
+                                   char *name_out, size_t size, pp_err *err)
+{
+    pp_json_at other;
+    char earlier[64] = "";
+    pp_status status = pp_json_item(list, index, item_out, err);
+    if (!status)
+        status = pp_json_get_name(item_out, "architecture", name_out, size, err);
+    for (size_t i = 0; i < index && !status; i++) {
+        if ((status = pp_json_item(list, i, &other, err)) ||
+            (status = pp_json_get_name(&other, "architecture", earlier, sizeof earlier, err)))
+            return status;
+        if (strcmp(earlier, name_out) == 0)
+            return pp_json_fail(item_out, err, "the architecture %s is given twice", name_out);
+    }
+    return status;
 }
 
 static pp_status read_gpus(const pp_json_at *root, pp_stack *stack, pp_err *err)
@@ -119,10 +135,11 @@ static pp_status read_gpus(const pp_json_at *root, pp_stack *stack, pp_err *err)
         return pp_json_fail(&list, err, "has %zu architectures, but the limit is %d", count,
                             PP_STACK_GPUS_MAX);
     for (size_t i = 0; i < count && !status; i++) {
+        pp_stack_gpu *gpu = &stack->gpu[i];
         pp_json_at at;
-        status = pp_json_item(&list, i, &at, err);
+        status = read_architecture(&list, i, &at, gpu->architecture, sizeof gpu->architecture, err);
         if (!status)
-            status = read_gpu(&at, &stack->gpu[i], err);
+            status = read_gpu(&at, gpu, err);
     }
     stack->gpu_count = count;
     return status;
@@ -176,10 +193,9 @@ static pp_status read_alias(const pp_json_at *root, pp_stack *stack, pp_err *err
                             PP_STACK_GPUS_MAX);
     for (size_t i = 0; i < count && !status; i++) {
         pp_stack_alias *on = &stack->on[stack->on_count++];
-        if ((status = pp_json_item(&list, i, &item, err)) ||
-            (status = pp_json_only(&item, item_keys, err)) ||
-            (status = pp_json_get_name(&item, "architecture", on->architecture,
-                                       sizeof on->architecture, err)))
+        if ((status = read_architecture(&list, i, &item, on->architecture, sizeof on->architecture,
+                                        err)) ||
+            (status = pp_json_only(&item, item_keys, err)))
             return status;
         status = pp_json_get_name(&item, "stands_for", on->stack, sizeof on->stack, err);
     }

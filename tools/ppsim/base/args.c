@@ -167,8 +167,6 @@ static pp_status add_option(pp_args *args, int *at, pp_err *err)
         option = find(args->command, alias->option, strlen(alias->option));
         value = alias->value;
     }
-    if (!may_repeat(args->command, option) && lookup(args, option->name, 0, true))
-        return pp_err_set(err, PP_USAGE, option->name, "is given twice; remove one");
     if (option->argument && !value) {
         const char *next = *at + 1 < args->argc ? args->argv[*at + 1] : NULL;
         if (is_switch(option) && next && is_misspelt(next))
@@ -180,6 +178,13 @@ static pp_status add_option(pp_args *args, int *at, pp_err *err)
                               option->argument);
         else
             value = args->argv[++*at];
+    }
+    const given *before = lookup(args, option->name, 0, true);
+    if (!may_repeat(args->command, option) && before) {
+        /* Megatron-LM says some things twice: --grad-reduce-in-bf16 --main-grads-dtype bf16 */
+        return before->value && strcmp(before->value, value) == 0
+                   ? PP_OK
+                   : pp_err_set(err, PP_USAGE, option->name, "is given twice; remove one");
     }
     void *grown = args->options;
     pp_status status =

@@ -104,6 +104,13 @@ START_TEST(moments_of_fewer_bits_take_less)
         ck_assert_double_eq_tol((double)c->optimizer_bytes[1], (4 + 2 * moment[k]) * owned, 1);
         pp_costs_free(&c);
     }
+    pp_hardware little = hw; /* a file of the user: less than moments in fp8 save */
+    run r = job();
+    little.optimizer_bytes_per_parameter = 2;
+    r.switches.moments = PP_MOMENTS_FP8;
+    pp_costs *c = run_costs(&r, &little);
+    ck_assert_int_eq(c->optimizer_ns[1], 0);
+    pp_costs_free(&c);
 }
 END_TEST
 
