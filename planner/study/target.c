@@ -39,6 +39,11 @@ static void train_as(const pp_target_limits *target, pp_plan_request *request)
         switches->given.low_parameters = true;
         switches->value.low_parameters = false;
     }
+    if (target->no_low_state && !switches->given.grad_dtype &&
+        switches->stack->switches.grad_dtype == PP_DTYPE_BF16) {
+        switches->given.grad_dtype = true;
+        switches->value.grad_dtype = PP_DTYPE_FP32;
+    }
     if (target->fsdp) { /* its gradients are autograd's, whatever its linear layers are */
         switches->given.transformer_engine = true;
         switches->value.transformer_engine = false;

@@ -15,7 +15,7 @@ pp_status pp_target_check_precision(const pp_target_limits *target, pp_precision
         return low_parameters && !target->low_parameters
                    ? pp_err_set(err, refusal, what,
                                 "target %s keeps weights in 16 bits, and quantizes them for each "
-                                "product",
+                                "product; plan with --fp8-params off",
                                 target->name)
                    : PP_OK;
     for (int k = PP_PRECISION_BF16 + 1; k < PP_PRECISIONS; k++) {

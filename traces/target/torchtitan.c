@@ -281,7 +281,7 @@ static pp_status check_precision(const pp_export *data, bool python, pp_err *err
              data->compiled)
         why = "0.2 does not compile MXFP8 with tensor parallelism; write FILE.py for 0.3, or plan "
               "without compiled stages";
-    return why ? pp_err_set(err, PP_USAGE, "torchtitan", "%s", why) : PP_OK;
+    return why ? pp_err_set(err, PP_INFEASIBLE, "torchtitan", "%s", why) : PP_OK;
 }
 
 static pp_status emit(const pp_export *data, pp_text *text, pp_companion *companion, pp_err *err)

@@ -119,6 +119,30 @@ START_TEST(the_runtime_takes_the_plan)
 }
 END_TEST
 
+/* A stack of the user has gradients in bf16, which torchtitan cannot be told. */
+START_TEST(gradients_are_those_of_the_target)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    pp_stack stack = *stack_named("nemo-2025");
+    stack.switches.grad_dtype = PP_DTYPE_BF16;
+    static const struct {
+        const char *target;
+        pp_dtype gradients;
+    } rows[] = { { "torchtitan", PP_DTYPE_FP32 }, { "megatron", PP_DTYPE_BF16 } };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        pp_plan_request request = request_for(&p, NULL, 0);
+        pp_err err = { 0 };
+        request.switches.stack = &stack;
+        request.schedule = &pp_schedule_one_f_one_b;
+        request.memory_limit_bytes = (int64_t)1 << 40;
+        STEP_OK(pp_target_apply(target_of(rows[i].target), false, &request, &err), err);
+        pp_search_result *choice = choose(&request);
+        ck_assert_int_eq(choice->plan->grad_dtype, rows[i].gradients);
+        pp_search_result_free(&choice);
+    }
+}
+END_TEST
+
 /* The text names the fastest schedule that the target runs, and how much slower it is than the
  * request. */
 static void expect_nearest(const pp_plan_request *request, const char *target, const char *text)
@@ -194,6 +218,7 @@ int main(void)
     TCase *tc = tcase_create("target");
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, the_runtime_takes_the_plan, 0, (int)(sizeof cases / sizeof *cases));
+    tcase_add_test(tc, gradients_are_those_of_the_target);
     tcase_add_test(tc, what_it_does_not_run_is_refused);
     suite_add_tcase(suite, tc);
     return step_run(suite);
