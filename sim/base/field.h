@@ -41,6 +41,7 @@
     X(SEQUENCE_PARALLEL, "sequence_parallel")          \
     X(ATTENTION, "attention")                          \
     X(PRECISION, "precision")                          \
+    X(LOW_PARAMETERS, "low_parameters")                \
     X(GRADIENTS, "grad_dtype")                         \
     X(MOMENTS, "optimizer_dtype")                      \
     X(TORCH_COMPILE, "torch_compile")                  \

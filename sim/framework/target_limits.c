@@ -1,6 +1,7 @@
 /* The number formats of a target in words, where they are refused. */
 #include "sim/framework/target_limits.h"
 
+#include "sim/base/field.h"
 #include "sim/base/text.h"
 
 pp_status pp_target_check_precision(const pp_target_limits *target, pp_precision precision,
@@ -15,8 +16,8 @@ pp_status pp_target_check_precision(const pp_target_limits *target, pp_precision
         return low_parameters && !target->low_parameters
                    ? pp_err_set(err, refusal, what,
                                 "target %s keeps weights in 16 bits, and quantizes them for each "
-                                "product; plan with --fp8-params off",
-                                target->name)
+                                "product; plan with %s off",
+                                target->name, pp_err_name(err, PP_FIELD_LOW_PARAMETERS))
                    : PP_OK;
     for (int k = PP_PRECISION_BF16 + 1; k < PP_PRECISIONS; k++) {
         if (set >> k & 1)

@@ -33,6 +33,7 @@ const struct pp_field_names pp_option_names = { {
     [PP_FIELD_SEQUENCE_PARALLEL] = "--sequence-parallel",
     [PP_FIELD_ATTENTION] = "--attention",
     [PP_FIELD_PRECISION] = "--precision",
+    [PP_FIELD_LOW_PARAMETERS] = "--fp8-params",
     [PP_FIELD_GRADIENTS] = "--grad-dtype",
     [PP_FIELD_MOMENTS] = "--optimizer-dtype",
     [PP_FIELD_TORCH_COMPILE] = "--torch-compile",
