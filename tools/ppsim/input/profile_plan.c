@@ -90,8 +90,12 @@ static pp_status load_stack(const pp_plan_stack *named, const pp_hardware *hardw
     const char *name = named->stands_for[0] ? named->stands_for
                        : named->name[0]     ? named->name
                                             : PP_DEFAULT_STACK;
-    pp_status status = pp_load_stack(name, hardware, stack_out, err);
-    if (!status && !named->stands_for[0] && strcmp(stack_out->sha256, named->sha256) != 0)
+    pp_err why = pp_err_like(err);
+    pp_status status = pp_load_stack(name, hardware, stack_out, &why);
+    if (status)
+        return pp_err_set(err, status, "--recost", "the plan was made for stack %.200s: %s", name,
+                          why.text);
+    if (!named->stands_for[0] && strcmp(stack_out->sha256, named->sha256) != 0)
         return pp_err_set(err, PP_USAGE, "--recost",
                           "%.200s is not the stack that the plan was made for: the file has "
                           "changed; plan again, or bring it back",
