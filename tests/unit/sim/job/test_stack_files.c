@@ -21,6 +21,10 @@ START_TEST(stacks_switch_what_their_papers_say)
     ck_assert(mid.tp_overlap && mid.fused_wgrad && mid.sequence_parallel && !mid.flash_attention);
     ck_assert(!mid.grad_sync_overlap && !mid.p2p_overlap);
     ck_assert_int_eq(pp_dtype_bytes(mid.grad_dtype), 4);
+    const pp_switches eager = stack_switches("pytorch-eager", &parallel);
+    const pp_switches compiled = stack_switches("torchtitan-2025", &parallel);
+    ck_assert(eager.eager_loss && !eager.fused_loss);
+    ck_assert(compiled.fused_loss && !compiled.eager_loss); /* its loss is compiled, too */
     ck_assert(now.tp_overlap && now.fused_wgrad && now.sequence_parallel && now.flash_attention);
     ck_assert(now.grad_sync_overlap && now.p2p_overlap);
     ck_assert_int_eq(now.dtype, PP_DTYPE_BF16);
