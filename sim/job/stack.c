@@ -293,7 +293,9 @@ static bool setting_of(const pp_switches *switches, size_t index)
 
 pp_stack_changes pp_stack_changes_of(const pp_switches *stack, const pp_switches *job)
 {
-    pp_stack_changes changes = { { 0 } };
+    pp_stack_changes changes = { .has_dtype = job->dtype != stack->dtype,
+                                 .dtype = job->dtype,
+                                 .communicators = job->communicators };
     for (size_t i = 0; i < PP_STACK_SETTINGS; i++) {
         const bool on = setting_of(job, i);
         if (on != setting_of(stack, i))
@@ -309,6 +311,9 @@ void pp_stack_change(const pp_stack_changes *changes, pp_switches *switches)
         if (changes->to[i])
             memcpy((char *)switches + offset_of(i), &on, sizeof on);
     }
+    if (changes->has_dtype)
+        switches->dtype = changes->dtype;
+    switches->communicators = changes->communicators;
 }
 
 pp_switches pp_stack_switches(const pp_stack *stack, const pp_hardware *hardware,

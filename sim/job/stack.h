@@ -63,9 +63,12 @@ const char *pp_stack_meant(const pp_stack *stack);
 /* "nemo-2025", "current (megatron-bridge-2026)". Returns buffer. */
 const char *pp_stack_print(const char *name, const char *stands_for, char *buffer, size_t size);
 
-/* On-off settings of a job that are not those of its stack: 1 on, -1 off, 0 as the stack has it. */
+/* Settings of a job that are not those of its stack. */
 typedef struct pp_stack_changes {
-    signed char to[PP_STACK_SETTINGS];
+    signed char to[PP_STACK_SETTINGS]; /* 1 on, -1 off, 0 as the stack has it */
+    bool has_dtype;
+    pp_dtype dtype;
+    pp_communicators communicators;
 } pp_stack_changes;
 
 /* The key of a setting in stack files. index: below PP_STACK_SETTINGS. */

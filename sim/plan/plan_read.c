@@ -63,7 +63,8 @@ static pp_status read_precision(const pp_json_at *at, pp_plan *plan, pp_err *err
 /* The settings that are not the stack's. */
 static pp_status read_changes(const pp_json_at *stack_at, pp_stack_changes *changes, pp_err *err)
 {
-    const char *keys[PP_STACK_SETTINGS + 1] = { NULL };
+    const char *keys[PP_STACK_SETTINGS + 3] = { [PP_STACK_SETTINGS] = "communicators", "dtype" };
+    int layout = 0, dtype = 0;
     pp_json_at at;
     if (!pp_json_has(stack_at, "settings"))
         return PP_OK;
@@ -78,6 +79,15 @@ static pp_status read_changes(const pp_json_at *stack_at, pp_stack_changes *chan
             continue;
         status = pp_json_get_bool(&at, keys[i], &on, err);
         changes->to[i] = on ? 1 : -1;
+    }
+    if (!status && pp_json_has(&at, "communicators")) {
+        status = read_name(&at, "communicators", pp_communicators_names(), &layout, err);
+        changes->communicators = (pp_communicators)(layout + 1);
+    }
+    if (!status && pp_json_has(&at, "dtype")) {
+        status = read_name(&at, "dtype", pp_dtype_names(), &dtype, err);
+        changes->has_dtype = true;
+        changes->dtype = (pp_dtype)dtype;
     }
     return status;
 }

@@ -219,19 +219,34 @@ static pp_json *write_provenance(const pp_plan *plan, pp_json_build *build)
     return object;
 }
 
+/* NULL if there are none. */
+static pp_json *write_changes(const pp_stack_changes *changes, pp_json_build *build)
+{
+    bool any = changes->has_dtype || changes->communicators;
+    for (size_t i = 0; i < PP_STACK_SETTINGS; i++)
+        any |= changes->to[i] != 0;
+    if (!any)
+        return NULL;
+    pp_json *object = pp_json_new_object(build);
+    for (size_t i = 0; i < PP_STACK_SETTINGS; i++) {
+        if (changes->to[i])
+            pp_json_put_bool(build, object, pp_stack_setting_name(i), changes->to[i] > 0);
+    }
+    if (changes->has_dtype && pp_dtype_names()[changes->dtype])
+        pp_json_put_text(build, object, "dtype", pp_dtype_names()[changes->dtype]);
+    if (changes->communicators)
+        pp_json_put_text(build, object, "communicators",
+                         pp_communicators_names()[changes->communicators - 1]);
+    return object;
+}
+
 static pp_json *write_stack(const pp_plan_stack *stack, pp_json_build *build)
 {
     pp_json *object = pp_json_new_object(build);
-    pp_json *settings = NULL;
+    pp_json *settings = write_changes(&stack->changes, build);
     put_name(build, object, "name", stack->name);
     put_name(build, object, "stands_for", stack->stands_for);
     put_name(build, object, "sha256", stack->sha256);
-    for (size_t i = 0; i < PP_STACK_SETTINGS; i++) {
-        if (!stack->changes.to[i])
-            continue;
-        settings = settings ? settings : pp_json_new_object(build);
-        pp_json_put_bool(build, settings, pp_stack_setting_name(i), stack->changes.to[i] > 0);
-    }
     if (settings)
         pp_json_put(build, object, "settings", settings);
     return object;

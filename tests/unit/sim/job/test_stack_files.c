@@ -186,6 +186,8 @@ START_TEST(changes_of_settings_are_kept)
     pp_switches again = stack;
     job.flash_attention = job.transformer_engine = false;
     job.eager_loss = true;
+    job.communicators = PP_COMMUNICATORS_WORLD;
+    job.dtype = PP_DTYPE_FP16;
     const pp_stack_changes changes = pp_stack_changes_of(&stack, &job);
     for (size_t i = 0; i < PP_STACK_SETTINGS; i++) {
         const char *name = pp_stack_setting_name(i);
@@ -197,6 +199,8 @@ START_TEST(changes_of_settings_are_kept)
     }
     pp_stack_change(&changes, &again);
     ck_assert(!again.flash_attention && !again.transformer_engine && again.eager_loss);
+    ck_assert_int_eq(again.communicators, PP_COMMUNICATORS_WORLD);
+    ck_assert_int_eq(again.dtype, PP_DTYPE_FP16);
     ck_assert(again.p2p_overlap == stack.p2p_overlap && again.fused_loss == stack.fused_loss);
 }
 END_TEST
