@@ -20,6 +20,8 @@ static pp_status load_text(pp_input_kind kind, const char *name, pp_loaded_text 
         return pp_load_text(PP_DATA_HARDWARE, name, text, err);
     if (kind == PP_INPUT_PROFILE)
         return pp_load_text(PP_DATA_PROFILE, name, text, err);
+    if (kind == PP_INPUT_STACK)
+        return pp_load_text(PP_DATA_STACK, name, text, err);
     text->name = name;
     pp_status status = pp_gzip_read(name, &text->owned, &text->bytes, err);
     text->data = text->owned;
@@ -28,6 +30,7 @@ static pp_status load_text(pp_input_kind kind, const char *name, pp_loaded_text 
 
 static pp_status parse(const pp_loaded_text *text, pp_input *input, pp_err *err)
 {
+    pp_stack stack;
     switch (input->kind) {
     case PP_INPUT_MODEL:
         return pp_model_parse(text->data, text->bytes, text->name, &input->model, err);
@@ -37,6 +40,8 @@ static pp_status parse(const pp_loaded_text *text, pp_input *input, pp_err *err)
         return pp_lengths_parse(text->data, text->bytes, text->name, &input->lengths, err);
     case PP_INPUT_PROFILE:
         return pp_profile_parse(text->data, text->bytes, text->name, &input->profile, err);
+    case PP_INPUT_STACK:
+        return pp_stack_parse(text->data, text->bytes, text->name, &stack, err);
     case PP_INPUT_OTHER:
         break;
     }

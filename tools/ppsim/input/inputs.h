@@ -16,6 +16,7 @@ typedef enum pp_input_kind {
     PP_INPUT_HARDWARE,
     PP_INPUT_LENGTHS,
     PP_INPUT_PROFILE,
+    PP_INPUT_STACK, /* which is checked, and of which only the hash is kept */
     PP_INPUT_OTHER, /* a file of which only the hash is kept */
 } pp_input_kind;
 

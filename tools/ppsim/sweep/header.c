@@ -21,11 +21,9 @@ static bool names_file(const pp_axis *axis, const char *value, pp_input_kind *ki
     static const struct {
         const char *option;
         pp_input_kind kind;
-    } rows[] = { { "--model", PP_INPUT_MODEL },
-                 { "--hw", PP_INPUT_HARDWARE },
-                 { "--lengths", PP_INPUT_LENGTHS },
-                 { "--profile", PP_INPUT_PROFILE },
-                 { "--costs-file", PP_INPUT_OTHER } };
+    } rows[] = { { "--model", PP_INPUT_MODEL },     { "--hw", PP_INPUT_HARDWARE },
+                 { "--lengths", PP_INPUT_LENGTHS }, { "--profile", PP_INPUT_PROFILE },
+                 { "--stack", PP_INPUT_STACK },     { "--costs-file", PP_INPUT_OTHER } };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         *kind = rows[i].kind;
         if (strcmp(axis->option->name, rows[i].option) == 0)
@@ -189,8 +187,8 @@ pp_status pp_sweep_same(const pp_sweep *sweep, const pp_json_at *header, bool an
         return status;
     if (strcmp(sweep->contents, other.contents) != 0)
         return pp_err_set(err, PP_INPUT, header->file,
-                          "was made before a model, hardware, lengths, profile or costs file "
-                          "changed; name another file with -o");
+                          "was made before a model, hardware, lengths, profile, stack or costs "
+                          "file changed; name another file with -o");
     if (strcmp(sweep->version, other.version) != 0)
         return pp_err_set(err, PP_INPUT, header->file,
                           "was made by ppsim %s, but this is %s; name another file with -o",
