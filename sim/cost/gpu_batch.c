@@ -94,11 +94,11 @@ void pp_add_linear(const pp_gpu_batch *local, double m, double n, double k, doub
     const pp_switches *sw = &local->context->switches;
     const pp_gemm_format format = local->recipe->format;
     const double quantized = local->recipe->quantize_bytes * m * groups;
-    work->f += gemm_seconds(local, m, n, k, groups, PP_GEMM_FORWARD, format) +
+    work->f += groups * gemm_seconds(local, m, n, k, 1, PP_GEMM_FORWARD, format) +
                pp_elementwise_seconds(local->hw, quantized * k);
-    work->i += gemm_seconds(local, m, k, n, groups, PP_GEMM_INPUT, format) +
+    work->i += groups * gemm_seconds(local, m, k, n, 1, PP_GEMM_INPUT, format) +
                pp_elementwise_seconds(local->hw, quantized * n);
-    work->w += gemm_seconds(local, n, k, m, groups, PP_GEMM_WEIGHT, format);
+    work->w += groups * gemm_seconds(local, n, k, m, 1, PP_GEMM_WEIGHT, format);
     if (!sw->fused_wgrad) /* a kernel reads the new gradient, and reads and writes the main one */
         work->w += pp_elementwise_seconds(
             local->hw,

@@ -50,8 +50,9 @@ pp_attention_widths pp_attention_widths_of(const pp_gpu_batch *local);
 /* The time of `batch` products of m x n elements, each summed over k, in 16 or 32 bits. */
 double pp_gpu_gemm_seconds(const pp_gpu_batch *local, double m, double n, double k, double batch,
                            pp_gemm_pass pass);
-/* Adds a linear layer with `groups` independent weights of n x k, each applied to m rows, in the
- * precision of the unit; its input and the gradient of its output are quantized. */
+/* Adds a linear layer with `groups` independent weights of n x k, each applied to m rows by a GEMM
+ * of its own, in the precision of the unit; its input and the gradient of its output are quantized.
+ * TransformerEngine calls cuBLAS once per expert (its multi_stream_cublas_gemm). */
 void pp_add_linear(const pp_gpu_batch *local, double m, double n, double k, double groups,
                    pp_work *work);
 /* Adds elementwise kernels that move these bytes in the forward and in the backward for input. */

@@ -210,6 +210,20 @@ double pp_collective_seconds(const pp_hardware *hw, pp_collective kind, pp_colle
     return curve->a_s + fmax(node_s, share * bytes / rate) + times * hw->network_hop_s * nodes / 2;
 }
 
+typedef struct exchange {
+    double start_s, seconds;
+} exchange;
+
+/* Among `members` ranks of a node: as measured for so many ranks, else at the rate of the link. */
+static exchange all_to_all_inside(const pp_hardware *hw, int64_t members, double bytes)
+{
+    const pp_collective_curve *curve = find_collective(hw, PP_ALL_TO_ALL, members);
+    const double share = (double)(members - 1) / (double)members;
+    if (!curve || curve->ranks < members)
+        return (exchange){ hw->node_p2p.alpha_s, share * bytes / hw->node_p2p.link_bytes_per_s };
+    return (exchange){ curve->a_s, share * inside_node(curve, bytes) };
+}
+
 /* DeepSeek-V3's dispatch (arXiv 2412.19437, section 3.2.2), published as DeepEP, which
  * Megatron-Core and torchtitan can use. The nodes of a token's experts are drawn evenly: with N
  * nodes and k experts, (N - 1) (1 - (1 - 1/N)^k) others are among them. DeepSeek-V3's own routing
@@ -222,12 +236,11 @@ double pp_all_to_all_seconds(const pp_hardware *hw, pp_collective_group group, d
         return 0;
     if (measured_group(hw, PP_MEASURED_ALL_TO_ALL, group, bytes, &seconds))
         return seconds;
-    const double n = (double)group.ranks, members = (double)group.members;
-    const double nodes = n / members;
+    const double nodes = (double)group.ranks / (double)group.members;
     const double others = (nodes - 1) * (1 - pow(1 - 1 / nodes, copies));
-    const double node_s = bytes * (members - 1) / members / hw->node_p2p.link_bytes_per_s;
+    const exchange inside = all_to_all_inside(hw, group.members, bytes);
     const double rate = hw->network_efficiency * hw->network_bytes_per_s / hw->gpus_per_node;
-    return hw->node_p2p.alpha_s + fmax(node_s, bytes / copies * others / rate) +
+    return inside.start_s + fmax(inside.seconds, bytes / copies * others / rate) +
            (group.members < group.ranks ? hw->network_p2p.alpha_s : 0);
 }
 

@@ -153,8 +153,14 @@ static void add_experts(const pp_gpu_batch *local, pp_work *work)
     pp_gpu_batch router = *local;
     router.recipe = pp_recipe_of(PP_PRECISION_BF16);
     pp_add_linear(&router, own, (double)m->experts, (double)m->hidden, 1, work);
-    pp_add_elementwise(local, 2 * routed, 2 * routed, work); /* permutation */
-    pp_add_elementwise(local, 2 * routed, 4 * routed, work); /* back, weighted by the router */
+    /* rows are copied for each expert of their token, and added on their way back; what an exchange
+     * brings to several experts of a rank is sorted by expert, and back */
+    const double permuted = (1 + 1 / top) * routed;
+    const int copies = par->ep > 1 && groups > 1 ? 2 : 1;
+    for (int k = 0; k < 2 * copies; k++) {
+        const double bytes = k < 2 ? permuted : 2 * routed;
+        pp_add_elementwise(local, bytes, bytes, work);
+    }
     const pp_collective_group group =
         pp_group_of(pp_hardware_node_part(local->hw, par), par->ep, par->tp);
     const double exchange = pp_exchange_is_omitted(local, PP_EXCHANGE_EP)

@@ -314,7 +314,8 @@ static pp_status read_collective(const pp_json_at *at, pp_hardware *hw, pp_err *
 {
     static const char *const keys[] = { "kind",     "ranks",  "a_s",    "bytes_per_s",
                                         "b0_bytes", "source", "status", NULL };
-    static const char *const kinds[] = { "all_reduce", "all_gather", "reduce_scatter" };
+    static const char *const kinds[PP_COLLECTIVES] = { "all_reduce", "all_gather", "reduce_scatter",
+                                                       "all_to_all" };
     pp_collective_curve *curve = &hw->collective[hw->collective_count];
     const char *name = "";
     pp_status status = pp_json_only(at, keys, err);
@@ -328,8 +329,10 @@ static pp_status read_collective(const pp_json_at *at, pp_hardware *hw, pp_err *
     while (kind < COUNT(kinds) && strcmp(kinds[kind], name) != 0)
         kind++;
     if (kind == COUNT(kinds))
-        return pp_json_fail(
-            at, err, "kind \"%.40s\" is not one of all_reduce, all_gather, reduce_scatter", name);
+        return pp_json_fail(at, err,
+                            "kind \"%.40s\" is not one of all_reduce, all_gather, "
+                            "reduce_scatter, all_to_all",
+                            name);
     curve->kind = (pp_collective)kind;
     status = read_small(at, "ranks", 2, 1 << 20, &curve->ranks, err);
     if (!status)
@@ -380,7 +383,7 @@ static pp_status read_links(const pp_json_at *root, pp_hardware *hw, pp_err *err
 static pp_status check_curves(const pp_json_at *root, const pp_hardware *hw, pp_err *err)
 {
     bool pass[2] = { false, false };
-    bool kind[3] = { false, false, false };
+    bool kind[PP_COLLECTIVES] = { false };
     for (size_t i = 0; i < hw->attention_count; i++)
         pass[hw->attention[i].backward] = true;
     for (size_t i = 0; i < hw->collective_count; i++)

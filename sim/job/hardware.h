@@ -37,8 +37,14 @@ typedef struct pp_attention_curve {
 } pp_attention_curve;
 
 /* A collective of n ranks takes t = a + bytes f/bw (1 + sqrt(b0/bytes)), where f = (n-1)/n, or
- * twice that for all-reduce. */
-typedef enum pp_collective { PP_ALL_REDUCE, PP_ALL_GATHER, PP_REDUCE_SCATTER } pp_collective;
+ * twice that for all-reduce. Files need not have all-to-all: it then takes the time of the link. */
+typedef enum pp_collective {
+    PP_ALL_REDUCE,
+    PP_ALL_GATHER,
+    PP_REDUCE_SCATTER,
+    PP_ALL_TO_ALL, /* bytes: that a rank sends, its own part included */
+    PP_COLLECTIVES,
+} pp_collective;
 typedef struct pp_collective_curve {
     pp_collective kind;
     int ranks;
@@ -57,9 +63,9 @@ typedef struct pp_p2p_curve {
  * pp_p2p_curve. */
 typedef struct pp_hardware_evidence {
     bool gemm;
-    bool attention[2];  /* forward, backward; some head size */
-    bool collective[3]; /* by kind; some number of ranks */
-    bool steps;         /* whole layers or steps */
+    bool attention[2];               /* forward, backward; some head size */
+    bool collective[PP_COLLECTIVES]; /* some number of ranks */
+    bool steps;                      /* whole layers or steps */
 } pp_hardware_evidence;
 
 /* The parts of a machine that were measured or not. */

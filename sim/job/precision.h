@@ -38,6 +38,7 @@ typedef struct pp_recipe {
                               transposed copy that the weight gradient needs */
     int edge_layers;       /* so many first and so many last layers stay in 16 bits */
     bool parameters;       /* weights are kept, and gathered, in this format (--fp8-params) */
+    bool tp_overlap;       /* exchange over tp can overlap with GEMMs (--tp-overlap) */
 } pp_recipe;
 
 const pp_recipe *pp_recipe_of(pp_precision precision);

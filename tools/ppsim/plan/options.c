@@ -75,7 +75,7 @@ const pp_option pp_plan_options[] = {
       "data type of the optimizer's two moments. All but fp32 need the distributed optimizer",
       "fp32", "--exp-avg-dtype", false },
     { "--tp-overlap", "on|off", PP_GROUP_FRAMEWORK,
-      "hide part of the tensor-parallel communication behind compute", "the stack's",
+      "hide part of the tensor-parallel communication behind compute", "the stack's; off in nvfp4",
       "--tp-comm-overlap", false },
     { PP_OPTION_STEP_SYNC },
     { PP_OPTION_SHAPES_OR_AUTO },

@@ -142,6 +142,28 @@ START_TEST(old_stacks_have_old_schedules)
 }
 END_TEST
 
+/* TransformerEngine's user buffers carry 8 bits, not 4: what a stack overlaps with GEMMs is exposed
+ * in nvfp4, unless it is given. */
+START_TEST(nvfp4_exposes_exchange_over_tp)
+{
+    static const struct {
+        pp_precision precision;
+        bool given, overlaps;
+    } rows[] = { { PP_PRECISION_BF16, false, true },
+                 { PP_PRECISION_MXFP8, false, true },
+                 { PP_PRECISION_NVFP4, false, false },
+                 { PP_PRECISION_NVFP4, true, true } };
+    const pp_switches stack = { .tp_overlap = true, .tp_overlap_all = true };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        pp_switch_request request = { .value = { .precision = rows[i].precision,
+                                                 .tp_overlap = true } };
+        request.given.precision = true;
+        request.given.tp_overlap = rows[i].given;
+        ck_assert_int_eq(pp_switches_requested(&request, stack).tp_overlap, rows[i].overlaps);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("rules");
@@ -150,6 +172,7 @@ int main(void)
     tcase_add_test(tc, key_value_heads_stay_whole);
     tcase_add_test(tc, experts_stay_where_nothing_divides_them);
     tcase_add_test(tc, old_stacks_have_old_schedules);
+    tcase_add_test(tc, nvfp4_exposes_exchange_over_tp);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }

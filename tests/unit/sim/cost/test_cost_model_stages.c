@@ -261,6 +261,48 @@ START_TEST(experts_elsewhere_cost_two_exchanges)
 }
 END_TEST
 
+/* A token's rows are copied for its experts and added up again: (1 + 1/2) rows each way for two
+ * experts. With several experts on a GPU, what other GPUs sent is sorted by expert, and back: four
+ * rows more. Halving the memory bandwidth makes the bytes visible. */
+START_TEST(rows_are_sorted_for_several_experts_of_a_gpu)
+{
+    const double routed = 2 * TOKENS * 4096 * 2; /* two experts per token, bf16 */
+    double f_s[2][2];
+    for (int several = 0; several < 2; several++) {
+        for (int slow = 0; slow < 2; slow++) {
+            pp_hardware hw = run_hardware("h100-80g");
+            run r = stages_run("mixtral-8x7b", 4, 1);
+            r.switches.recompute = PP_RECOMPUTE_NONE;
+            r.parallel.dp = 8;
+            r.parallel.ep = several ? 4 : 8;
+            hw.sustained = 1;
+            hw.memory_bytes_per_s /= 1 + slow;
+            f_s[several][slow] = unit(&r, &hw, PP_UNIT_LAYER, 0).f_s;
+        }
+    }
+    const pp_hardware hw = run_hardware("h100-80g");
+    const double more_s = f_s[1][1] - f_s[1][0] - (f_s[0][1] - f_s[0][0]);
+    ck_assert_double_eq_tol(more_s * hw.elementwise * hw.memory_bytes_per_s, 4 * routed,
+                            0.01 * routed);
+}
+END_TEST
+
+/* Each expert has a GEMM of its own, which leaves SMs idle at the end of its last wave: eight
+ * experts of an eighth of the rows take longer than one of all rows. */
+START_TEST(small_experts_are_slower)
+{
+    const pp_hardware hw = run_hardware("b200-180g");
+    run r = stages_run("mixtral-8x7b", 4, 1);
+    pp_model *m = &r.model;
+    r.switches.recompute = PP_RECOMPUTE_NONE;
+    m->experts = m->experts_per_token = 1;
+    const double one_s = unit(&r, &hw, PP_UNIT_LAYER, 0).f_s;
+    m->experts = 8;
+    const double eight_s = unit(&r, &hw, PP_UNIT_LAYER, 0).f_s;
+    ck_assert_double_gt(eight_s, 1.03 * one_s);
+}
+END_TEST
+
 /* mixtral-8x7b on four stages of 8 layers: documents of several lengths on two replicas. */
 #define M 5
 
@@ -566,6 +608,8 @@ int main(void)
     tcase_add_test(tc, a_window_limits_the_attention);
     tcase_add_test(tc, a_tied_embedding_is_held_by_both_ends);
     tcase_add_test(tc, experts_elsewhere_cost_two_exchanges);
+    tcase_add_test(tc, rows_are_sorted_for_several_experts_of_a_gpu);
+    tcase_add_test(tc, small_experts_are_slower);
     tcase_add_test(tc, microbatches_that_are_alike_cost_what_their_stages_say);
     tcase_add_test(tc, every_microbatch_costs_what_it_recomputes);
     tcase_add_test(tc, classes_are_of_equal_length_and_recomputation);
