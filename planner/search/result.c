@@ -75,6 +75,7 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     plan->sequence_parallel = switches->sequence_parallel;
     plan->precision = switches->precision;
     plan->low_parameters = switches->low_parameters;
+    plan->experts = request->model->experts > 0;
     plan->grad_dtype = switches->grad_dtype;
     plan->moments = switches->moments;
     snprintf(plan->stack.name, sizeof plan->stack.name, "%s", stack->name);

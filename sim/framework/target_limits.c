@@ -23,6 +23,12 @@ pp_status pp_target_check_precision(const pp_target_limits *target, pp_precision
         if (set >> k & 1)
             pp_text_add(&known, ", %s", pp_recipe_of((pp_precision)k)->name);
     }
+    if (experts && target->dense_precisions >> precision & 1)
+        return pp_err_set(err, refusal, what,
+                          "target %s leaves experts in 16 bits with %s; it takes models with "
+                          "experts in bf16%s",
+                          target->name, pp_recipe_of(precision)->name,
+                          known.data ? known.data : "");
     return pp_err_set(err, refusal, what, "target %s takes %sbf16%s, not %s: %s", target->name,
                       experts ? "models with experts in " : "", known.data ? known.data : "",
                       pp_recipe_of(precision)->name, target->no_precision);

@@ -57,6 +57,8 @@ static pp_status read_precision(const pp_json_at *at, pp_plan *plan, pp_err *err
     plan->precision = (pp_precision)k;
     if (!status && pp_json_has(at, "low_parameters"))
         status = pp_json_get_bool(at, "low_parameters", &plan->low_parameters, err);
+    if (!status && pp_json_has(at, "experts"))
+        status = pp_json_get_bool(at, "experts", &plan->experts, err);
     return status;
 }
 
@@ -120,6 +122,7 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
                                         "zero",
                                         "precision",
                                         "low_parameters",
+                                        "experts",
                                         "grad_dtype",
                                         "optimizer_dtype",
                                         "micro_batch_size",

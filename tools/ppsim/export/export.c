@@ -137,9 +137,10 @@ static pp_status make_export(const char *request, const char *option, const pp_e
     own.path = equals + 1;
     const pp_target *target = pp_target_of_format(format);
     const pp_plan *plan = data->plan;
-    if (target && (status = pp_target_check_precision(&target->limits, plan->precision,
-                                                      plan->low_parameters, plan->parallel.ep > 1,
-                                                      PP_INFEASIBLE, target->limits.name, err)))
+    if (target &&
+        (status = pp_target_check_precision(&target->limits, plan->precision, plan->low_parameters,
+                                            plan->experts || plan->parallel.ep > 1, PP_INFEASIBLE,
+                                            target->limits.name, err)))
         return status;
     if (target && (status = pp_target_check_state(&target->limits, plan->grad_dtype, plan->moments,
                                                   PP_INFEASIBLE, target->limits.name, err)))

@@ -149,6 +149,7 @@ static pp_status recost(const pp_args *args, pp_profile_in_use *use, pp_plan *pl
                                "data are those of the plan, which was made for another")))
         return status;
     snprintf(plan->model, sizeof plan->model, "%s", model.name);
+    plan->experts = model.experts > 0;
     snprintf(plan->hardware, sizeof plan->hardware, "%s", hardware.name);
     return pp_profile_finish(use, &context, plan, err);
 }
