@@ -34,6 +34,7 @@ static pp_status check_request(const pp_plan_request *request, pp_err *err)
         { request->parallel.cp, pp_err_name(err, PP_FIELD_CP) },
         { request->parallel.dp, pp_err_name(err, PP_FIELD_DP) },
         { request->parallel.ep, pp_err_name(err, PP_FIELD_EP) },
+        { request->parallel.etp, pp_err_name(err, PP_FIELD_ETP) },
         { request->parallel.vpp, pp_err_name(err, PP_FIELD_CHUNKS) },
         { request->seq_length, pp_err_name(err, PP_FIELD_SEQ_LENGTH) },
         { request->micro_batch_size, pp_err_name(err, PP_FIELD_MICRO_BATCH_SIZE) },

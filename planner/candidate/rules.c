@@ -64,8 +64,8 @@ static bool is_cut_too_short(const pp_plan_request *request, const pp_parallel *
     return p->cp > 1 && tokens < CP_TOKENS_MIN * p->cp;
 }
 
-/* Weights and gradients of the experts of one rank, as a part of its memory. They count whole,
- * since published runs do not divide experts by tp. */
+/* Weights and gradients of the experts of one rank, as a part of its memory. Unless etp is given
+ * they count whole, since published runs do not divide experts by tp. */
 static double expert_part(const pp_plan_request *request, const pp_parallel *p)
 {
     const pp_model *m = request->model;
@@ -74,7 +74,8 @@ static double expert_part(const pp_plan_request *request, const pp_parallel *p)
     const double matrices = m->gated_mlp ? 3 : 2;
     const double expert = matrices * (double)m->hidden * (double)m->expert_ffn;
     const double layers = (double)(m->layers - m->dense_layers) / (double)p->pp;
-    const double held = layers * (double)m->experts / (double)p->ep * expert;
+    const double parts = (double)(p->ep * (p->etp ? p->etp : 1));
+    const double held = layers * (double)m->experts / parts * expert;
     const double bytes = pp_weight_bytes(&stack) + (double)pp_dtype_bytes(stack.grad_dtype);
     return held * bytes / (double)request->hardware->memory_bytes;
 }
@@ -92,7 +93,7 @@ static bool holds_too_many_experts(const pp_plan_request *request, const pp_para
         expert_part(request, p) <= EXPERT_PART_MAX)
         return false;
     for (int64_t ep = p->ep + 1; ep <= experts; ep++) {
-        if (experts % ep == 0 && p->dp * p->cp % ep == 0)
+        if (experts % ep == 0 && pp_parallel_expert_gpus(p) % ep == 0)
             return true;
     }
     return false;

@@ -189,7 +189,9 @@ static pp_status explain(const pp_pool *pool, const pp_setup *setup, const pp_pl
     const pp_workload *computed = &pool->data[setup->data].workload;
     const pp_parallel *p = &plan->parallel;
     const int64_t degrees[PP_EXCHANGE_KINDS] = {
-        [PP_EXCHANGE_TP] = p->tp, [PP_EXCHANGE_CP] = p->cp, [PP_EXCHANGE_EP] = p->ep
+        [PP_EXCHANGE_TP] = p->tp > 1 ? p->tp : pp_parallel_etp(p),
+        [PP_EXCHANGE_CP] = p->cp,
+        [PP_EXCHANGE_EP] = p->ep,
     };
     const pp_costs *without[PP_EXCHANGE_KINDS];
     pp_cost_context context = setup->context;

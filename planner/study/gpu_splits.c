@@ -108,7 +108,8 @@ static bool takes(int64_t requested, int64_t value, int64_t whole, int64_t most)
     return requested ? value == requested : whole % value == 0 && value <= most;
 }
 
-/* Adds a split with each of its degrees of expert parallelism. */
+/* Adds a split with each degree of expert parallelism that divides the experts and the GPUs of a
+ * stage. */
 static pp_status add_experts(splits *list, pp_parallel p, pp_err *err)
 {
     const int64_t experts = list->request->model->experts;
@@ -118,10 +119,25 @@ static pp_status add_experts(splits *list, pp_parallel p, pp_err *err)
         p.ep = requested ? requested : 1;
         return add(list, p, err);
     }
-    for (p.ep = 1; p.ep <= p.dp * p.cp && !status; p.ep++) {
-        if (experts % p.ep == 0 && p.dp * p.cp % p.ep == 0)
+    const int64_t gpus = pp_parallel_expert_gpus(&p);
+    for (p.ep = 1; p.ep <= gpus && p.ep <= experts && !status; p.ep++) {
+        if (experts % p.ep == 0 && gpus % p.ep == 0)
             status = add(list, p, err);
     }
+    return status;
+}
+
+/* Adds a split with experts that tensor parallelism divides, and with whole ones. Of the same ep
+ * where both are legal, whole experts exchange less. */
+static pp_status add_folded(splits *list, pp_parallel p, pp_err *err)
+{
+    const pp_plan_request *request = list->request;
+    pp_status status = PP_OK;
+    if (request->parallel.etp || !request->model->experts || p.tp == 1 ||
+        !request->switches.stack->has.expert_parallel)
+        return add_experts(list, p, err);
+    for (p.etp = 0; p.etp <= 1 && !status; p.etp++)
+        status = add_experts(list, p, err);
     return status;
 }
 
@@ -153,7 +169,7 @@ static pp_status list_splits(splits *list, bool any, pp_err *err)
                 p.dp = stage / p.tp / p.cp;
                 if (stage / p.tp % p.cp == 0 && takes(w->cp, p.cp, stage, stage) &&
                     takes(w->dp, p.dp, stage, stage))
-                    status = add_experts(list, p, err);
+                    status = add_folded(list, p, err);
             }
         }
     }
@@ -227,8 +243,10 @@ static int compare_bounds(const void *left, const void *right)
     const split *b = right;
     if (a->bounded != b->bounded)
         return a->bounded ? -1 : 1;
-    const int64_t x[] = { a->parallel.pp, a->parallel.tp, a->parallel.cp, a->parallel.ep };
-    const int64_t y[] = { b->parallel.pp, b->parallel.tp, b->parallel.cp, b->parallel.ep };
+    const int64_t x[] = { a->parallel.pp, a->parallel.tp, a->parallel.cp, a->parallel.ep,
+                          a->parallel.etp };
+    const int64_t y[] = { b->parallel.pp, b->parallel.tp, b->parallel.cp, b->parallel.ep,
+                          b->parallel.etp };
     if (a->least != b->least)
         return a->least < b->least ? -1 : 1;
     for (size_t i = 0; i < sizeof x / sizeof *x; i++) {
@@ -269,7 +287,8 @@ static bool is_over(const splits *list)
 
 static bool same_degrees(const pp_parallel *a, const pp_parallel *b)
 {
-    return a->pp == b->pp && a->tp == b->tp && a->cp == b->cp && a->dp == b->dp && a->ep == b->ep;
+    return a->pp == b->pp && a->tp == b->tp && a->cp == b->cp && a->dp == b->dp && a->ep == b->ep &&
+           a->etp == b->etp;
 }
 
 /* What is known of a split before it is examined. */
@@ -333,9 +352,9 @@ static int compare_plainness(const void *left, const void *right)
     const split *a = *(split *const *)left;
     const split *b = *(split *const *)right;
     const int64_t x[] = { plainness_of_tp(a->parallel.tp), a->parallel.cp, a->parallel.pp,
-                          -a->parallel.ep };
+                          -a->parallel.ep, a->parallel.etp };
     const int64_t y[] = { plainness_of_tp(b->parallel.tp), b->parallel.cp, b->parallel.pp,
-                          -b->parallel.ep };
+                          -b->parallel.ep, b->parallel.etp };
     for (size_t i = 0; i < sizeof x / sizeof *x; i++) {
         if (x[i] != y[i])
             return x[i] < y[i] ? -1 : 1;

@@ -174,7 +174,7 @@ static pp_status make_plan(const pp_runtime_plan_spec *spec, pp_plan *plan, pp_e
     plan->costs = pp_alloc_array(1, sizeof *plan->costs);
     if (!plan->order || !plan->costs)
         return pp_err_nomem(err);
-    plan->parallel = (pp_parallel){ spec->ranks, 1, 1, 1, 1, chunks };
+    plan->parallel = (pp_parallel){ spec->ranks, 1, 1, 1, 1, chunks, 0 };
     snprintf(plan->schedule, sizeof plan->schedule, "%s", schedule->name);
     if ((status = pp_schedule_check(schedule, &shape, err)) ||
         (status = pp_costs_new(spec->ranks, spec->ranks * chunks, spec->microbatches,

@@ -22,6 +22,7 @@
     X(CP, "cp")                                        \
     X(DP, "dp")                                        \
     X(EP, "ep")                                        \
+    X(ETP, "etp")                                      \
     X(PARTITION, "partition")                          \
     X(MEMORY_LIMIT, "memory_limit")                    \
     /* Its data. */                                    \

@@ -56,7 +56,6 @@ static pp_status check_tensor_parallel(const pp_cost_context *context, pp_err *e
     } parts[] = {
         { "attention heads", m->heads },
         { "columns of the MLP", m->ffn },
-        { "columns of an expert", m->experts > 0 ? m->expert_ffn : 0 },
         { "columns of the shared experts", m->experts > 0 ? m->shared_ffn : 0 },
         { "of the hidden size", m->hidden },
     };
@@ -77,18 +76,42 @@ static pp_status check_tensor_parallel(const pp_cost_context *context, pp_err *e
 static pp_status check_expert_parallel(const pp_cost_context *context, pp_err *err)
 {
     const pp_parallel *par = &context->parallel;
-    if (par->ep == 1)
+    const pp_model *m = context->model;
+    const char *ep = pp_err_name(err, PP_FIELD_EP), *etp = pp_err_name(err, PP_FIELD_ETP);
+    const int64_t stage = par->tp * par->cp * par->dp;
+    if (m->experts <= 0 && (par->ep > 1 || par->etp))
+        return pp_err_set(
+            err, PP_USAGE, par->ep > 1 ? ep : etp, "is %" PRId64 ", but %s has no experts; %s",
+            par->ep > 1 ? par->ep : par->etp, m->name, par->ep > 1 ? "use 1" : "leave it out");
+    if (m->experts <= 0)
         return PP_OK;
-    if (context->model->experts <= 0)
-        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_EP),
-                          "is %" PRId64 ", but %s has no experts; use 1", par->ep,
-                          context->model->name);
-    pp_status status = check_divides(pp_err_name(err, PP_FIELD_EP), par->ep, "experts",
-                                     context->model->experts, err);
-    if (status)
+    pp_status status =
+        check_divides(par->etp ? etp : pp_err_name(err, PP_FIELD_TP), pp_parallel_etp(par),
+                      "columns of an expert", m->expert_ffn, err);
+    if (!status && par->etp)
+        status = check_divides(etp, par->etp, "GPUs of tp x cp x dp", stage, err);
+    if (!status)
+        status = check_divides(ep, par->ep, "experts", m->experts, err);
+    const int64_t gpus = pp_parallel_expert_gpus(par);
+    if (!status && gpus % par->ep == 0 && par->etp && par->etp != par->tp && par->tp > 1 &&
+        !context->switches.sequence_parallel)
+        return pp_err_set(err, PP_USAGE, etp,
+                          "is %" PRId64 ", not tp %" PRId64
+                          ": this needs sequence parallelism, without which each rank of a "
+                          "tensor-parallel group has all tokens",
+                          par->etp, par->tp);
+    if (status || gpus % par->ep == 0)
         return status;
-    return check_divides(pp_err_name(err, PP_FIELD_EP), par->ep, "GPUs of dp x cp",
-                         par->dp * par->cp, err);
+    if (!par->etp && stage % par->ep == 0)
+        return pp_err_set(err, PP_USAGE, ep,
+                          "%" PRId64 " does not divide the %" PRId64
+                          " GPUs of dp x cp; with %s 1, experts are not divided by tp, and %s "
+                          "divides the %" PRId64
+                          " GPUs of tp x cp x dp (Megatron-Core: the GPUs are a multiple of etp x "
+                          "ep x pp)",
+                          par->ep, gpus, etp, ep, stage);
+    return check_divides(ep, par->ep, par->etp ? "GPUs of tp x cp x dp / etp" : "GPUs of dp x cp",
+                         gpus, err);
 }
 
 /* Whether the GPU computes in the format of the run. */

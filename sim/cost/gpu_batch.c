@@ -15,6 +15,7 @@ pp_gpu_batch pp_gpu_batch_of(const pp_cost_context *context, int64_t tokens, int
         .model = model,
         .hw = context->hardware,
         .t = (double)context->parallel.tp,
+        .expert_t = (double)pp_parallel_etp(&context->parallel),
         .all_tokens = (double)tokens,
         .raw_square_sum = (double)square_sum,
         .all_square_sum = (double)square_sum,

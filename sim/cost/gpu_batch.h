@@ -18,6 +18,7 @@ typedef struct pp_gpu_batch {
     const pp_model *model;
     const pp_hardware *hw;
     double t;              /* tensor-parallel degree */
+    double expert_t;       /* the ranks that divide an expert */
     double tokens;         /* on this GPU: T / cp */
     double raw_square_sum; /* Q, the sum of squared lengths */
     double square_sum;     /* what attention computes on this GPU: all_square_sum / cp */

@@ -140,8 +140,9 @@ static void add_mlp(const pp_gpu_batch *local, double rows, double width, double
     pp_add_elementwise(local, 0, m->linear_bias ? wide : 0, work); /* gradient of the bias */
 }
 
-/* Adds router, permutation, all-to-all over ep, and experts, which are divided by ep and tp and
- * have a capacity factor of 1. */
+/* Adds router, permutation, all-to-all over ep, and experts, which are divided by ep and etp and
+ * have a capacity factor of 1. A GPU sends its own rows, and gets as many; etp ranks gather the
+ * rows of all of them, so that each GPU has rows for its part of some experts. */
 static void add_experts(const pp_gpu_batch *local, pp_work *work)
 {
     const pp_model *m = local->model;
@@ -162,20 +163,22 @@ static void add_experts(const pp_gpu_batch *local, pp_work *work)
         pp_add_elementwise(local, bytes, bytes, work);
     }
     const pp_collective_group group =
-        pp_group_of(pp_hardware_node_part(local->hw, par), par->ep, par->tp);
+        pp_group_of(pp_hardware_node_part(local->hw, par), par->ep, pp_parallel_etp(par));
     const double exchange = pp_exchange_is_omitted(local, PP_EXCHANGE_EP)
                                 ? 0
                                 : pp_all_to_all_seconds(local->hw, group, routed, top);
     work->f += 2 * exchange;
     work->i += 2 * exchange;
-    if (par->tp > 1) {
-        const double bytes = top * local->row_bytes;
-        const double both = pp_gather_seconds(local, PP_ALL_GATHER, bytes) +
-                            pp_gather_seconds(local, PP_REDUCE_SCATTER, bytes);
-        work->f += both;
-        work->i += both;
-    }
-    add_mlp(local, local->tokens * top / groups, (double)m->expert_ffn / local->t, groups, work);
+    pp_gpu_batch experts = *local;
+    experts.tensor_group =
+        pp_group_of(pp_hardware_node_part(local->hw, par), pp_parallel_etp(par), 1);
+    const double rows = top * local->tokens * local->expert_t / local->t;
+    const double gathered = rows * (double)m->hidden * local->element_bytes;
+    const double both = pp_gather_seconds(&experts, PP_ALL_GATHER, gathered) +
+                        pp_gather_seconds(&experts, PP_REDUCE_SCATTER, gathered);
+    work->f += both;
+    work->i += both;
+    add_mlp(local, rows / groups, (double)m->expert_ffn / local->expert_t, groups, work);
     add_mlp(local, local->tokens, (double)m->shared_ffn / local->t, 1, work);
 }
 

@@ -90,12 +90,13 @@ static token_bytes layer_bytes(const pp_gpu_batch *local, bool moe)
         return sum;
     }
     const double top = (double)m->experts_per_token;
-    /* the rows that experts read, gathered over tp; of what they return nothing is kept, since
+    /* the rows that experts read, gathered over etp; of what they return nothing is kept, since
      * their activation function is already weighted by the router's probabilities */
-    sum.divided += e * h * top;
+    const double rows = top * local->expert_t / local->t;
+    sum.divided += e * h * rows;
     /* of the router: logits, scores and probabilities in fp32, and the map of chosen experts */
     sum.whole += (3 * 4 + 1) * (double)m->experts;
-    sum.stash += 2 * e * h * top;
+    sum.stash += 2 * e * h * rows;
     add_mlp(local, (double)m->expert_ffn, top, &sum);
     add_mlp(local, (double)m->shared_ffn, 1, &sum);
     return sum;
@@ -178,17 +179,18 @@ static void mlp_backward(const pp_gpu_batch *local, bool moe, held *h)
         return;
     }
     const double top = (double)m->experts_per_token, inner = top * (double)m->expert_ffn / local->t;
-    const double rows = d * hidden * top;
-    hold(h, spread(local, rows)); /* one gradient for each expert of a token, */
-    hold(h, rows);                /* exchanged, */
-    hold(h, -spread(local, rows));
+    const double parts = local->expert_t / local->t, rows = d * hidden * top * parts;
+    const double own = spread(local, d * hidden * top);
+    hold(h, own);  /* one gradient for each expert of a token, */
+    hold(h, rows); /* exchanged, */
+    hold(h, -own);
     hold(h, rows); /* and sorted by expert */
     hold(h, -rows);
     hold(h, d * inner);
     hold(h, -rows);
     inner_mlp(local, inner, h);
     hold(h, rows);
-    hold(h, -d * wide * inner - input_bytes(local) * hidden * top);
+    hold(h, -d * wide * inner - input_bytes(local) * hidden * top * parts);
     hold(h, rows); /* back in the order before sorting, then exchanged */
     hold(h, -rows);
     if (m->shared_ffn == 0)
@@ -204,10 +206,10 @@ static void mlp_backward(const pp_gpu_batch *local, bool moe, held *h)
 static double moe_forward_bytes(const pp_gpu_batch *local)
 {
     const double row = local->element_bytes * (double)local->model->hidden;
-    const double rows = row * (double)local->model->experts_per_token;
+    const double own = spread(local, row * (double)local->model->experts_per_token);
+    const double rows = row * (double)local->model->experts_per_token * local->expert_t / local->t;
     const double exchanged = local->context->parallel.ep > 1 ? 2 : 1;
-    return exchanged * spread(local, rows) + (local->t > 1 ? rows : 0) + 2 * rows +
-           2 * spread(local, row);
+    return exchanged * own + (local->expert_t > 1 ? rows : 0) + 2 * rows + 2 * spread(local, row);
 }
 
 /* Bytes per token that the backward of a layer, or its forward, holds at most beside what the layer
@@ -242,8 +244,8 @@ static void layer_parameters(const pp_gpu_batch *local, bool moe, pp_unit_cost *
         replicated += h;
     }
     if (m->linear_bias && moe)
-        expert +=
-            (double)(m->experts * m->expert_ffn) / ((double)local->context->parallel.ep * local->t);
+        expert += (double)(m->experts * m->expert_ffn) /
+                  ((double)local->context->parallel.ep * local->expert_t);
     const double width = (double)(moe ? m->shared_ffn : m->ffn);
     if (m->linear_bias && width > 0) {
         divided += width / local->t;

@@ -207,10 +207,10 @@ static pp_status fill_rank(const pp_cost_context *context, const rank_parameters
     const pp_hardware *hw = context->hardware;
     const int64_t node_part = pp_hardware_node_part(hw, par);
     const int64_t dense_ranks = par->dp * par->cp;
-    const int64_t expert_ranks = dense_ranks / par->ep;
+    const int64_t expert_ranks = pp_parallel_expert_gpus(par) / par->ep;
     const pp_collective_group dense_group = pp_group_of(node_part, dense_ranks, par->tp);
     const pp_collective_group expert_group =
-        pp_group_of(node_part, expert_ranks, par->tp * par->ep);
+        pp_group_of(node_part, expert_ranks, pp_parallel_etp(par) * par->ep);
     const double all = p->dense + p->expert;
     /* parameters whose optimizer state this GPU holds */
     const double owned = context->switches.zero

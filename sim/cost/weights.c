@@ -40,7 +40,8 @@ static void add_attention(const pp_gpu_batch *local, weight_list *list)
 static void add_mlp(const pp_gpu_batch *local, double width, double count, bool expert,
                     weight_list *list)
 {
-    const double h = (double)local->model->hidden, inner = width / local->t;
+    const double h = (double)local->model->hidden;
+    const double inner = width / (expert ? local->expert_t : local->t);
     const double wide = (local->model->gated_mlp ? 2 : 1) * inner;
     add(list, (pp_weight){ .n = wide, .k = h, .count = count, .expert = expert });
     add(list, (pp_weight){ .n = h, .k = inner, .count = count, .expert = expert });

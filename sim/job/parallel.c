@@ -1,10 +1,22 @@
 /* Degrees of parallelism and placements of stages. The V placement is that of ZB-V (Qi et al.
- * 2024), the bidirectional one that of DualPipe (DeepSeek-AI 2024). */
+ * 2024), the bidirectional one that of DualPipe (DeepSeek-AI 2024). Experts are divided as in
+ * Megatron-Core's folding (Liu et al. 2025, arXiv 2504.14960): of the GPUs of a stage, etp adjacent
+ * ones divide an expert, ep such groups hold the different experts, and the others have copies. */
 #include "sim/job/parallel.h"
 
 int64_t pp_parallel_gpus(const pp_parallel *parallel)
 {
     return parallel->pp * parallel->tp * parallel->cp * parallel->dp;
+}
+
+int64_t pp_parallel_etp(const pp_parallel *parallel)
+{
+    return parallel->etp ? parallel->etp : parallel->tp;
+}
+
+int64_t pp_parallel_expert_gpus(const pp_parallel *parallel)
+{
+    return parallel->tp * parallel->cp * parallel->dp / pp_parallel_etp(parallel);
 }
 
 uint32_t pp_placement_rank(pp_placement placement, uint32_t stage, uint32_t ranks)

@@ -10,11 +10,17 @@ typedef struct pp_parallel {
     int64_t tp;  /* tensor-parallel ranks */
     int64_t cp;  /* context-parallel ranks */
     int64_t dp;  /* data-parallel replicas */
-    int64_t ep;  /* expert-parallel ranks, a part of dp x cp */
+    int64_t ep;  /* expert-parallel ranks, a part of tp x cp x dp / etp */
     int64_t vpp; /* v: chunks (stages) per pipeline rank */
+    int64_t etp; /* ranks that divide an expert, adjacent ones; 0: as many as tp */
 } pp_parallel;
 
 int64_t pp_parallel_gpus(const pp_parallel *parallel); /* pp x tp x cp x dp */
+/* The ranks that divide an expert: etp, which is tp unless it is given. */
+int64_t pp_parallel_etp(const pp_parallel *parallel);
+/* The GPUs of a stage among which the experts and their copies are shared out: tp x cp x dp / etp.
+ * ep divides it. */
+int64_t pp_parallel_expert_gpus(const pp_parallel *parallel);
 
 /* The rank that runs stage s of S = p v stages. */
 typedef enum pp_placement {

@@ -117,6 +117,7 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
                                         "cp",
                                         "dp",
                                         "ep",
+                                        "etp",
                                         "vpp",
                                         "sequence_parallel",
                                         "zero",
@@ -144,6 +145,9 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
         if (status)
             return status;
     }
+    if (pp_json_has(&at, "etp") &&
+        (status = pp_json_get_int(&at, "etp", 1, PP_RANKS_MAX, &p->etp, err)))
+        return status;
     if (pp_json_has(&at, "sequence_parallel")) {
         bool on;
         if ((status = pp_json_get_bool(&at, "sequence_parallel", &on, err)))

@@ -31,6 +31,8 @@ static pp_json *write_parallel(const pp_plan *plan, pp_json_build *build)
     pp_json_put_int(build, object, "cp", plan->parallel.cp);
     pp_json_put_int(build, object, "dp", plan->parallel.dp);
     pp_json_put_int(build, object, "ep", plan->parallel.ep);
+    if (plan->parallel.etp)
+        pp_json_put_int(build, object, "etp", plan->parallel.etp);
     pp_json_put_int(build, object, "vpp", plan->parallel.vpp);
     if (plan->sequence_parallel < 0)
         pp_json_put_null(build, object, "sequence_parallel");

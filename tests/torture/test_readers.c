@@ -155,7 +155,7 @@ static int write_formats(void *framework_name)
     pp_costs_set_memory(costs, &memory);
     if ((status = pp_simulate(program, costs, &timeline, &err)))
         return (int)status;
-    plan->parallel = (pp_parallel){ 2, 1, 1, 1, 1, 1 };
+    plan->parallel = (pp_parallel){ 2, 1, 1, 1, 1, 1, 0 };
     const pp_export data = { .plan = plan,
                              .order = order,
                              .program = program,

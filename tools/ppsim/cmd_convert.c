@@ -203,7 +203,7 @@ static pp_status convert_recording(const pp_args *args, const char *target, cons
     free(paths);
     if (status || (status = pp_plan_new(&plan, err)))
         return status;
-    plan->parallel = (pp_parallel){ 1, 1, 1, 1, 1, 1 };
+    plan->parallel = (pp_parallel){ 1, 1, 1, 1, 1, 1, 0 };
     plan->parallel.pp = found.order->ranks;
     snprintf(plan->model, sizeof plan->model, "%s", found.model);
     snprintf(plan->schedule, sizeof plan->schedule, "%s", found.schedule);

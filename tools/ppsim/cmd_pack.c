@@ -43,6 +43,7 @@ static const pp_option options[] = {
     { PP_OPTION_DP },
     { PP_OPTION_CP },
     { PP_OPTION_EP },
+    { PP_OPTION_ETP },
     { PP_ROW("--schedule", "NAME|auto", SCHEDULE,
              "a name from 'ppsim list schedules'. auto takes the fastest", DEFAULT_SCHEDULE) },
     { PP_OPTION_VPP_CHOSEN },

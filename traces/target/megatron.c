@@ -257,6 +257,7 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
         add_int(text, "microbatch-group-size-per-virtual-pipeline-stage", group);
     add_known(text, "tensor-model-parallel-size", plan->parallel.tp);
     add_known(text, "context-parallel-size", plan->parallel.cp);
+    add_known(text, "expert-tensor-parallel-size", plan->parallel.etp);
     if (plan->parallel.ep > 1) {
         add_int(text, "expert-model-parallel-size", plan->parallel.ep);
         pp_text_add(text, "--moe-token-dispatcher-type flex\n--moe-enable-deepep\n");

@@ -65,7 +65,7 @@ static pp_status ask_target(const pp_check_subject *s, pp_check_verdict *v, pp_e
     pp_plan plan = pp_target_plan(v->target, s->plan ? s->plan : bare); /* borrows everything */
     pp_order *order = s->order;
     if (!s->plan) {
-        plan.parallel = (pp_parallel){ 1, 1, 1, 1, 1, 1 };
+        plan.parallel = (pp_parallel){ 1, 1, 1, 1, 1, 1, 0 };
         plan.parallel.pp = order->ranks;
         plan.order = &order;
         plan.order_count = 1;

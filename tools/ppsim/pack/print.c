@@ -350,6 +350,8 @@ static pp_json *write_pipeline(const pp_pack_result *result, pp_json_build *buil
     pp_json_put_int(build, object, "cp", c->parallel.cp);
     pp_json_put_int(build, object, "dp", c->parallel.dp);
     pp_json_put_int(build, object, "ep", c->parallel.ep);
+    if (c->parallel.etp)
+        pp_json_put_int(build, object, "etp", c->parallel.etp);
     pp_json_put_int(build, object, "memory_limit_bytes", pp_packer_memory_limit(result->packer));
     pp_json_put_int(build, object, "microbatch_tokens", pp_packer_capacity(result->packer));
     return object;

@@ -228,6 +228,7 @@ static pp_status read_sizes(const pp_args *args, pp_plan_input *r, pp_err *err)
         { "--cp", &request->parallel.cp, 1, COUNT_MAX },
         { "--dp", &request->parallel.dp, 1, COUNT_MAX },
         { "--ep", &request->parallel.ep, 1, COUNT_MAX },
+        { "--etp", &request->parallel.etp, 1, COUNT_MAX },
         { "--vpp", &request->parallel.vpp, 1, PP_STAGES_MAX },
         { "--seq-length", &request->seq_length, 1, PP_LENGTH_MAX },
         { "--micro-batch-size", &request->micro_batch_size, 1, COUNT_MAX },

@@ -42,6 +42,7 @@ const pp_option pp_plan_options[] = {
     { PP_OPTION_DP },
     { PP_OPTION_CP },
     { PP_OPTION_EP },
+    { PP_OPTION_ETP },
     { PP_ROW("--schedule", "NAME", SCHEDULE,
              "a name from 'ppsim list schedules', or planned for an order found by search",
              "all are tried") },

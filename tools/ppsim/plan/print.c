@@ -66,11 +66,15 @@ static void print_choice(const pp_search_result *choice, pp_text *text)
     int64_t least;
     int64_t most;
     char layers[64];
+    char folding[32] = "";
+    if (p->etp && p->etp != p->tp)
+        snprintf(folding, sizeof folding, ", etp %" PRId64, p->etp);
     layer_range(plan, &least, &most);
     pp_range_print(layers, sizeof layers, least, most);
     pp_print_line(text, "split",
-                  "pp %" PRId64 ", tp %" PRId64 ", cp %" PRId64 ", dp %" PRId64 ", ep %" PRId64,
-                  p->pp, p->tp, p->cp, p->dp, p->ep);
+                  "pp %" PRId64 ", tp %" PRId64 ", cp %" PRId64 ", dp %" PRId64 ", ep %" PRId64
+                  "%s",
+                  p->pp, p->tp, p->cp, p->dp, p->ep, folding);
     pp_print_line(text, "schedule", "%s, %" PRId64 " stage%s per rank (vpp %" PRId64 ")",
                   plan->schedule, p->vpp, p->vpp == 1 ? "" : "s", p->vpp);
     print_data(plan, text);
@@ -353,6 +357,8 @@ static void print_splits(const pp_search_result *choice, pp_text *text)
             text, "%4" PRId64 " %3" PRId64 " %3" PRId64 " %4" PRId64 " %3" PRId64 " %-14s %s%-9s ",
             p->pp, p->tp, p->cp, p->dp, p->ep, c->schedule ? c->schedule->name : "-",
             c->step_ns ? "  " : ">=", pp_format_duration(step, sizeof step, ns));
+        if (p->etp && p->etp != p->tp)
+            pp_text_add(&why, "etp %" PRId64 ", ", p->etp);
         if (c->status == PP_CANDIDATE_INFEASIBLE)
             pp_reason_say(c, &why);
         else if (!i)

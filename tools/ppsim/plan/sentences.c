@@ -290,6 +290,7 @@ static void say_difference(const pp_candidate *c, const pp_candidate *other, pp_
         { "cp", p->cp, o->cp },
         { "dp", p->dp, o->dp },
         { "ep", p->ep, o->ep },
+        { "etp", pp_parallel_etp(p), pp_parallel_etp(o) },
         { "vpp", p->vpp, o->vpp },
         { "micro-batch size", c->micro_batch_size, other->micro_batch_size },
     };
@@ -405,12 +406,12 @@ static void csv_row(const pp_candidate *c, pp_text *text)
     pp_text reason PP_CLEANUP(pp_text_free) = { 0 };
     pp_text_add(text,
                 "%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
-                ",%" PRId64 ",%" PRId64 ",%" PRIu32 ",%s,%s,%" PRId64 ",",
+                ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRIu32 ",%s,%s,%" PRId64 ",",
                 pp_candidate_status_name(c->status), c->schedule ? c->schedule->name : "",
                 c->parallel.pp, c->parallel.vpp, c->parallel.tp, c->parallel.cp, c->parallel.dp,
-                c->parallel.ep, pp_parallel_gpus(&c->parallel), c->micro_batch_size,
-                c->microbatches, pp_recompute_name(c->recompute), pp_partition_name(c->partition),
-                c->least_step_ns);
+                c->parallel.ep, pp_parallel_etp(&c->parallel), pp_parallel_gpus(&c->parallel),
+                c->micro_batch_size, c->microbatches, pp_recompute_name(c->recompute),
+                pp_partition_name(c->partition), c->least_step_ns);
     if (c->step_ns)
         pp_text_add(text, "%" PRId64 ",%.6f,%.3f,%.6f,", c->step_ns, c->bubble_fraction,
                     c->tokens_per_s, c->model_flops_utilization);
@@ -439,7 +440,7 @@ void pp_candidate_csv(const pp_candidate *candidate, pp_text *text)
         csv_row(candidate, text);
     else
         pp_text_add(text,
-                    "status,schedule,pp,vpp,tp,cp,dp,ep,gpus,micro_batch_size,microbatches,"
+                    "status,schedule,pp,vpp,tp,cp,dp,ep,etp,gpus,micro_batch_size,microbatches,"
                     "recompute,partition,least_step_ns,step_ns,bubble_fraction,tokens_per_s,"
                     "model_flops_utilization,peak_memory_bytes,peak_memory_rank,p50_ns,p95_ns,"
                     "reason\n");

@@ -23,6 +23,8 @@ void pp_answer_degrees(const pp_parallel *p, pp_text *words)
         if (others[i].degree > 1)
             pp_text_add(words, ", %s %" PRId64, others[i].name, others[i].degree);
     }
+    if (p->etp && p->etp != p->tp)
+        pp_text_add(words, ", etp %" PRId64, p->etp);
 }
 
 /* Appends "micro-batch size 2 x 4096 tokens (64 microbatches per replica)"; with sequences of

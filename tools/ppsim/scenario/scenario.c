@@ -219,7 +219,7 @@ static pp_status new_plan(const pp_args *args, bool with_costs, pp_plan **plan_o
     pp_status status = pp_plan_new(&plan, err);
     if (status)
         return status;
-    plan->parallel = (pp_parallel){ 1, 1, 1, 1, 1, 1 };
+    plan->parallel = (pp_parallel){ 1, 1, 1, 1, 1, 1, 0 };
     plan->order = pp_alloc_array(1, sizeof *plan->order);
     plan->costs = with_costs ? pp_alloc_array(1, sizeof *plan->costs) : NULL;
     plan->command = pp_args_command(args);

@@ -29,7 +29,7 @@ START_TEST(stages_that_are_alike_cost_what_the_switch_does)
     planning p = planning_of(models[_i / 3], "h100-80g");
     pp_cost_context context = { .model = &p.model,
                                 .hardware = &p.hardware,
-                                .parallel = { 4, 2, 1, 1, 1, 1 } };
+                                .parallel = { 4, 2, 1, 1, 1, 1, 0 } };
     pp_stage stages[4] = { { .embedding = true }, { 0 }, { 0 }, { .loss = true } };
     pp_workload workload PP_CLEANUP(pp_workload_free) = { 0 };
     pp_costs *switched PP_CLEANUP(pp_costs_free) = NULL;

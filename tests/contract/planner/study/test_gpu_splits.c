@@ -14,7 +14,8 @@ static const pp_candidate *row_of(const pp_search_result *choice, const pp_paral
 {
     for (size_t i = 0; i < choice->splits; i++) {
         const pp_parallel *x = &choice->split[i].parallel;
-        if (x->pp == p->pp && x->tp == p->tp && x->cp == p->cp && x->dp == p->dp && x->ep == p->ep)
+        if (x->pp == p->pp && x->tp == p->tp && x->cp == p->cp && x->dp == p->dp &&
+            x->ep == p->ep && x->etp == p->etp)
             return &choice->split[i];
     }
     return NULL;
@@ -89,8 +90,10 @@ START_TEST(the_best_of_all_splits_is_found)
                 if (x.pp * x.tp * x.cp * x.dp != g ||
                     (request.parallel.pp && x.pp != request.parallel.pp))
                     continue;
-                for (x.ep = 1; x.ep <= (p.model.experts ? x.dp * x.cp : 1); x.ep++)
-                    look_at(&request, choice, &x, &all);
+                for (x.etp = 0; x.etp <= (p.model.experts && x.tp > 1); x.etp++) {
+                    for (x.ep = 1; x.ep <= (p.model.experts ? g : 1); x.ep++)
+                        look_at(&request, choice, &x, &all);
+                }
             }
         }
     }

@@ -110,7 +110,7 @@ static pp_cost_context context_of(const planning *p, pp_parallel parallel)
 START_TEST(layouts_decide_the_time_of_a_transfer)
 {
     const planning p = planning_of("gpt22b", "h100-80g");
-    pp_cost_context c = context_of(&p, (pp_parallel){ 16, 4, 1, 1, 1, 1 });
+    pp_cost_context c = context_of(&p, (pp_parallel){ 16, 4, 1, 1, 1, 1, 0 });
     const pp_hardware *hw = &p.hardware;
     const double bytes = 256 * MIB;
     static const struct {
@@ -135,7 +135,7 @@ START_TEST(layouts_decide_the_time_of_a_transfer)
     ck_assert_double_eq(pp_transfer_seconds(&c, 0, 1, bytes), pp_p2p_seconds(hw, true, 16, bytes));
     ck_assert_double_eq(pp_transfer_seconds(&c, 1, 2, bytes), pp_p2p_seconds(hw, false, 16, bytes));
     /* a pipeline inside a node does not span nodes */
-    c.parallel = (pp_parallel){ 8, 1, 1, 4, 1, 1 };
+    c.parallel = (pp_parallel){ 8, 1, 1, 4, 1, 1, 0 };
     c.switches.communicators = PP_COMMUNICATORS_PP;
     ck_assert_double_eq(pp_transfer_seconds(&c, 0, 1, bytes),
                         pp_message_seconds(hw, true, (pp_communicator){ 8, true }, bytes));
@@ -154,16 +154,16 @@ START_TEST(racks_hold_whole_stages)
     const double bytes = 64 * MIB;
     const double near = pp_p2p_seconds(hw, true, 4, bytes),
                  far = pp_p2p_seconds(hw, false, 4, bytes);
-    pp_cost_context c = context_of(&p, (pp_parallel){ 4, 8, 1, 8, 1, 1 });
+    pp_cost_context c = context_of(&p, (pp_parallel){ 4, 8, 1, 8, 1, 1, 0 });
     ck_assert_int_eq(hw->gpus_per_node, 72);
     ck_assert_double_gt(far, 5 * near);
     for (uint32_t rank = 0; rank < 3; rank++)
         ck_assert_double_eq(pp_transfer_seconds(&c, rank, rank + 1, bytes), far);
-    c.parallel = (pp_parallel){ 8, 8, 1, 4, 1, 1 };
+    c.parallel = (pp_parallel){ 8, 8, 1, 4, 1, 1, 0 };
     for (uint32_t rank = 0; rank < 7; rank++)
         ck_assert_double_eq(pp_transfer_seconds(&c, rank, rank + 1, bytes),
                             pp_p2p_seconds(hw, rank % 2 == 0, 8, bytes));
-    c.parallel = (pp_parallel){ 4, 2, 1, 9, 1, 1 };
+    c.parallel = (pp_parallel){ 4, 2, 1, 9, 1, 1, 0 };
     for (uint32_t rank = 0; rank < 3; rank++)
         ck_assert_double_eq(pp_transfer_seconds(&c, rank, rank + 1, bytes), near);
 }
@@ -174,7 +174,7 @@ END_TEST
 START_TEST(emulated_transfers_cost_a_collective)
 {
     const planning p = planning_of("gpt22b", "h100-80g");
-    pp_cost_context c = context_of(&p, (pp_parallel){ 16, 4, 1, 1, 1, 1 });
+    pp_cost_context c = context_of(&p, (pp_parallel){ 16, 4, 1, 1, 1, 1, 0 });
     const double bytes = 64 * MIB;
     c.switches.p2p = PP_P2P_ALL_GATHER;
     ck_assert_double_eq_tol(pp_transfer_seconds(&c, 0, 1, bytes),
@@ -208,8 +208,8 @@ START_TEST(emulation_against_send_receive)
     for (int far = 0; far < 2; far++) {
         /* 8 ranks in a node, with replicas in the same node; or 8 ranks of tp 8 on separate nodes,
          * 512 GPUs */
-        pp_cost_context c = context_of(&p, far ? (pp_parallel){ 8, 8, 1, 8, 1, 1 }
-                                               : (pp_parallel){ 8, 1, 1, 1, 1, 1 });
+        pp_cost_context c = context_of(&p, far ? (pp_parallel){ 8, 8, 1, 8, 1, 1, 0 }
+                                               : (pp_parallel){ 8, 1, 1, 1, 1, 1, 0 });
         printf("| MiB, %s | world | pp | per-edge | all-gather | all-reduce |\n",
                far ? "network" : "NVLink");
         for (size_t i = 0; i < 7; i++) {
@@ -247,8 +247,8 @@ static int communicators(pp_parallel parallel, pp_placement placement, pp_commun
 /* One for the pipeline, or one for each neighbour. */
 START_TEST(edges_have_a_communicator_each)
 {
-    const pp_parallel line = { 4, 1, 1, 1, 1, 1 }, loop = { 4, 1, 1, 1, 1, 2 },
-                      two = { 2, 1, 1, 1, 1, 2 }, one = { 1, 1, 1, 1, 1, 1 };
+    const pp_parallel line = { 4, 1, 1, 1, 1, 1, 0 }, loop = { 4, 1, 1, 1, 1, 2, 0 },
+                      two = { 2, 1, 1, 1, 1, 2, 0 }, one = { 1, 1, 1, 1, 1, 1, 0 };
     static const pp_communicators whole[] = { PP_COMMUNICATORS_DEFAULT, PP_COMMUNICATORS_WORLD,
                                               PP_COMMUNICATORS_PP };
     for (size_t i = 0; i < 3; i++) {

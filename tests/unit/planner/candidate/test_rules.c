@@ -30,52 +30,52 @@ START_TEST(each_rule_refuses_what_it_names)
           "a100-80g",
           "megatron-2021",
           8192,
-          { 8, 8, 2, 2, 1, 1 },
-          { 8, 8, 1, 4, 1, 1 },
+          { 8, 8, 2, 2, 1, 1, 0 },
+          { 8, 8, 1, 4, 1, 1, 0 },
           "no context parallelism" },
         { "mixtral-8x7b",
           "a100-80g",
           "megatron-2022",
           4096,
-          { 4, 1, 1, 8, 8, 1 },
-          { 4, 1, 1, 8, 1, 1 },
+          { 4, 1, 1, 8, 8, 1, 0 },
+          { 4, 1, 1, 8, 1, 1, 0 },
           "no expert parallelism" },
         { "gpt530b",
           "a100-80g",
           "every-schedule",
           2048,
-          { 105, 8, 1, 3, 1, 1 },
-          { 35, 8, 1, 9, 1, 1 },
+          { 105, 8, 1, 3, 1, 1, 0 },
+          { 35, 8, 1, 9, 1, 1, 0 },
           "fewer than two layers" },
         { "gpt175b",
           "a100-80g",
           "every-schedule",
           2048,
-          { 1, 6, 1, 4, 1, 1 },
-          { 1, 4, 1, 6, 1, 1 },
+          { 1, 6, 1, 4, 1, 1, 0 },
+          { 1, 4, 1, 6, 1, 1, 0 },
           "the GPUs of a node" },
         /* 192 GPUs are 2 x 96, more than a rack, or 3 x 64 */
         { "gpt175b",
           "gb200-nvl72",
           "every-schedule",
           2048,
-          { 1, 96, 1, 2, 1, 1 },
-          { 1, 32, 1, 6, 1, 1 },
+          { 1, 96, 1, 2, 1, 1, 0 },
+          { 1, 32, 1, 6, 1, 1, 0 },
           "the GPUs of a node" },
         { "llama3-8b",
           "h100-80g",
           "every-schedule",
           4096,
-          { 1, 8, 2, 1, 1, 1 },
-          { 1, 8, 1, 2, 1, 1 },
+          { 1, 8, 2, 1, 1, 1, 0 },
+          { 1, 8, 1, 2, 1, 1, 0 },
           "4096 tokens" },
         /* DeepSeek's own ep was 64 */
         { "deepseek-v3",
           "h100-80g",
           "every-schedule",
           4096,
-          { 16, 1, 1, 128, 8, 1 },
-          { 16, 1, 1, 128, 64, 1 },
+          { 16, 1, 1, 128, 8, 1, 0 },
+          { 16, 1, 1, 128, 64, 1, 0 },
           "experts take more than a quarter" },
     };
     const size_t i = (size_t)_i;
@@ -104,8 +104,8 @@ START_TEST(key_value_heads_stay_whole)
     p.model.kv_heads = 2;
     const pp_plan_request request = free_request(&p, 8);
     ck_assert_ptr_nonnull(
-        strstr(refused_for(&request, &(pp_parallel){ 1, 4, 1, 2, 1, 1 }), "key/value"));
-    ck_assert_str_eq(refused_for(&request, &(pp_parallel){ 1, 2, 1, 4, 1, 1 }), "");
+        strstr(refused_for(&request, &(pp_parallel){ 1, 4, 1, 2, 1, 1, 0 }), "key/value"));
+    ck_assert_str_eq(refused_for(&request, &(pp_parallel){ 1, 2, 1, 4, 1, 1, 0 }), "");
 }
 END_TEST
 
@@ -114,7 +114,7 @@ START_TEST(experts_stay_where_nothing_divides_them)
 {
     const planning p = planning_of("deepseek-v3", "h100-80g");
     const pp_plan_request request = free_request(&p, 128);
-    ck_assert_str_eq(refused_for(&request, &(pp_parallel){ 16, 1, 1, 8, 8, 1 }), "");
+    ck_assert_str_eq(refused_for(&request, &(pp_parallel){ 16, 1, 1, 8, 8, 1, 0 }), "");
 }
 END_TEST
 

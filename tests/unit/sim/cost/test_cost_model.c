@@ -526,12 +526,17 @@ START_TEST(impossible_splits_are_wrong_usage)
         pp_parallel parallel;
         const char *where, *text;
     } cases[] = {
-        { "gpt22b", { 1, 3, 1, 1, 1, 1 }, "tp", "1, 2, 4, 8, 16, 32, 64" },
-        { "llama3-8b", { 1, 64, 1, 1, 1, 1 }, "tp", "does not divide the 32" },
-        { "llama3-8b", { 1, 1, 1, 8, 8, 1 }, "ep", "no experts" },
-        { "mixtral-8x7b", { 1, 1, 1, 8, 3, 1 }, "ep", "1, 2, 4, 8" },
-        { "mixtral-8x7b", { 1, 1, 1, 4, 8, 1 }, "ep", "dp x cp" },
-        { "gpt22b", { 0, 1, 1, 1, 1, 1 }, "ranks", "must be from 1" },
+        { "gpt22b", { 1, 3, 1, 1, 1, 1, 0 }, "tp", "1, 2, 4, 8, 16, 32, 64" },
+        { "llama3-8b", { 1, 64, 1, 1, 1, 1, 0 }, "tp", "does not divide the 32" },
+        { "llama3-8b", { 1, 1, 1, 8, 8, 1, 0 }, "ep", "no experts" },
+        { "mixtral-8x7b", { 1, 1, 1, 8, 3, 1, 0 }, "ep", "1, 2, 4, 8" },
+        { "mixtral-8x7b", { 1, 1, 1, 4, 8, 1, 0 }, "ep", "dp x cp" },
+        { "mixtral-8x7b", { 1, 2, 1, 4, 8, 1, 0 }, "ep", "with etp 1, experts are not divided" },
+        { "mixtral-8x7b", { 1, 2, 1, 2, 8, 1, 1 }, "ep", "the 4 GPUs of tp x cp x dp / etp" },
+        { "mixtral-8x7b", { 1, 2, 1, 4, 1, 1, 3 }, "etp", "columns of an expert" },
+        { "mixtral-8x7b", { 1, 1, 1, 2, 1, 1, 4 }, "etp", "the 2 GPUs of tp x cp x dp" },
+        { "llama3-8b", { 1, 2, 1, 1, 1, 1, 1 }, "etp", "no experts; leave it out" },
+        { "gpt22b", { 0, 1, 1, 1, 1, 1, 0 }, "ranks", "must be from 1" },
     };
     const pp_hardware hw = run_hardware("h100-80g");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -577,8 +582,8 @@ static bool grows(double from, double to)
 START_TEST(costs_are_finite_and_grow)
 {
     static const pp_parallel splits[] = {
-        { 1, 1, 1, 8, 1, 1 }, { 4, 2, 1, 4, 1, 2 }, { 2, 8, 1, 2, 1, 1 },
-        { 2, 4, 2, 2, 1, 1 }, { 8, 8, 4, 8, 1, 1 }, { 1, 1, 2, 8, 8, 1 },
+        { 1, 1, 1, 8, 1, 1, 0 }, { 4, 2, 1, 4, 1, 2, 0 }, { 2, 8, 1, 2, 1, 1, 0 },
+        { 2, 4, 2, 2, 1, 1, 0 }, { 8, 8, 4, 8, 1, 1, 0 }, { 1, 1, 2, 8, 8, 1, 0 },
     };
     const pp_model model = run_model(model_names[_i]);
     int checked = 0;

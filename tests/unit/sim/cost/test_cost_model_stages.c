@@ -303,6 +303,34 @@ START_TEST(small_experts_are_slower)
 }
 END_TEST
 
+/* Folding (Liu et al. 2025, arXiv 2504.14960): 4 groups of 2 ranks that share an expert, or 8 ranks
+ * with a whole one, hold as many parameters each. Whole experts read the rows of one rank, not
+ * those of both, and nothing is gathered. */
+START_TEST(whole_experts_hold_as_much_and_gather_nothing)
+{
+    const pp_hardware hw = run_hardware("h100-80g");
+    run r = stages_run("mixtral-8x7b", 4, 2);
+    r.switches.recompute = PP_RECOMPUTE_NONE;
+    r.parallel.dp = r.parallel.ep = 4;
+    const pp_unit_cost divided = unit(&r, &hw, PP_UNIT_LAYER, 0);
+    r.parallel.etp = 2; /* as tp */
+    const pp_unit_cost said = unit(&r, &hw, PP_UNIT_LAYER, 0);
+    ck_assert_mem_eq(&divided, &said, sizeof said);
+    r.parallel.etp = 1;
+    r.parallel.ep = 8;
+    const pp_unit_cost whole = unit(&r, &hw, PP_UNIT_LAYER, 0);
+    const double rows = 2 * TOKENS * 4096 * 2; /* two experts per token, bf16 */
+    ck_assert_double_eq_tol(whole.expert_parameters, divided.expert_parameters, 1e-6);
+    ck_assert_double_eq_tol(divided.activation_bytes - whole.activation_bytes, rows / 2, 1);
+    ck_assert_double_lt(whole.temporary_bytes, divided.temporary_bytes);
+    const double gathered_s =
+        pp_collective_seconds(&hw, PP_ALL_GATHER, (pp_collective_group){ 2, 2 }, rows) +
+        pp_collective_seconds(&hw, PP_REDUCE_SCATTER, (pp_collective_group){ 2, 2 }, rows);
+    ck_assert_double_gt(divided.f_s - whole.f_s, 0.9 * gathered_s);
+    ck_assert_double_gt(divided.i_s - whole.i_s, 0.9 * gathered_s);
+}
+END_TEST
+
 /* mixtral-8x7b on four stages of 8 layers: documents of several lengths on two replicas. */
 #define M 5
 
@@ -610,6 +638,7 @@ int main(void)
     tcase_add_test(tc, experts_elsewhere_cost_two_exchanges);
     tcase_add_test(tc, rows_are_sorted_for_several_experts_of_a_gpu);
     tcase_add_test(tc, small_experts_are_slower);
+    tcase_add_test(tc, whole_experts_hold_as_much_and_gather_nothing);
     tcase_add_test(tc, microbatches_that_are_alike_cost_what_their_stages_say);
     tcase_add_test(tc, every_microbatch_costs_what_it_recomputes);
     tcase_add_test(tc, classes_are_of_equal_length_and_recomputation);

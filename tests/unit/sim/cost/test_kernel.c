@@ -381,7 +381,7 @@ END_TEST
 START_TEST(a_group_uses_the_cards_of_its_members)
 {
     const pp_hardware hw = hardware("gb200-nvl72");
-    const pp_parallel job = { .pp = 1, .tp = 8, .cp = 1, .dp = 32 }, one = { 1, 8, 1, 8, 1, 1 };
+    const pp_parallel job = { .pp = 1, .tp = 8, .cp = 1, .dp = 32 }, one = { 1, 8, 1, 8, 1, 1, 0 };
     const pp_collective_group group = pp_group_of(pp_hardware_node_part(&hw, &job), 32, 8);
     const pp_collective_group inside = pp_group_of(pp_hardware_node_part(&hw, &one), 8, 8);
     const double bytes = 64e9, rate = hw.network_efficiency * 8 * 50e9;

@@ -18,37 +18,37 @@ typedef struct part_case {
 
 static const part_case cases[] = {
     /* one rack holds the job, whatever tp is */
-    { &rack, { 1, 8, 1, 8, 1, 1 }, 64, false },
-    { &rack, { 2, 32, 1, 1, 1, 1 }, 64, false },
-    { &rack, { 9, 8, 1, 1, 1, 1 }, 72, false },
-    { &rack, { 4, 5, 1, 1, 1, 1 }, 20, false },
+    { &rack, { 1, 8, 1, 8, 1, 1, 0 }, 64, false },
+    { &rack, { 2, 32, 1, 1, 1, 1, 0 }, 64, false },
+    { &rack, { 9, 8, 1, 1, 1, 1, 0 }, 72, false },
+    { &rack, { 4, 5, 1, 1, 1, 1, 0 }, 20, false },
     /* equal parts: 4 x 64, 2 x 72, 8 x 72, 2 x 48, 2 x 40 */
-    { &rack, { 4, 8, 1, 8, 1, 1 }, 64, false },
-    { &rack, { 2, 8, 1, 9, 1, 1 }, 72, false },
-    { &rack, { 8, 8, 1, 9, 1, 1 }, 72, false },
-    { &rack, { 1, 16, 1, 6, 1, 1 }, 48, false },
-    { &rack, { 2, 40, 1, 1, 1, 1 }, 40, false },
-    { &rack, { 1, 64, 1, 4, 1, 1 }, 64, false },
+    { &rack, { 4, 8, 1, 8, 1, 1, 0 }, 64, false },
+    { &rack, { 2, 8, 1, 9, 1, 1, 0 }, 72, false },
+    { &rack, { 8, 8, 1, 9, 1, 1, 0 }, 72, false },
+    { &rack, { 1, 16, 1, 6, 1, 1, 0 }, 48, false },
+    { &rack, { 2, 40, 1, 1, 1, 1, 0 }, 40, false },
+    { &rack, { 1, 64, 1, 4, 1, 1, 0 }, 64, false },
     /* 144 in whole groups of 16: 48, not 72 */
-    { &rack, { 1, 16, 1, 9, 1, 1 }, 48, false },
-    { &rack, { 1, 8, 2, 9, 1, 1 }, 48, false },
-    { &rack, { 1, 8, 1, 20, 1, 1 }, 40, false },
+    { &rack, { 1, 16, 1, 9, 1, 1, 0 }, 48, false },
+    { &rack, { 1, 8, 2, 9, 1, 1, 0 }, 48, false },
+    { &rack, { 1, 8, 1, 20, 1, 1, 0 }, 40, false },
     /* equal parts would need many more racks, 25 for 14: the last one is incomplete */
-    { &rack, { 1, 8, 1, 125, 1, 1 }, 72, false },
-    { &rack, { 1, 8, 1, 25, 1, 1 }, 72, false },
-    { &rack, { 1, 8, 1, 31, 1, 1 }, 72, false },
-    { &rack, { 1, 32, 1, 7, 1, 1 }, 64, false },
-    { &rack, { 1, 8, 5, 7, 1, 1 }, 40, false },
+    { &rack, { 1, 8, 1, 125, 1, 1, 0 }, 72, false },
+    { &rack, { 1, 8, 1, 25, 1, 1, 0 }, 72, false },
+    { &rack, { 1, 8, 1, 31, 1, 1, 0 }, 72, false },
+    { &rack, { 1, 32, 1, 7, 1, 1, 0 }, 64, false },
+    { &rack, { 1, 8, 5, 7, 1, 1, 0 }, 40, false },
     /* more than a rack */
-    { &rack, { 1, 128, 1, 1, 1, 1 }, 72, true },
+    { &rack, { 1, 128, 1, 1, 1, 1, 0 }, 72, true },
     /* context parallelism that no rack holds leaves tensor parallelism inside */
-    { &rack, { 1, 8, 16, 1, 1, 1 }, 64, false },
+    { &rack, { 1, 8, 16, 1, 1, 1, 0 }, 64, false },
     /* servers are filled */
-    { &server, { 1, 2, 1, 2, 1, 1 }, 8, false },
-    { &server, { 1, 4, 1, 3, 1, 1 }, 8, false },
-    { &server, { 1, 3, 1, 4, 1, 1 }, 8, true },
-    { &server, { 4, 8, 1, 8, 1, 1 }, 8, false },
-    { &server, { 1, 16, 1, 4, 1, 1 }, 8, true },
+    { &server, { 1, 2, 1, 2, 1, 1, 0 }, 8, false },
+    { &server, { 1, 4, 1, 3, 1, 1, 0 }, 8, false },
+    { &server, { 1, 3, 1, 4, 1, 1, 0 }, 8, true },
+    { &server, { 4, 8, 1, 8, 1, 1, 0 }, 8, false },
+    { &server, { 1, 16, 1, 4, 1, 1, 0 }, 8, true },
 };
 
 START_TEST(jobs_take_parts_of_nodes)
@@ -65,7 +65,7 @@ START_TEST(parts_are_possible)
 {
     for (int64_t tp = 1; tp <= 72; tp++) {
         for (int64_t dp = 1; dp <= 200; dp++) {
-            const pp_parallel p = { 1, tp, 1, dp, 1, 1 };
+            const pp_parallel p = { 1, tp, 1, dp, 1, 1, 0 };
             const int64_t gpus = tp * dp, part = pp_hardware_node_part(&rack, &p);
             ck_assert_int_ge(part, 1);
             ck_assert_int_le(part, gpus < 72 ? gpus : 72);
