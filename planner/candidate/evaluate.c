@@ -220,29 +220,44 @@ static bool is_over_floor(pp_search *search, pp_candidate *candidate, const pp_o
     return true;
 }
 
+/* Finds the costs of a setup of the pool, or makes and keeps them. */
+static pp_status costs_of(pp_search *search, size_t index, pp_err *err)
+{
+    const pp_setup *setup = &search->pool.setup[index];
+    pp_kept_costs *kept = &search->kept;
+    if (kept->set.costs && pp_setup_costs_alike(&search->pool.setup[kept->setup], setup))
+        return PP_OK;
+    pp_cost_set_free(&kept->set);
+    kept->setup = index;
+    return pp_setup_costs(setup, &search->pool.data[setup->data],
+                          pp_search_units(search, &setup->context), &kept->set, err);
+}
+
 /* floor: the candidate is not simulated if its order alone shows that it does not fit. */
 static pp_status simulate(pp_search *search, pp_candidate *candidate, bool floor, pp_err *err)
 {
-    pp_cost_set set PP_CLEANUP(pp_cost_set_free) = { 0 };
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
     pp_err why = pp_err_like(err);
-    pp_status status =
-        pp_pool_costs(&search->pool, &search->pool.setup[candidate->setup], &set, err);
+    pp_status status = costs_of(search, candidate->setup, err);
+    const pp_cost_set *set = &search->kept.set;
     if (status)
         return status;
     candidate->peak_bytes = candidate->short_bytes = 0;
-    status = pp_candidate_order(search->problem, candidate, set.costs[0], &order, &why);
-    if (!status && floor && is_over_floor(search, candidate, order, &set))
+    status = pp_candidate_order(search->problem, candidate, set->costs[0], &order, &why);
+    if (!status && floor && is_over_floor(search, candidate, order, set))
         return PP_OK;
     if (!status)
-        return pp_candidate_simulate_orders(search, candidate, &set, &order, 1, err);
+        return pp_candidate_simulate_orders(search, candidate, set, &order, 1, err);
     search->progress.simulated++;
     return judge(&search->progress, candidate, status, &why, err);
 }
 
 pp_status pp_candidate_simulate(pp_search *search, pp_candidate *candidate, pp_err *err)
 {
-    return simulate(search, candidate, false, err);
+    pp_search_drop_costs(search);
+    pp_status status = simulate(search, candidate, false, err);
+    pp_search_drop_costs(search);
+    return status;
 }
 
 pp_status pp_candidate_try(pp_search *search, pp_candidate *candidate, pp_err *err)

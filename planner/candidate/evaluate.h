@@ -23,7 +23,8 @@ PP_MUST_CHECK pp_status pp_candidate_run(const pp_plan_problem *problem, const p
 PP_MUST_CHECK pp_status pp_candidate_simulate(pp_search *search, pp_candidate *candidate,
                                               pp_err *err);
 /* Like pp_candidate_simulate, but a candidate of which the order alone exceeds the memory limit is
- * not simulated: its shortage and its peak are lower bounds, and its step stays 0. */
+ * not simulated: its shortage and its peak are lower bounds, and its step stays 0. The costs are
+ * kept for the next one; pp_search_drop_costs frees them, and must be called before data change. */
 PP_MUST_CHECK pp_status pp_candidate_try(pp_search *search, pp_candidate *candidate, pp_err *err);
 /* Like pp_candidate_simulate, with these orders: one for all replicas, or one per replica. */
 PP_MUST_CHECK pp_status pp_candidate_simulate_orders(pp_search *search, pp_candidate *candidate,

@@ -60,7 +60,7 @@ pp_status pp_pool_append_setup(pp_pool *pool, pp_setup setup, pp_err *err)
 pp_status pp_pool_costs(const pp_pool *pool, const pp_setup *setup, pp_cost_set *set_out,
                         pp_err *err)
 {
-    return pp_setup_costs(setup, &pool->data[setup->data], set_out, err);
+    return pp_setup_costs(setup, &pool->data[setup->data], NULL, set_out, err);
 }
 
 pp_status pp_pool_add_candidate(pp_pool *pool, const pp_plan_problem *problem,

@@ -4,6 +4,7 @@
 
 #include "planner/candidate/budget.h"
 #include "sim/base/alloc.h"
+#include "sim/cost/unit_cache.h"
 
 #include <string.h>
 
@@ -26,9 +27,30 @@ pp_status pp_search_continue(pp_search *search, const pp_plan_request *request, 
 
 void pp_search_close(pp_search *search)
 {
+    pp_search_drop_costs(search);
+    pp_unit_cache_free(&search->units.cache);
     pp_pool_free(&search->pool);
     pp_plan_problem_free(&search->problem);
     *search = (pp_search){ 0 };
+}
+
+pp_unit_cache *pp_search_units(pp_search *search, const pp_cost_context *context)
+{
+    pp_kept_units *kept = &search->units;
+    if (!search->problem->request->lengths)
+        return NULL; /* all microbatches are alike */
+    if (!kept->cache)
+        kept->cache = pp_unit_cache_new();
+    else if (kept->tp != context->parallel.tp || kept->recompute != context->switches.recompute)
+        pp_unit_cache_clear(kept->cache);
+    kept->tp = context->parallel.tp;
+    kept->recompute = context->switches.recompute;
+    return kept->cache;
+}
+
+void pp_search_drop_costs(pp_search *search)
+{
+    pp_cost_set_free(&search->kept.set);
 }
 
 double pp_ops_of(const pp_parallel *parallel, uint32_t microbatches, uint32_t replicas)
@@ -85,8 +107,8 @@ pp_status pp_search_add_setup(pp_search *search, pp_setup setup, pp_err *err)
         return status;
     pp_setup *added = &search->pool.setup[search->pool.setup_count - 1];
     pp_err why = pp_err_like(err);
-    added->legal =
-        pp_setup_find_bound(added, search->problem, &search->pool.data[added->data], &why) == PP_OK;
+    added->legal = pp_setup_find_bound(added, search->problem, &search->pool.data[added->data],
+                                       pp_search_units(search, &added->context), &why) == PP_OK;
     search->progress.usable += added->legal && added->bound.fits;
     const pp_parallel *parallel = &added->context.parallel;
     pp_search_count(&search->progress,

@@ -28,9 +28,26 @@ typedef struct pp_space {
     double least_score;      /* of all points: a bound for any schedule and partition; 0: none */
 } pp_space;
 
+/* The costs of the setup that was tried last: with lengths they take longer to make than the memory
+ * of an order, and most candidates follow others with the same costs. */
+typedef struct pp_kept_costs {
+    size_t setup;
+    pp_cost_set set; /* no costs: nothing is kept */
+} pp_kept_costs;
+
+/* The costs of units for the setups with one tp and recomputation, made with those of the last
+ * setup. */
+typedef struct pp_kept_units {
+    pp_unit_cache *cache;
+    int64_t tp;
+    pp_recompute recompute;
+} pp_kept_units;
+
 typedef struct pp_search {
     const pp_plan_problem *problem; /* owned; NULL: not opened */
     pp_pool pool;
+    pp_kept_costs kept;
+    pp_kept_units units;
     pp_progress progress;
     pp_space space;
 } pp_search;
@@ -45,6 +62,10 @@ PP_MUST_CHECK pp_status pp_search_open(pp_search *search, const pp_plan_request 
 PP_MUST_CHECK pp_status pp_search_continue(pp_search *search, const pp_plan_request *request,
                                            pp_err *err);
 void pp_search_close(pp_search *search); /* for PP_CLEANUP; all zero is fine */
+/* The costs of units that are kept for such a setup; NULL: none. */
+pp_unit_cache *pp_search_units(pp_search *search, const pp_cost_context *context);
+/* Frees the costs that pp_candidate_try has kept. */
+void pp_search_drop_costs(pp_search *search);
 
 /* True if the budget is used up, but for the time that the result of the largest candidate that
  * fits takes. */

@@ -30,9 +30,20 @@ bool pp_same_stages(const pp_stage *a, const pp_stage *b, size_t count)
     return true;
 }
 
-pp_status pp_setup_costs(const pp_setup *setup, const pp_data *data, pp_cost_set *set_out,
-                         pp_err *err)
+bool pp_setup_costs_alike(const pp_setup *a, const pp_setup *b)
 {
+    const pp_cost_context *x = &a->context;
+    const pp_cost_context *y = &b->context;
+    return a->data == b->data && x->placement == y->placement && x->parallel.tp == y->parallel.tp &&
+           x->parallel.vpp == y->parallel.vpp && x->switches.recompute == y->switches.recompute &&
+           x->recomputed == y->recomputed &&
+           pp_same_stages(a->stages, b->stages, (size_t)(x->parallel.pp * x->parallel.vpp));
+}
+
+pp_status pp_setup_costs(const pp_setup *setup, const pp_data *data, pp_unit_cache *units,
+                         pp_cost_set *set_out, pp_err *err)
+{
+    pp_cost_context context = setup->context;
     const pp_workload *workload = &data->workload;
     pp_cost_set set PP_CLEANUP(pp_cost_set_free) = {
         .costs = pp_alloc_array(workload->replicas, sizeof *set.costs),
@@ -41,10 +52,11 @@ pp_status pp_setup_costs(const pp_setup *setup, const pp_data *data, pp_cost_set
     if (!set.costs)
         return pp_err_nomem(err);
     uint32_t stages = (uint32_t)(setup->context.parallel.pp * setup->context.parallel.vpp);
+    context.units = units;
     /* padding trains nothing: throughput counts the real tokens */
     const pp_workload *real = &data->real;
     pp_status status =
-        pp_cost_model_build_padded(&setup->context, setup->stages, stages, workload,
+        pp_cost_model_build_padded(&context, setup->stages, stages, workload,
                                    real->microbatch ? real : workload, set.costs, err);
     if (status)
         return status;
@@ -140,16 +152,16 @@ static void take_bound(const pp_bound *bound, pp_ns boundary_ns, pp_bound *most,
     most->fits = fits;
 }
 
-static pp_status bound_replica(const pp_plan_problem *problem, pp_setup *setup,
-                               const pp_workload *workload, uint32_t replica,
+static pp_status bound_replica(const pp_plan_problem *problem, const pp_cost_context *context,
+                               pp_setup *setup, const pp_workload *workload, uint32_t replica,
                                const uint32_t *stage_rank, pp_err *err)
 {
     pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
     uint32_t stages = (uint32_t)(setup->context.parallel.pp * setup->context.parallel.vpp);
     pp_bound bound;
     pp_bound twin = { 0 };
-    pp_status status = pp_cost_model_tables(&setup->context, setup->stages, stages, workload,
-                                            replica, &costs, err);
+    pp_status status =
+        pp_cost_model_tables(context, setup->stages, stages, workload, replica, &costs, err);
     if (!status)
         status = pp_bound_makespan(costs, stage_rank, setup->split, problem->memory_limit_bytes,
                                    &bound, err);
@@ -168,9 +180,10 @@ static pp_status bound_replica(const pp_plan_problem *problem, pp_setup *setup,
 }
 
 pp_status pp_setup_find_bound(pp_setup *setup, const pp_plan_problem *problem, const pp_data *data,
-                              pp_err *err)
+                              pp_unit_cache *units, pp_err *err)
 {
-    const pp_parallel *parallel = &setup->context.parallel;
+    pp_cost_context context = setup->context;
+    const pp_parallel *parallel = &context.parallel;
     uint32_t stages = (uint32_t)(parallel->pp * parallel->vpp);
     const pp_workload *workload = &data->workload;
     uint32_t *stage_rank = pp_alloc_array(stages, sizeof *stage_rank);
@@ -178,11 +191,13 @@ pp_status pp_setup_find_bound(pp_setup *setup, const pp_plan_problem *problem, c
         return pp_err_nomem(err);
     for (uint32_t s = 0; s < stages; s++)
         stage_rank[s] = pp_placement_rank(setup->context.placement, s, (uint32_t)parallel->pp);
+    context.units = units;
     bounded list = replicas_to_bound(workload, problem->request->model);
     pp_status status = PP_OK;
     setup->bound.fits = setup->twin.bound.fits = true;
     for (uint32_t i = 0; i < list.count && !status; i++)
-        status = bound_replica(problem, setup, workload, list.replica[i], stage_rank, err);
+        status =
+            bound_replica(problem, &context, setup, workload, list.replica[i], stage_rank, err);
     free(stage_rank);
     return status;
 }

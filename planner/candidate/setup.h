@@ -50,18 +50,22 @@ void pp_free_recomputed(pp_recompute_table **table); /* for PP_CLEANUP; *table N
 /* True if these `count` stages are the same, recomputation included. */
 bool pp_same_stages(const pp_stage *a, const pp_stage *b, size_t count);
 
+/* True if two setups of one search have the same costs. */
+bool pp_setup_costs_alike(const pp_setup *a, const pp_setup *b);
+
 /* Tables of one setup, one per replica of its workload. */
 typedef struct pp_cost_set {
     pp_costs **costs; /* [count] */
     uint32_t count;
 } pp_cost_set;
 
+/* units: a cache of costs of units, of setups with the same tp and recomputation; NULL: none. */
 PP_MUST_CHECK pp_status pp_setup_costs(const pp_setup *setup, const pp_data *data,
-                                       pp_cost_set *set_out, pp_err *err);
+                                       pp_unit_cache *units, pp_cost_set *set_out, pp_err *err);
 void pp_cost_set_free(pp_cost_set *set);
 /* Sets bound and least_step_ns, and those of the twin if they are wanted; also reason and shortfall
- * if one microbatch alone does not fit. */
+ * if one microbatch alone does not fit. units: like pp_setup_costs. */
 PP_MUST_CHECK pp_status pp_setup_find_bound(pp_setup *setup, const pp_plan_problem *problem,
-                                            const pp_data *data, pp_err *err);
+                                            const pp_data *data, pp_unit_cache *units, pp_err *err);
 
 #endif

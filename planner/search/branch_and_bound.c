@@ -163,6 +163,7 @@ pp_status pp_branch_and_bound(pp_search *search, size_t *best_out, pp_err *err)
     status = simulate_best_first(search, queue, count, &best, err);
     if (!status && best != SIZE_MAX && !(search->problem->request->score_limit > 0))
         status = try_others(search, queue, count, err);
+    pp_search_drop_costs(search);
     free(queue);
     *best_out = best;
     return status;
@@ -181,6 +182,7 @@ pp_status pp_simulate_within(pp_search *search, double score, size_t most, pp_er
             break;
         status = pp_candidate_try(search, &search->pool.candidate[queue[k].index], err);
     }
+    pp_search_drop_costs(search);
     free(queue);
     return status;
 }

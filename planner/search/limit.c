@@ -10,7 +10,7 @@ pp_status pp_search_bound_again(const pp_plan_problem *problem, const pp_pool *p
     setup->bound = (pp_bound){ 0 };
     setup->least_step_ns = 0;
     setup->twin = (pp_twin_bound){ .wanted = false };
-    return pp_setup_find_bound(setup, problem, &pool->data[setup->data], err);
+    return pp_setup_find_bound(setup, problem, &pool->data[setup->data], NULL, err);
 }
 
 pp_status pp_search_lower_limit(pp_search *search, size_t *best_out, pp_err *err)

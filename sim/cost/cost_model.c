@@ -14,6 +14,7 @@
 #include "sim/cost/stage_memory.h"
 #include "sim/cost/step.h"
 #include "sim/cost/transfer.h"
+#include "sim/cost/unit_cache.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -246,6 +247,8 @@ pp_status pp_cost_unit(const pp_cost_context *context, pp_unit_kind kind, int64_
  * what they kept. */
 static void add_unit(pp_unit_cost *sum, const pp_unit_cost *unit, double times)
 {
+    if (!(times > 0))
+        return;
     sum->f_s += times * unit->f_s;
     sum->i_s += times * unit->i_s;
     sum->w_s += times * unit->w_s;
@@ -255,11 +258,9 @@ static void add_unit(pp_unit_cost *sum, const pp_unit_cost *unit, double times)
     sum->logits_bytes += times * unit->logits_bytes;
     sum->output_bytes += times * unit->output_bytes;
     sum->model_flops += times * unit->model_flops;
-    if (times > 0) {
-        sum->recompute_bytes = fmax(sum->recompute_bytes, unit->recompute_bytes);
-        const double dropped = times * (unit->activation_bytes + unit->logits_bytes);
-        sum->temporary_bytes = fmax(sum->temporary_bytes - dropped, unit->temporary_bytes);
-    }
+    sum->recompute_bytes = fmax(sum->recompute_bytes, unit->recompute_bytes);
+    const double dropped = times * (unit->activation_bytes + unit->logits_bytes);
+    sum->temporary_bytes = fmax(sum->temporary_bytes - dropped, unit->temporary_bytes);
 }
 
 enum { RECOMPUTES = PP_RECOMPUTE_FULL + 1 };
@@ -300,6 +301,20 @@ static units units_of(const pp_cost_context *context, const pp_batch *batch)
     return u;
 }
 
+/* The same, from the cache of the context if it has one. made: receives them if they are not kept.
+ */
+static const units *find_units(const pp_cost_context *context, const pp_batch *batch, units *made)
+{
+    bool known = false;
+    units *kept =
+        context->units ? pp_unit_cache_at(context->units, batch, sizeof *kept, &known) : NULL;
+    if (!kept)
+        kept = made;
+    if (!known)
+        *kept = units_of(context, batch);
+    return kept;
+}
+
 static int64_t clamp(int64_t value, int64_t least, int64_t most)
 {
     return value < least ? least : value > most ? most : value;
@@ -332,12 +347,10 @@ static void count_layers(const pp_cost_context *context, const pp_stage *stage,
     }
 }
 
-static pp_unit_cost stage_cost(const pp_cost_context *context, const units *u,
-                               const pp_stage *stage)
+static pp_unit_cost stage_cost(const units *u, const pp_stage *stage,
+                               int64_t counts[LAYER_KINDS][RECOMPUTES])
 {
     pp_unit_cost sum = { 0 };
-    int64_t counts[LAYER_KINDS][RECOMPUTES] = { { 0 } };
-    count_layers(context, stage, counts);
     add_unit(&sum, &u->embedding, stage->embedding);
     for (int kind = 0; kind < LAYER_KINDS; kind++) {
         for (int how = RECOMPUTES - 1; how >= 0; how--) /* those that recompute all come first */
@@ -370,15 +383,83 @@ static message message_of(const pp_cost_context *context, int64_t tokens)
     return m;
 }
 
-static double send_seconds(const pp_cost_context *context, const message *m, uint32_t from,
-                           uint32_t to)
+/* A stage on its rank, with all that its costs depend on besides the microbatch. */
+typedef struct placed_stage {
+    pp_stage stage;
+    int64_t counts[LAYER_KINDS][RECOMPUTES];
+    double speed;
+    bool sends_forward, sends_backward; /* to another rank */
+    pp_link forward, backward;
+    uint32_t like; /* the first stage of equal costs, but for what single microbatches recompute */
+} placed_stage;
+
+static bool find_link(const pp_cost_context *context, uint32_t from, uint32_t to, pp_link *link_out)
 {
     const uint32_t ranks = (uint32_t)context->parallel.pp;
     const uint32_t a = pp_placement_rank(context->placement, from, ranks);
     const uint32_t b = pp_placement_rank(context->placement, to, ranks);
     if (a == b)
-        return 0;
-    return m->gather_s + pp_transfer_seconds(context, a, b, m->bytes);
+        return false;
+    *link_out = pp_link_between(context, a, b);
+    return true;
+}
+
+static placed_stage place(const pp_cost_context *context, const pp_stage *stages, uint32_t s,
+                          uint32_t stage_count)
+{
+    const uint32_t rank = pp_placement_rank(context->placement, s, (uint32_t)context->parallel.pp);
+    placed_stage placed = {
+        .stage = stages[s],
+        .speed = pp_rank_overrides_speed(context->overrides, rank),
+        .like = s,
+    };
+    count_layers(context, &placed.stage, placed.counts);
+    if (s + 1 < stage_count)
+        placed.sends_forward = find_link(context, s, s + 1, &placed.forward);
+    if (s > 0)
+        placed.sends_backward = find_link(context, s, s - 1, &placed.backward);
+    return placed;
+}
+
+static bool same_link(const pp_link *a, const pp_link *b)
+{
+    return a->same_node == b->same_node && a->bytes_per_s == b->bytes_per_s;
+}
+
+static bool cost_alike(const placed_stage *a, const placed_stage *b)
+{
+    return a->stage.embedding == b->stage.embedding && a->stage.mtp == b->stage.mtp &&
+           a->stage.loss == b->stage.loss && memcmp(a->counts, b->counts, sizeof a->counts) == 0 &&
+           a->speed == b->speed && a->sends_forward == b->sends_forward &&
+           a->sends_backward == b->sends_backward && same_link(&a->forward, &b->forward) &&
+           same_link(&a->backward, &b->backward);
+}
+
+/* Most pipelines have a handful of stages that differ; of the others, equal ones may be missed, so
+ * that this is O(stages). */
+#define ALIKE_MAX 16
+
+/* Places all stages. placed: [stage_count]. */
+static void place_all(const pp_cost_context *context, const pp_stage *stages, uint32_t stage_count,
+                      placed_stage *placed)
+{
+    uint32_t first[ALIKE_MAX];
+    uint32_t firsts = 0;
+    for (uint32_t s = 0; s < stage_count; s++) {
+        placed[s] = place(context, stages, s, stage_count);
+        uint32_t k = 0;
+        while (k < firsts && !cost_alike(&placed[first[k]], &placed[s]))
+            k++;
+        if (k < firsts)
+            placed[s].like = first[k];
+        else if (firsts < ALIKE_MAX)
+            first[firsts++] = s;
+    }
+}
+
+static double send_seconds(const pp_cost_context *context, const message *m, const pp_link *link)
+{
+    return m->gather_s + pp_link_seconds(context, link, m->bytes);
 }
 
 /* Transfers of one stage, in seconds: forward to the next stage, backward to the previous one, and
@@ -387,14 +468,14 @@ typedef struct transfers {
     double forward, backward, exchange;
 } transfers;
 
-static transfers transfers_of(const pp_cost_context *context, const message *m, uint32_t stage,
-                              uint32_t stages)
+static transfers transfers_of(const pp_cost_context *context, const message *m,
+                              const placed_stage *placed)
 {
     transfers t = { 0 };
-    if (stage + 1 < stages)
-        t.forward = send_seconds(context, m, stage, stage + 1);
-    if (stage > 0)
-        t.backward = send_seconds(context, m, stage, stage - 1);
+    if (placed->sends_forward)
+        t.forward = send_seconds(context, m, &placed->forward);
+    if (placed->sends_backward)
+        t.backward = send_seconds(context, m, &placed->backward);
     /* Without overlap, Megatron's interleaved schedule waits for each batched exchange (up to four
      * messages after an F and a B): the exchange is charged to the op, and the link takes no time.
      * 1F1B waits, too, but there the dependencies already include it. Orders on a V never ran in
@@ -462,28 +543,59 @@ static pp_status fill_cell(const pp_cost_context *context, const pp_unit_cost *c
     return status;
 }
 
-static pp_status fill_class(const pp_cost_context *context, const pp_stage *stages,
+static void copy_cell(pp_costs *costs, size_t from, size_t to)
+{
+    int64_t *const tables[] = {
+        costs->f_ns,
+        costs->i_ns,
+        costs->w_ns,
+        costs->b_ns,
+        costs->send_f_ns,
+        costs->send_b_ns,
+        costs->activation_bytes,
+        costs->stash_bytes,
+        costs->recompute_bytes,
+        costs->logits_bytes,
+        costs->temporary_bytes,
+        costs->output_bytes,
+        costs->message_bytes,
+    };
+    for (size_t k = 0; k < sizeof tables / sizeof *tables; k++)
+        tables[k][to] = tables[k][from];
+}
+
+/* Makes the counts of a stage those of one microbatch. */
+static void recompute_as(const pp_cost_context *context, const pp_recomputed *recomputed,
+                         placed_stage *placed)
+{
+    placed->stage.full = recomputed->full;
+    placed->stage.selective = recomputed->selective;
+    memset(placed->counts, 0, sizeof placed->counts);
+    count_layers(context, &placed->stage, placed->counts);
+}
+
+static pp_status fill_class(const pp_cost_context *context, const placed_stage *stages,
                             const pp_batch *batch, uint32_t class_index, pp_costs *costs,
                             pp_err *err)
 {
-    const units u = units_of(context, batch);
+    units made;
+    const units *u = find_units(context, batch, &made);
     const message m = message_of(context, batch->tokens);
+    const size_t row = (size_t)class_index * costs->stages;
     for (uint32_t s = 0; s < costs->stages; s++) {
-        const uint32_t rank =
-            pp_placement_rank(context->placement, s, (uint32_t)context->parallel.pp);
-        const double speed = pp_rank_overrides_speed(context->overrides, rank);
-        pp_stage stage = stages[s];
-        if (batch->recomputed) {
-            stage.full = batch->recomputed[s].full;
-            stage.selective = batch->recomputed[s].selective;
+        if (stages[s].like < s && !batch->recomputed) {
+            copy_cell(costs, row + stages[s].like, row + s);
+            continue;
         }
-        pp_unit_cost cost = stage_cost(context, &u, &stage);
-        cost.f_s /= speed;
-        cost.i_s /= speed;
-        cost.w_s /= speed;
-        const transfers link = transfers_of(context, &m, s, costs->stages);
-        pp_status status = fill_cell(context, &cost, &link, m.bytes, costs,
-                                     (size_t)class_index * costs->stages + s, err);
+        placed_stage placed = stages[s];
+        if (batch->recomputed)
+            recompute_as(context, &batch->recomputed[s], &placed);
+        pp_unit_cost cost = stage_cost(u, &placed.stage, placed.counts);
+        cost.f_s /= placed.speed;
+        cost.i_s /= placed.speed;
+        cost.w_s /= placed.speed;
+        const transfers link = transfers_of(context, &m, &placed);
+        pp_status status = fill_cell(context, &cost, &link, m.bytes, costs, row + s, err);
         if (status)
             return status;
     }
@@ -601,6 +713,7 @@ pp_status pp_cost_model_tables(const pp_cost_context *context, const pp_stage *s
 {
     pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
     uint32_t *class_of PP_CLEANUP(free_array) = NULL;
+    placed_stage *placed PP_CLEANUP(free_array) = NULL;
     uint32_t classes = 0;
     pp_status status = check_input(context, stages, stage_count, workload, replica, err);
     if (status)
@@ -608,8 +721,10 @@ pp_status pp_cost_model_tables(const pp_cost_context *context, const pp_stage *s
     const uint32_t count = workload->microbatches;
     const pp_microbatch *list = workload->microbatch + (size_t)replica * count;
     class_of = pp_alloc_array(count, sizeof *class_of);
-    if (!class_of)
+    placed = pp_alloc_array(stage_count, sizeof *placed);
+    if (!class_of || !placed)
         return pp_err_nomem(err);
+    place_all(context, stages, stage_count, placed);
     status = pp_cost_classify(context, workload, list, count, class_of, &classes, err);
     if (!status)
         status =
@@ -623,7 +738,7 @@ pp_status pp_cost_model_tables(const pp_cost_context *context, const pp_stage *s
         if (class_of[j] < filled)
             continue;
         const pp_batch batch = pp_batch_of(context, workload, &list[j]);
-        status = fill_class(context, stages, &batch, filled, costs, err);
+        status = fill_class(context, placed, &batch, filled, costs, err);
         filled++;
     }
     if (!status)

@@ -22,6 +22,8 @@ typedef enum pp_exchange_kind {
     PP_EXCHANGE_KINDS,
 } pp_exchange_kind;
 
+typedef struct pp_unit_cache pp_unit_cache; /* sim/cost/unit_cache.h */
+
 /* Everything a cost depends on besides the partition and the data. Pointers are borrowed. */
 typedef struct pp_cost_context {
     const pp_model *model;
@@ -33,6 +35,8 @@ typedef struct pp_cost_context {
     bool links_modelled; /* the executor has ranks wait for exchanges where its framework does */
     unsigned omitted;    /* the kinds of exchange that take no time, to find their share of an op */
     const pp_recompute_table *recomputed; /* for PP_RECOMPUTE_MICROBATCHES: of the same workload */
+    pp_unit_cache *units; /* for contexts that differ at most in vpp, placement and overrides; not
+                             shared by threads; NULL: none */
 } pp_cost_context;
 
 /* Fails: USAGE when the degrees of parallelism are impossible (tp does not divide the heads, ep

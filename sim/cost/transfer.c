@@ -28,11 +28,19 @@ static pp_communicator communicator_of(const pp_cost_context *context, bool same
     return (pp_communicator){ par->pp, !ranks_share_node(context, 0, (uint32_t)par->pp - 1) };
 }
 
-double pp_transfer_seconds(const pp_cost_context *context, uint32_t from, uint32_t to, double bytes)
+pp_link pp_link_between(const pp_cost_context *context, uint32_t from, uint32_t to)
+{
+    return (pp_link){
+        .same_node = ranks_share_node(context, from, to),
+        .bytes_per_s = pp_rank_overrides_link_bytes_per_s(context->overrides, from, to),
+    };
+}
+
+double pp_link_seconds(const pp_cost_context *context, const pp_link *link, double bytes)
 {
     const pp_hardware *hw = context->hardware;
-    const bool same_node = ranks_share_node(context, from, to);
-    const double rate = pp_rank_overrides_link_bytes_per_s(context->overrides, from, to);
+    const bool same_node = link->same_node;
+    const double rate = link->bytes_per_s;
     const pp_collective_group pair = { .ranks = 2, .members = same_node ? 2 : 1 };
     if (rate > 0)
         return (same_node ? hw->node_p2p : hw->network_p2p).alpha_s + bytes / rate;
@@ -47,6 +55,12 @@ double pp_transfer_seconds(const pp_cost_context *context, uint32_t from, uint32
     if (context->switches.communicators == PP_COMMUNICATORS_DEFAULT)
         return pp_p2p_seconds(hw, same_node, context->parallel.pp, bytes);
     return pp_message_seconds(hw, same_node, communicator_of(context, same_node), bytes);
+}
+
+double pp_transfer_seconds(const pp_cost_context *context, uint32_t from, uint32_t to, double bytes)
+{
+    const pp_link link = pp_link_between(context, from, to);
+    return pp_link_seconds(context, &link, bytes);
 }
 
 int pp_pipeline_communicators(const pp_cost_context *context, uint32_t rank, uint32_t stages)
