@@ -51,8 +51,14 @@ static pp_status check_request(const pp_plan_request *request, pp_err *err)
     if (!(request->tie >= 0 && request->tie <= 1) || request->headroom_bytes < 0)
         return pp_err_set(err, PP_USAGE, NULL,
                           "tie must be from 0 to 1, and headroom not negative");
-    int64_t parts = request->model->layers + request->model->mtp_layers +
-                    (request->allow_empty_end_stages ? 2 : 0);
+    const char *no_bare_ends = request->framework ? request->framework->no_bare_ends : NULL;
+    if (no_bare_ends &&
+        (request->bare_ends == PP_BARE_ENDS_ON || request->partition == PP_PARTITION_BARE))
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_BARE_ENDS),
+                          "executor %s %s; leave this option out, or choose another executor",
+                          request->framework->name, no_bare_ends);
+    const bool bare = pp_request_bare_ends(request) && request->partition != PP_PARTITION_UNIFORM;
+    int64_t parts = request->model->layers + request->model->mtp_layers + (bare ? 2 : 0);
     int64_t pp = request->parallel.pp;
     if (pp < 1)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RANKS),
@@ -65,9 +71,10 @@ static pp_status check_request(const pp_plan_request *request, pp_err *err)
             pp <= parts ? pp_err_name(err, PP_FIELD_CHUNKS) : pp_err_name(err, PP_FIELD_RANKS),
             "%s has %" PRId64 " layers, so %" PRId64 " ranks "
             "x %" PRId64 " stage%s would leave some empty; choose pp x vpp up to %" PRId64
-            ", or place them with %s LAYOUT",
+            "%s, or place them with %s LAYOUT",
             request->model->name, request->model->layers, pp, or_one(request->parallel.vpp),
             or_one(request->parallel.vpp) == 1 ? "" : "s", parts,
+            bare ? " (embedding and head may be stages of their own)" : "",
             pp_err_name(err, PP_FIELD_PARTITION));
     if (request->lengths && request->global_batch_size)
         return pp_err_set(

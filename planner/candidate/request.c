@@ -5,8 +5,8 @@
 
 const char *pp_partition_name(pp_partition_kind kind)
 {
-    static const char *const names[] = { "auto",   "uniform", "balanced",
-                                         "layout", "fitted",  "shifted" };
+    static const char *const names[] = { "auto",      "uniform", "balanced", "layout",
+                                         "bare-ends", "fitted",  "shifted" };
     return names[kind];
 }
 
@@ -33,6 +33,12 @@ const char *pp_packing_method_print(const pp_packing_method *method, char *buffe
              method->packing == PP_PACKING_RAMPED ? "" : orders[method->sorting],
              method->searched ? ", then sequences moved and swapped" : "");
     return buffer;
+}
+
+bool pp_request_bare_ends(const pp_plan_request *request)
+{
+    return request->bare_ends != PP_BARE_ENDS_OFF &&
+           !(request->framework && request->framework->no_bare_ends);
 }
 
 int64_t pp_memory_reserve_bytes(const pp_hardware *hardware)

@@ -13,15 +13,23 @@
 #include "sim/plan/plan.h"
 
 typedef enum pp_partition_kind {
-    PP_PARTITION_AUTO,     /* balanced, and also uniform if the layers divide evenly */
+    PP_PARTITION_AUTO,     /* balanced, bare, and also uniform if the layers divide evenly */
     PP_PARTITION_UNIFORM,  /* equally many layers per stage, later ones one more */
-    PP_PARTITION_BALANCED, /* planner/bound/partition.h */
+    PP_PARTITION_BALANCED, /* planner/bound/partition.h; every stage has a layer */
     PP_PARTITION_LAYOUT,   /* given */
+    PP_PARTITION_BARE,     /* balanced; embedding and head may be stages of their own */
     PP_PARTITION_FITTED,   /* balanced, with less on ranks that have less memory than the others */
     PP_PARTITION_SHIFTED,  /* one of these, after moves of layers that made the step shorter */
 } pp_partition_kind;
 
 const char *pp_partition_name(pp_partition_kind kind);
+
+/* Whether PP_PARTITION_AUTO tries PP_PARTITION_BARE, too. */
+typedef enum pp_bare_ends {
+    PP_BARE_ENDS_AUTO, /* unless the framework cannot run it */
+    PP_BARE_ENDS_ON,   /* a framework that cannot is refused */
+    PP_BARE_ENDS_OFF,
+} pp_bare_ends;
 
 /* Switches of the software: those of the stack, changed where `given` is set. If recompute is AUTO,
  * the search chooses the recomputation. */
@@ -130,9 +138,8 @@ typedef struct pp_plan_request {
     pp_buffer_settings buffers; /* ignored by framework ideal */
     pp_switch_request switches;
     pp_partition_kind partition;
-    const char *layout;          /* with PP_PARTITION_LAYOUT */
-    bool allow_empty_end_stages; /* a balanced partition may give embedding or head a stage of its
-                                    own */
+    const char *layout; /* with PP_PARTITION_LAYOUT */
+    pp_bare_ends bare_ends;
     bool no_step_sync;
 
     /* Limits, and how candidates are compared. */
@@ -168,6 +175,9 @@ typedef struct pp_plan_request {
     void (*missed)(void *context, const pp_report *nearest);
     void *context; /* passed to all four */
 } pp_plan_request;
+
+/* True if the embedding, and the head with the loss, may be stages of their own. */
+bool pp_request_bare_ends(const pp_plan_request *request);
 
 /* The part of the hardware's memory that is left free when no limit is given: 5 %, for the CUDA
  * context, fragmentation in the allocator and whatever the memory model does not count. */

@@ -174,7 +174,7 @@ static bool fill_share(const pp_search *search, size_t parts, int64_t iterations
 }
 
 /* The most setups that are searched, of those that were opened. */
-enum { SEARCHED_MOST = 3 };
+enum { SEARCHED_MOST = 4 };
 
 /* The setup to search next: that of the best named order, then by the estimates. worth_out: how
  * many setups are worth a search. */

@@ -158,7 +158,7 @@ pp_status pp_search_shift(pp_search *search, size_t *best, pp_err *err)
 {
     const pp_partition_kind kind = search->problem->request->partition;
     if (*best == SIZE_MAX || !has_links(search->problem->request->overrides) ||
-        (kind != PP_PARTITION_AUTO && kind != PP_PARTITION_BALANCED))
+        (kind != PP_PARTITION_AUTO && kind != PP_PARTITION_BALANCED && kind != PP_PARTITION_BARE))
         return PP_OK;
     const pp_candidate *named = &search->pool.candidate[*best];
     const double score = pp_candidate_score(named, named->step_ns);

@@ -323,24 +323,24 @@ static pp_status balance(recompute_fit *t, pp_err *err)
     pp_unit_weights w PP_CLEANUP(pp_unit_weights_free) = { 0 };
     pp_stage *stages = NULL;
     double *speed PP_CLEANUP(pp_free_array) = pp_alloc_array(t->ranks, sizeof *speed);
-    pp_cost_context bare = t->setup.context;
-    bare.switches.recompute = PP_RECOMPUTE_NONE;
+    pp_cost_context without = t->setup.context;
+    without.switches.recompute = PP_RECOMPUTE_NONE;
     pp_status status = speed ? slowed(t, speed, err) : pp_err_nomem(err);
-    if (status || (status = pp_unit_weights_of(&bare, &t->search->pool.data[t->setup.data].workload,
-                                               &w, err)))
+    if (status || (status = pp_unit_weights_of(
+                       &without, &t->search->pool.data[t->setup.data].workload, &w, err)))
         return status;
+    const bool bare_ends = t->setup.partition == PP_PARTITION_BARE;
     const pp_partition_params split = { .ranks = t->ranks,
                                         .chunks = t->count / t->ranks,
-                                        .placement = bare.placement,
-                                        .allow_empty_end_stages =
-                                            t->search->problem->request->allow_empty_end_stages,
+                                        .placement = without.placement,
+                                        .allow_empty_end_stages = bare_ends,
                                         .rank_speed = speed };
     status = pp_partition_balance(&w, &split, &stages, err);
     if (status)
         return status;
     free(t->setup.stages);
     t->setup.stages = stages;
-    t->setup.partition = PP_PARTITION_BALANCED;
+    t->setup.partition = bare_ends ? PP_PARTITION_BARE : PP_PARTITION_BALANCED;
     return PP_OK;
 }
 
@@ -438,7 +438,8 @@ static pp_status recompute_fit_one(pp_search *search, const pp_candidate *like, 
 {
     recompute_fit t PP_CLEANUP(recompute_fit_free) = { 0 };
     const pp_partition_kind kind = search->problem->request->partition;
-    const bool movable = kind == PP_PARTITION_AUTO || kind == PP_PARTITION_BALANCED;
+    const bool movable =
+        kind == PP_PARTITION_AUTO || kind == PP_PARTITION_BALANCED || kind == PP_PARTITION_BARE;
     pp_err why = pp_err_like(err);
     pp_status status = recompute_fit_new(&t, search, like, &why);
     if (!status && !t.alike)

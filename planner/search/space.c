@@ -182,13 +182,13 @@ static pp_status stages_of(pp_search *search, const point *at, pp_partition_kind
                                     err);
     if (kind != PP_PARTITION_LAYOUT) {
         const double *speed = problem->rank_speed;
-        pp_partition_params split = {
-            .ranks = ranks,
-            .chunks = chunks,
-            .placement = at->context.placement,
-            .allow_empty_end_stages = problem->request->allow_empty_end_stages,
-            .rank_speed = speed && kind == PP_PARTITION_FITTED ? speed + ranks : speed
-        };
+        pp_partition_params split = { .ranks = ranks,
+                                      .chunks = chunks,
+                                      .placement = at->context.placement,
+                                      .allow_empty_end_stages = kind == PP_PARTITION_BARE,
+                                      .rank_speed = speed && kind == PP_PARTITION_FITTED
+                                                        ? speed + ranks
+                                                        : speed };
         pp_search_count(&search->progress,
                         pp_budget_partition_effort((double)model->layers, (double)ranks * chunks));
         return pp_partition_balance(at->weights, &split, stages_out, err);
@@ -212,17 +212,24 @@ static bool out_of_time(pp_search *search)
     return search->progress.unseen;
 }
 
+/* True if PP_PARTITION_AUTO does not try this kind for so many stages. */
+static bool is_left_out(const pp_plan_request *request, pp_partition_kind kind, size_t stages)
+{
+    return (kind == PP_PARTITION_UNIFORM && request->model->layers % (int64_t)stages != 0) ||
+           (kind == PP_PARTITION_BARE && !pp_request_bare_ends(request));
+}
+
 /* Adds the setups of one point, one per partition. */
 static pp_status add_setups(pp_search *search, const point *at, size_t data, bool split,
                             pp_err *err)
 {
     pp_partition_kind requested = search->problem->request->partition;
     static const pp_partition_kind kinds[] = { PP_PARTITION_UNIFORM, PP_PARTITION_BALANCED,
-                                               PP_PARTITION_FITTED };
+                                               PP_PARTITION_BARE, PP_PARTITION_FITTED };
     bool automatic = requested == PP_PARTITION_AUTO;
     size_t first = search->pool.setup_count;
     size_t count = (size_t)(at->context.parallel.pp * at->context.parallel.vpp);
-    for (size_t i = 0; i < (automatic ? 2u + search->problem->fitted : 1u); i++) {
+    for (size_t i = 0; i < (automatic ? 3u + search->problem->fitted : 1u); i++) {
         pp_err why = pp_err_like(err);
         pp_setup setup = { .context = at->context,
                            .micro_batch_size = at->micro_batch_size,
@@ -230,8 +237,7 @@ static pp_status add_setups(pp_search *search, const point *at, size_t data, boo
                            .data = data,
                            .split = split,
                            .twin.wanted = search->problem->request->lengths != NULL };
-        if (automatic && kinds[i] == PP_PARTITION_UNIFORM &&
-            search->problem->request->model->layers % (int64_t)count != 0)
+        if (automatic && is_left_out(search->problem->request, kinds[i], count))
             continue;
         pp_status status = PP_OK;
         if (stages_of(search, at, setup.partition, &setup.stages, &why)) {

@@ -144,7 +144,7 @@ static pp_status add_folded(splits *list, pp_parallel p, pp_err *err)
 static int64_t stages_most(const pp_plan_request *request)
 {
     return request->model->layers + request->model->mtp_layers +
-           (request->allow_empty_end_stages ? 2 : 0);
+           (pp_request_bare_ends(request) ? 2 : 0);
 }
 
 /* Lists all splits; unless `any`, without those that a rule refuses. */

@@ -24,6 +24,7 @@
     X(EP, "ep")                                        \
     X(ETP, "etp")                                      \
     X(PARTITION, "partition")                          \
+    X(BARE_ENDS, "bare_ends")                          \
     X(MEMORY_LIMIT, "memory_limit")                    \
     /* Its data. */                                    \
     X(SEQ_LENGTH, "seq_length")                        \

@@ -26,8 +26,10 @@ typedef struct pp_framework {
                              pp_err *err);
     const pp_size_protocol_support *size_protocols; /* NULL: its programs do not communicate */
     pp_buffers buffers;                             /* of its programs that communicate */
-    bool post_validates; /* ranks update in a chain if no barrier ends the step
-                            (pp_step_tail_chained) */
+    const char *no_bare_ends; /* why no stage may have the embedding or the head and no layer, a
+                                 predicate; NULL: it may */
+    bool post_validates;      /* ranks update in a chain if no barrier ends the step
+                                 (pp_step_tail_chained) */
 } pp_framework;
 
 /* Lowers an order by framework->lower_timed, if there is one and costs are given, or else by

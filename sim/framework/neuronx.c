@@ -19,6 +19,8 @@ const pp_framework pp_framework_neuronx = {
     .lower = neuronx_lower,
     .size_protocols = &pp_size_protocols_graphs,
     .graphs = PP_GRAPHS_PER_TASK,
+    /* pipeline/partition.py, create_partitions; pipeline/model.py, cut_pipeline_stage */
+    .no_bare_ends = "cuts models after transformer layers, so that every stage has one",
     /* a receive allocates; outputs are kept for their backward; the inputs of a graph are held
      * while it runs (pytorch/xla#6347) */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_BACKWARD, .fused_backward = true },

@@ -282,8 +282,9 @@ static pp_status copy_notes(const pp_notes *from, pp_notes *to, pp_err *err)
     return status;
 }
 
-/* Limits recomputation to what the compared runtimes support: all microbatches alike. */
-static pp_status limit_recompute(pp_plan_request *request, pp_err *err)
+/* Limits the request to what all the compared runtimes support: microbatches that recompute alike,
+ * and layers on every stage. */
+static pp_status limit_request(pp_plan_request *request, pp_err *err)
 {
     if (request->switches.given.recompute &&
         request->switches.value.recompute == PP_RECOMPUTE_MICROBATCHES)
@@ -292,6 +293,7 @@ static pp_status limit_recompute(pp_plan_request *request, pp_err *err)
             "the compared runtimes recompute all microbatches alike; give none, selective, full, "
             "per-stage or auto, or a plan that recomputes per microbatch");
     request->recompute_alike = true;
+    request->bare_ends = PP_BARE_ENDS_OFF;
     return PP_OK;
 }
 
@@ -314,7 +316,7 @@ static pp_status from_model(const pp_args *args, table *t, pp_notes *notes, pp_e
         (status = pp_args_exchange(args, &input.request.exchange, err)))
         return status;
     pp_plan_request request = input.request;
-    if ((status = limit_recompute(&request, err)))
+    if ((status = limit_request(&request, err)))
         return status;
     if (!request.schedule && (status = pp_schedule_get(DEFAULT_SCHEDULE, &request.schedule, err)))
         return status;

@@ -18,6 +18,7 @@ const struct pp_field_names pp_option_names = { {
     [PP_FIELD_EP] = "--ep",
     [PP_FIELD_ETP] = "--etp",
     [PP_FIELD_PARTITION] = "--partition",
+    [PP_FIELD_BARE_ENDS] = "--bare-ends",
     [PP_FIELD_MEMORY_LIMIT] = "--memory-limit",
     [PP_FIELD_SEQ_LENGTH] = "--seq-length",
     [PP_FIELD_MICRO_BATCH_SIZE] = "--micro-batch-size",

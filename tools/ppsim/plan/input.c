@@ -479,6 +479,7 @@ static pp_status read_program(const pp_args *args, pp_plan_input *r, pp_err *err
     const char *partition = pp_args_text(args, "--partition");
     const char *framework = pp_args_text(args, "--executor");
     bool step_sync = true;
+    bool bare_ends = true;
     pp_status status = PP_OK;
     bool planned = schedule && strcmp(schedule, "planned") == 0;
     if (schedule && strcmp(schedule, "auto") != 0 && !planned)
@@ -501,10 +502,13 @@ static pp_status read_program(const pp_args *args, pp_plan_input *r, pp_err *err
     if (!status)
         status = pp_args_switch(args, "--step-sync", &step_sync, err);
     if (!status)
+        status = pp_args_switch(args, "--bare-ends", &bare_ends, err);
+    if (pp_args_has(args, "--bare-ends"))
+        request->bare_ends = bare_ends ? PP_BARE_ENDS_ON : PP_BARE_ENDS_OFF;
+    if (!status)
         status = pp_args_exchange_or_auto(args, &request->exchange, &request->free.shapes, err);
     request->shape_message_given = pp_args_has(args, "--shape-message");
     request->no_step_sync = !step_sync;
-    request->allow_empty_end_stages = pp_args_has(args, "--bare-ends");
     request->why = pp_args_has(args, "--why");
     if (partition && strcmp(partition, "uniform") == 0) {
         request->partition = PP_PARTITION_UNIFORM;

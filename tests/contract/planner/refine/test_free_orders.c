@@ -80,7 +80,8 @@ START_TEST(buffers_of_the_framework_are_reserved)
 }
 END_TEST
 
-/* The same step exists with much less memory, and an order that needs less is more robust. */
+/* The same step exists with much less memory, and an order that needs less is more robust. With
+ * bare ends a setup of six stages per rank is 0.002 % faster, whose orders keep more. */
 START_TEST(the_peak_is_shrunk)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
@@ -90,6 +91,7 @@ START_TEST(the_peak_is_shrunk)
     request.micro_batch_size = 1;
     request.orders = PP_ORDERS_BETTER;
     request.framework = _i ? &pp_framework_ppsim : NULL;
+    request.bare_ends = PP_BARE_ENDS_OFF;
     pp_search_result *whole = choose(&request);
     request.memory_limit_bytes = (int64_t)56 << 30;
     pp_search_result *less = choose(&request);

@@ -1,10 +1,11 @@
 /* Properties that every plan has, whatever its model: all of traces/data, several pp and
  * hardware. */
+#include "sim/framework/registry.h"
 #include "tests/support/planning.h"
 #include "tests/support/sample.h"
 
-/* Every layer occurs once, in order, with the embedding first and the loss last, and no stage is
- * empty. */
+/* Every layer occurs once, in order, with the embedding first and the loss last, and only the
+ * stages of these may be without layers. */
 static void check_partition(const pp_plan *plan, const pp_model *model)
 {
     uint32_t stages = (uint32_t)(plan->parallel.pp * plan->parallel.vpp);
@@ -13,7 +14,7 @@ static void check_partition(const pp_plan *plan, const pp_model *model)
     for (uint32_t s = 0; s < stages; s++) {
         const pp_stage *stage = &plan->partition[s];
         ck_assert_int_eq(stage->first_layer, layers);
-        ck_assert_int_gt(stage->layers + stage->mtp, 0);
+        ck_assert_int_gt(stage->layers + stage->mtp + stage->embedding + stage->loss, 0);
         ck_assert_int_eq(stage->embedding, s == 0);
         ck_assert_int_eq(stage->loss, s == stages - 1);
         layers += stage->layers;
@@ -148,6 +149,68 @@ START_TEST(balanced_is_not_slower_than_uniform)
 }
 END_TEST
 
+/* Stages with the embedding or the head, and no layer. */
+static uint32_t count_bare(const pp_plan *plan)
+{
+    uint32_t count = 0;
+    for (int64_t s = 0; s < plan->parallel.pp * plan->parallel.vpp; s++)
+        count += plan->partition[s].layers + plan->partition[s].mtp == 0;
+    return count;
+}
+
+/* A vocabulary of 128,256 weighs as much as several of llama3-8b's layers: on 16 ranks its head is
+ * better off alone, and nobody has to ask for it. */
+START_TEST(ends_may_be_bare)
+{
+    const planning p = planning_of("llama3-8b", "h100-80g");
+    pp_plan_request request = request_of(&p, 16);
+    pp_search_result *free_ends PP_CLEANUP(pp_search_result_free) = choose(&request);
+    request.bare_ends = PP_BARE_ENDS_OFF;
+    pp_search_result *layers PP_CLEANUP(pp_search_result_free) = choose(&request);
+    ck_assert_uint_gt(count_bare(free_ends->plan), 0);
+    ck_assert_uint_eq(count_bare(layers->plan), 0);
+    ck_assert_int_lt(free_ends->plan->prediction->step_ns * 100,
+                     layers->plan->prediction->step_ns * 97);
+}
+END_TEST
+
+/* Plans with bare ends are tried beside those with a layer on every stage, so that none is lost. */
+START_TEST(bare_ends_are_never_slower)
+{
+    static const char *const models[] = { "gpt39b", "llama3-8b", "llama3-70b", "gpt22b" };
+    for (size_t i = 0; i < 2 * sizeof models / sizeof *models; i++) {
+        const planning p = planning_of(models[i / 2], "h200-141g");
+        pp_plan_request request = request_of(&p, i % 2 ? 8 : 16);
+        request.parallel.tp = 4;
+        pp_search_result *free_ends PP_CLEANUP(pp_search_result_free) = choose(&request);
+        request.bare_ends = PP_BARE_ENDS_OFF;
+        pp_search_result *layers PP_CLEANUP(pp_search_result_free) = choose(&request);
+        ck_assert_int_le(free_ends->candidate[0].step_ns, layers->candidate[0].step_ns);
+    }
+}
+END_TEST
+
+/* neuronx-distributed cuts after transformer layers, so it gets no such plan, in whatever way it is
+ * chosen. */
+START_TEST(bare_ends_are_not_for_all)
+{
+    static const pp_framework *const only[] = { &pp_framework_neuronx, NULL };
+    const planning p = planning_of("llama3-8b", "h100-80g");
+    pp_plan_request request = request_of(&p, 16);
+    request.framework = &pp_framework_neuronx;
+    pp_search_result *named PP_CLEANUP(pp_search_result_free) = choose(&request);
+    ck_assert_uint_eq(count_bare(named->plan), 0);
+    request.bare_ends = PP_BARE_ENDS_ON;
+    refuse(&request, PP_USAGE, "neuronx cuts models after transformer layers");
+    request = request_of(&p, 16);
+    request.free.framework = true;
+    request.free.frameworks = only;
+    pp_search_result *found PP_CLEANUP(pp_search_result_free) = choose(&request);
+    ck_assert_ptr_eq(found->plan->framework, &pp_framework_neuronx);
+    ck_assert_uint_eq(count_bare(found->plan), 0);
+}
+END_TEST
+
 /* A schedule that no runtime supports (pp_schedule.simulate_only) is not proposed, only
  * simulated. */
 START_TEST(schedules_that_cannot_be_run_are_no_candidates)
@@ -175,6 +238,9 @@ int main(void)
     tcase_add_loop_test(tc, plans_are_whole, 0, (int)pp_data_count(PP_DATA_MODEL));
     sample_add_test(tc, memory_is_obeyed, 2);
     sample_add_test(tc, balanced_is_not_slower_than_uniform, 2);
+    tcase_add_test(tc, ends_may_be_bare);
+    sample_add_test(tc, bare_ends_are_never_slower, 2);
+    tcase_add_test(tc, bare_ends_are_not_for_all);
     sample_add_test(tc, schedules_that_cannot_be_run_are_no_candidates, 2);
     suite_add_tcase(suite, tc);
     return step_run(suite);

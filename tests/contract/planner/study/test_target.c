@@ -143,6 +143,26 @@ START_TEST(gradients_are_those_of_the_target)
 }
 END_TEST
 
+/* Megatron-LM's layouts may have stages "E" and "L"; torchtitan and AutoModel empty the list of
+ * layers of a stage whose modules name none. */
+START_TEST(the_runtime_takes_bare_ends)
+{
+    const planning p = planning_of("llama3-8b", "h100-80g");
+    const pp_target_limits *target = target_of(cases[_i].target);
+    pp_plan_request request = request_for(&p, NULL, 0);
+    pp_err err = { 0 };
+    request.parallel.pp = 16;
+    request.parallel.tp = 1;
+    request.parallel.vpp = 1;
+    request.orders = PP_ORDERS_NAMED;
+    request.partition = PP_PARTITION_BARE;
+    STEP_OK(pp_target_apply(target, false, &request, &err), err);
+    pp_search_result *choice PP_CLEANUP(pp_search_result_free) = choose(&request);
+    ck_assert_int_eq(choice->plan->partition[15].layers, 0);
+    emit(choice->plan, cases[_i].format);
+}
+END_TEST
+
 /* The text names the fastest schedule that the target runs, and how much slower it is than the
  * request. */
 static void expect_nearest(const pp_plan_request *request, const char *target, const char *text)
@@ -219,6 +239,8 @@ int main(void)
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, the_runtime_takes_the_plan, 0, (int)(sizeof cases / sizeof *cases));
     tcase_add_test(tc, gradients_are_those_of_the_target);
+    for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i += 2)
+        tcase_add_loop_test(tc, the_runtime_takes_bare_ends, i, i + 1);
     tcase_add_test(tc, what_it_does_not_run_is_refused);
     suite_add_tcase(suite, tc);
     return step_run(suite);

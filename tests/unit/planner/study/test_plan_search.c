@@ -177,8 +177,11 @@ START_TEST(illegal_requests_name_the_rule)
     pp_plan_request request = request_of(&p, 0);
     refuse(&request, PP_USAGE, "must be given");
     request = request_of(&p, 60);
-    refuse(&request, PP_USAGE, "up to 48");
+    refuse(&request, PP_USAGE, "up to 50");
+    request = request_of(&p, 51);
+    refuse(&request, PP_USAGE, "up to 50");
     request = request_of(&p, 49);
+    request.bare_ends = PP_BARE_ENDS_OFF;
     refuse(&request, PP_USAGE, "up to 48");
     request = request_of(&p, 4);
     request.parallel.tp = 5;
@@ -221,9 +224,9 @@ START_TEST(refusals_blame_the_option_given)
     planning p = planning_of("gpt175b", "h100-80g"); /* 96 layers */
     pp_plan_request request = request_of(&p, 16);
     request.parallel.vpp = 7;
-    refuse_at(&request, "chunks", "up to 96");
-    request = request_of(&p, 97);
-    refuse_at(&request, "ranks", "up to 96");
+    refuse_at(&request, "chunks", "up to 98");
+    request = request_of(&p, 99);
+    refuse_at(&request, "ranks", "up to 98");
     request = request_of(&p, 4);
     request.partition = PP_PARTITION_LAYOUT;
     request.layout = "Et*9x|L";
