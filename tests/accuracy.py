@@ -44,7 +44,7 @@ def command(ppsim, run):
         ppsim, "plan", "--model", model if os.path.exists(model) else run["model"],
         "--hw", run["hardware"], "--stack", stack if os.path.exists(stack) else run["stack"], "--precision", run["precision"],
         "--sequence-parallel", "on" if run.get("sequence_parallel", run["tp"] > 1) else "off",
-        "--pp", run["pp"], "--tp", run["tp"], "--cp", run["cp"], "--dp", run["dp"], "--ep", run["ep"],
+        "--pp", run["pp"], "--tp", run["tp"], "--cp", run["cp"], "--cp-comm", run.get("cp_comm", "ring"), "--dp", run["dp"], "--ep", run["ep"],
         "--vpp", run["vpp"], "--schedule", "interleaved" if run["vpp"] > 1 else "1f1b",
         "--executor", "megatron" if run["vpp"] == 1 or run["stack"] == "megatron-2025"
         else "megatron-overlap",

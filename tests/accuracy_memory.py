@@ -61,9 +61,9 @@ def section(pairs):
         "", "## Memory", "",
         "Peaks of torch's allocator per rank of the pipeline, in GiB and in percent of the measured peak.",
         "No number was fitted to them: each part is a formula with a source in",
-        "[cost-model.md](explanation/cost-model.md), section 5. Two facts that the sources do not state were",
-        "concluded from the rows: the loss writes its gradient over the logits, and context parallelism",
-        "exchanges by all-to-all. One row stands for all batches of a setup.", "",
+        "[cost-model.md](explanation/cost-model.md), section 5. One fact that the sources do not state was",
+        "concluded from the rows: the loss writes its gradient over the logits. One row stands for all",
+        "batches of a setup.", "",
         "| model | GPU | stack | peaks | bias | mean | max |", "|---|---|---|---|---|---|---|",
     ]
     for (model, gpu, stack), group in sorted(groups.items(),

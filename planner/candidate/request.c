@@ -95,6 +95,8 @@ pp_switches pp_switches_requested(const pp_switch_request *request, pp_switches 
         stack.scatter_gather = value->scatter_gather;
     if (request->given.p2p)
         stack.p2p = value->p2p;
+    if (request->given.cp_comm)
+        stack.cp_comm = value->cp_comm;
     stack.communicators = value->communicators;
     return stack;
 }

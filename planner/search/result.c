@@ -78,6 +78,7 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     plan->experts = request->model->experts > 0;
     plan->grad_dtype = switches->grad_dtype;
     plan->moments = switches->moments;
+    pp_plan_set_cp_comm(plan, &search->pool.setup[c->setup].context);
     snprintf(plan->stack.name, sizeof plan->stack.name, "%s", stack->name);
     snprintf(plan->stack.stands_for, sizeof plan->stack.stands_for, "%s", stack->stands_for);
     snprintf(plan->stack.sha256, sizeof plan->stack.sha256, "%s", stack->sha256);

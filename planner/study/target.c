@@ -50,6 +50,10 @@ static void train_as(const pp_target_limits *target, pp_plan_request *request)
         switches->given.eager_loss = true;
         switches->value.eager_loss = !request->no_split; /* torch.compile fuses the loss, too */
     }
+    if (target->no_cp_heads && !switches->given.cp_comm) { /* PyTorch's own default */
+        switches->given.cp_comm = true;
+        switches->value.cp_comm = PP_CP_COMM_ALL_GATHER;
+    }
     if (target->fsdp && !switches->given.tp_overlap) {
         switches->given.tp_overlap = true;
         switches->value.tp_overlap = false;
@@ -188,6 +192,10 @@ static pp_status check_formats(const pp_target_limits *target, const pp_plan_req
     pp_status status = pp_target_check_state(
         target, gradients, s->given.moments ? s->value.moments : PP_MOMENTS_FP32, PP_USAGE,
         pp_err_name(err, gradients != PP_DTYPE_BF16 ? PP_FIELD_MOMENTS : PP_FIELD_GRADIENTS), err);
+    if (status)
+        return status;
+    status = pp_target_check_cp_comm(target, s->given.cp_comm ? s->value.cp_comm : PP_CP_COMM_RING,
+                                     PP_USAGE, pp_err_name(err, PP_FIELD_CP_COMM), err);
     if (status)
         return status;
     return pp_target_check_precision(target, s->value.precision, parameters,

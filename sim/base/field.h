@@ -46,6 +46,7 @@
     X(LOW_PARAMETERS, "low_parameters")                \
     X(GRADIENTS, "grad_dtype")                         \
     X(MOMENTS, "optimizer_dtype")                      \
+    X(CP_COMM, "cp_comm")                              \
     X(TORCH_COMPILE, "torch_compile")                  \
     X(STEP_SYNC, "step_sync")                          \
     /* Order and communication. */                     \

@@ -8,6 +8,7 @@
 #include "sim/base/field.h"
 #include "sim/base/text.h"
 #include "sim/cost/classes.h"
+#include "sim/cost/context_exchange.h"
 #include "sim/cost/ends.h"
 #include "sim/cost/gpu_batch.h"
 #include "sim/cost/layer.h"
@@ -115,6 +116,24 @@ static pp_status check_expert_parallel(const pp_cost_context *context, pp_err *e
                          gpus, err);
 }
 
+static pp_status check_context_parallel(const pp_cost_context *context, pp_err *err)
+{
+    const pp_parallel *par = &context->parallel;
+    if (context->switches.cp_comm != PP_CP_COMM_ALL_TO_ALL ||
+        pp_context_divides_heads(context, par->cp))
+        return PP_OK;
+    const int64_t heads = context->model->heads;
+    const int64_t kv =
+        context->model->attention == PP_ATTENTION_MLA ? heads : context->model->kv_heads;
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_CP_COMM),
+                      "all-to-all divides the heads of a GPU, but with %s %" PRId64 " these are "
+                      "%" PRId64 " for queries and %" PRId64 " for keys and values, which %" PRId64
+                      " ranks cannot share equally; give ring, all-gather or hierarchical, or "
+                      "another %s",
+                      pp_err_name(err, PP_FIELD_TP), par->tp, heads / par->tp,
+                      kv < par->tp ? 1 : kv / par->tp, par->cp, pp_err_name(err, PP_FIELD_CP));
+}
+
 /* Whether the GPU computes in the format of the run. */
 static pp_status check_precision(const pp_cost_context *context, pp_err *err)
 {
@@ -161,6 +180,8 @@ pp_status pp_cost_context_check(const pp_cost_context *context, pp_err *err)
     pp_status status = check_precision(context, err);
     if (!status)
         status = check_tensor_parallel(context, err);
+    if (!status)
+        status = check_context_parallel(context, err);
     return status ? status : check_expert_parallel(context, err);
 }
 

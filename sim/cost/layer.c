@@ -3,6 +3,7 @@
 
 #include "sim/cost/layer.h"
 
+#include "sim/cost/context_exchange.h"
 #include "sim/cost/gpu_batch.h"
 #include "sim/cost/measured_layer.h"
 
@@ -29,20 +30,6 @@ static void add_unfused_core(const pp_gpu_batch *local, const pp_attention_width
         pp_add_elementwise(local, 5 * scores, 5 * scores, work);
 }
 
-/* Ring exchange of keys and values over the context-parallel group, overlapped with the attention.
- */
-static double exposed_ring(const pp_gpu_batch *local, const pp_attention_widths *a, double core_s)
-{
-    const pp_parallel *par = &local->context->parallel;
-    if (par->cp <= 1 || pp_exchange_is_omitted(local, PP_EXCHANGE_CP))
-        return 0;
-    const bool same_node = par->cp * par->tp <= pp_hardware_node_part(local->hw, par);
-    const double bytes = local->tokens * (a->k + a->v) * local->element_bytes;
-    const double steps = (double)par->cp - 1;
-    const double ring_s = steps * pp_p2p_seconds(local->hw, same_node, par->cp, bytes);
-    return fmax(0, ring_s - core_s * steps / (double)par->cp);
-}
-
 static pp_work attention_core(const pp_gpu_batch *local)
 {
     const pp_attention_widths a = pp_attention_widths_of(local);
@@ -65,8 +52,7 @@ static pp_work attention_core(const pp_gpu_batch *local)
         core.backward = true;
         work.i = ratio * pp_attention_seconds(local->hw, &core);
     }
-    work.f += exposed_ring(local, &a, work.f);
-    work.i += 2 * exposed_ring(local, &a, work.i / 2);
+    pp_add_context_exchange(local, &a, &work);
     return work;
 }
 

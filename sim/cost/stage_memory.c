@@ -4,6 +4,7 @@
 
 #include "sim/cost/stage_memory.h"
 
+#include "sim/cost/context_exchange.h"
 #include "sim/cost/ends.h"
 #include "sim/cost/gpu_batch.h"
 #include "sim/cost/weights.h"
@@ -39,12 +40,9 @@ static void add_attention(const pp_gpu_batch *local, token_bytes *sum)
     sum->divided += d * (a.q + a.k + a.v + a.o);
     if (local->recipe->format) /* attention keeps its output in 16 bits, the projection its own */
         sum->divided += e * a.o;
-    sum->stash += spread(local, 2 * e * h) + e * (a.q + a.k + a.v + a.o);
-    /* Each rank has all heads of its own rows: they are exchanged for some heads of all rows, and
-     * back, and both outputs are kept, one by attention and one by the projection. A ring would
-     * keep one; published peaks have two, and what is kept does not yet depend on the exchange. */
-    if (local->context->parallel.cp > 1)
+    else if (pp_context_keeps_output(local)) /* so does each of them here */
         sum->divided += d * a.o;
+    sum->stash += spread(local, 2 * e * h) + e * (a.q + a.k + a.v + a.o);
     /* Megatron-Core copies the queries out of the joint product, of which keys and values stay
      * views; rotary positions make copies of all and free the product. */
     if (!local->rope && m->kv_heads < m->heads && m->attention != PP_ATTENTION_MLA)
@@ -159,10 +157,11 @@ static void attention_backward(const pp_gpu_batch *local, held *h)
     const pp_attention_widths a = pp_attention_widths_of(local);
     const double d = local->element_bytes;
     const double length = local->tokens > 0 ? local->square_sum / local->tokens : 0;
-    const double scores = local->context->switches.flash_attention ? 0 : 2 * d * a.heads * length;
+    const double once = (local->context->switches.flash_attention ? 0 : 2 * d * a.heads * length) +
+                        pp_context_held_bytes(local, &a, true);
     row_parallel(local, a.o, h);
-    hold(h, d * (a.q + a.k + a.v) + scores);
-    hold(h, -scores - d * a.o - d * (a.q + a.k + a.v + a.o));
+    hold(h, d * (a.q + a.k + a.v) + once);
+    hold(h, -once - d * a.o - d * (a.q + a.k + a.v + a.o));
     column_parallel(local, a.q + a.k + a.v, h);
 }
 
@@ -212,6 +211,17 @@ static double moe_forward_bytes(const pp_gpu_batch *local)
     return exchanged * own + (local->expert_t > 1 ? rows : 0) + 2 * rows + 2 * spread(local, row);
 }
 
+/* The same while attention exchanges; what the layer keeps after it is not there yet. */
+static double attention_forward_bytes(const pp_gpu_batch *local, bool moe)
+{
+    const pp_attention_widths a = pp_attention_widths_of(local);
+    const token_bytes all = layer_bytes(local, moe);
+    token_bytes attention = { 0 };
+    add_attention(local, &attention);
+    return pp_context_held_bytes(local, &a, false) - spread(local, all.whole - attention.whole) -
+           (all.divided - attention.divided);
+}
+
 /* Bytes per token that the backward of a layer, or its forward, holds at most beside what the layer
  * keeps: step by step, the gradients that exist, less what was kept and is no longer needed. */
 static double temporary_bytes(const pp_gpu_batch *local, bool moe)
@@ -222,6 +232,7 @@ static double temporary_bytes(const pp_gpu_batch *local, bool moe)
     hold(&h, spread(local, local->element_bytes * (double)local->model->hidden));
     mlp_backward(local, moe, &h);
     attention_backward(local, &h);
+    h.most = fmax(h.most, attention_forward_bytes(local, moe));
     return moe ? fmax(h.most, moe_forward_bytes(local)) : h.most;
 }
 

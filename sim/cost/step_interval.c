@@ -28,8 +28,8 @@ static const pp_published_steps table[] = {
     { "gb200-nvl72", "blackwell", "megatron-bridge-2026", MX_AND_NV, true, false, 4, 8, 14, 11.1 },
     { "gb300-nvl72", "blackwell-ultra", "megatron-bridge-2026", MX_AND_NV, false, false, 2, 2, 2,
       16.6 },
-    { "b200-180g", "blackwell", "megatron-2025", BF16, false, true, 17, 3, 6, 3.7 },
-    { "b200-180g", "blackwell", "megatron-2025", BF16, true, false, 6, 2, 6, 2.2 },
+    { "b200-180g", "blackwell", "megatron-2025", BF16, false, true, 17, 2, 6, 3.6 },
+    { "b200-180g", "blackwell", "megatron-2025", BF16, true, false, 6, 2, 6, 2.4 },
     { "b200-180g", "blackwell", "megatron-bridge-2026", MX_AND_NV, true, false, 7, 33, 69, 60.8 },
 };
 

@@ -1,4 +1,4 @@
-/* The number formats of a target in words, where they are refused. */
+/* What a target does not have, in words. */
 #include "sim/framework/target_limits.h"
 
 #include "sim/base/field.h"
@@ -42,4 +42,14 @@ pp_status pp_target_check_state(const pp_target_limits *target, pp_dtype grad_dt
         return PP_OK;
     return pp_err_set(err, refusal, what, "target %s keeps gradients and optimizer in fp32: %s",
                       target->name, target->no_low_state);
+}
+
+pp_status pp_target_check_cp_comm(const pp_target_limits *target, pp_cp_comm kind,
+                                  pp_status refusal, const char *what, pp_err *err)
+{
+    if (!target->no_cp_heads || kind == PP_CP_COMM_RING || kind == PP_CP_COMM_ALL_GATHER)
+        return PP_OK;
+    return pp_err_set(err, refusal, what,
+                      "target %s has ring and all-gather for context parallelism, not %s",
+                      target->name, pp_cp_comm_names()[kind]);
 }

@@ -29,9 +29,10 @@ typedef struct pp_target_limits {
     const char *no_low_state;  /* why it has gradients and optimizer in fp32 alone; NULL: it takes
                                   all types of both */
     bool whole_experts;        /* tensor parallelism does not divide experts: etp is 1 */
-    bool no_mtp;               /* it has no multi-token prediction modules */
-    bool constant_shapes;      /* all microbatches of a step have one size, by padding */
-    bool drops_outputs;        /* by default its trainer keeps no outputs of the last stage */
+    bool no_cp_heads; /* context parallelism exchanges keys and values only: a ring, all-gather */
+    bool no_mtp;      /* it has no multi-token prediction modules */
+    bool constant_shapes;          /* all microbatches of a step have one size, by padding */
+    bool drops_outputs;            /* by default its trainer keeps no outputs of the last stage */
     pp_size_protocol_kind unequal; /* default protocol for unequal sizes, if not constant_shapes */
 } pp_target_limits;
 
@@ -47,5 +48,8 @@ PP_MUST_CHECK pp_status pp_target_check_precision(const pp_target_limits *target
 PP_MUST_CHECK pp_status pp_target_check_state(const pp_target_limits *target, pp_dtype grad_dtype,
                                               pp_moments moments, pp_status refusal,
                                               const char *what, pp_err *err);
+/* The same for the exchange of context parallelism. */
+PP_MUST_CHECK pp_status pp_target_check_cp_comm(const pp_target_limits *target, pp_cp_comm kind,
+                                                pp_status refusal, const char *what, pp_err *err);
 
 #endif

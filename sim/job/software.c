@@ -13,6 +13,12 @@ const char *const *pp_p2p_names(void)
     return names;
 }
 
+const char *const *pp_cp_comm_names(void)
+{
+    static const char *const names[] = { "ring", "all-to-all", "all-gather", "hierarchical", NULL };
+    return names;
+}
+
 const char *const *pp_dtype_names(void)
 {
     static const char *const names[] = { "bf16", "fp16", "fp32", NULL };

@@ -56,6 +56,18 @@ typedef enum pp_p2p {
 /* "send-recv", "all-gather", "all-reduce", NULL. */
 const char *const *pp_p2p_names(void);
 
+/* How the context-parallel ranks exchange, each with its part of every sequence, what attention
+ * needs of the others' parts. */
+typedef enum pp_cp_comm {
+    PP_CP_COMM_RING,         /* keys and values go around from rank to rank, while attention runs */
+    PP_CP_COMM_ALL_TO_ALL,   /* each rank gets some of the heads of whole sequences, and back */
+    PP_CP_COMM_ALL_GATHER,   /* each rank gathers all keys and values before attention */
+    PP_CP_COMM_HIERARCHICAL, /* all-to-all among ranks of a node, a ring over these groups */
+} pp_cp_comm;
+
+/* "ring", "all-to-all", "all-gather", "hierarchical", NULL; a name's index is its kind. */
+const char *const *pp_cp_comm_names(void);
+
 /* Settings of the training software. A stack (sim/job/stack.h) is a named set of
  * them. */
 typedef struct pp_switches {
@@ -82,6 +94,7 @@ typedef struct pp_switches {
                             and the receivers gather it */
     pp_communicators communicators;
     pp_p2p p2p;
+    pp_cp_comm cp_comm;
     /* The share of the speed of kernels that remains in a whole step, with GEMMs in 16 bits and in
      * fewer; 0: the hardware's. */
     double sustained, sustained_low;

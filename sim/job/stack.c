@@ -73,6 +73,25 @@ static pp_status read_dtype(const pp_json_at *at, const char *key, pp_dtype *dty
                   : pp_json_fail(at, err, "%s \"%.40s\" is not one of bf16, fp16, fp32", key, name);
 }
 
+/* A ring if it is absent. */
+static pp_status read_cp_comm(const pp_json_at *at, pp_cp_comm *kind_out, pp_err *err)
+{
+    const char *name = "";
+    int k = 0;
+    if (!pp_json_has(at, "cp_comm"))
+        return PP_OK;
+    pp_status status = pp_json_get_text(at, "cp_comm", &name, err);
+    while (!status && pp_cp_comm_names()[k] && strcmp(pp_cp_comm_names()[k], name) != 0)
+        k++;
+    if (!status && !pp_cp_comm_names()[k])
+        return pp_json_fail(at, err,
+                            "cp_comm \"%.40s\" is not one of ring, all-to-all, all-gather, "
+                            "hierarchical",
+                            name);
+    *kind_out = (pp_cp_comm)k;
+    return status;
+}
+
 /* A speed, with its source and how it was found. It stays 0 if it is absent. */
 static pp_status read_speed(const pp_json_at *gpu, const char *key, double *speed_out, pp_err *err)
 {
@@ -207,7 +226,7 @@ static pp_status read_stack(const pp_json_at *root, pp_stack *stack, pp_err *err
     static const char *const keys[] = { "format",   "version",  "name", "summary",
                                         "features", "settings", "gpus", NULL };
     static const char *const lists[] = { "precisions", NULL };
-    static const char *const dtypes[] = { "grad_dtype", "dtype", NULL };
+    static const char *const names[] = { "grad_dtype", "dtype", "cp_comm", NULL };
     pp_json_at at;
     pp_status status = pp_json_only(root, keys, err);
     if (status ||
@@ -215,9 +234,10 @@ static pp_status read_stack(const pp_json_at *root, pp_stack *stack, pp_err *err
              read_flags(root, "features", features, COUNT(features), lists, stack, &at, err)) ||
         (status = read_precisions(&at, stack, err)) ||
         (status =
-             read_flags(root, "settings", settings, COUNT(settings), dtypes, stack, &at, err)) ||
+             read_flags(root, "settings", settings, COUNT(settings), names, stack, &at, err)) ||
         (status = read_dtype(&at, "grad_dtype", &stack->switches.grad_dtype, err)) ||
-        (status = read_dtype(&at, "dtype", &stack->switches.dtype, err)))
+        (status = read_dtype(&at, "dtype", &stack->switches.dtype, err)) ||
+        (status = read_cp_comm(&at, &stack->switches.cp_comm, err)))
         return status;
     return read_gpus(root, stack, err);
 }

@@ -5,6 +5,7 @@
 #include "sim/analysis/period.h"
 #include "sim/base/alloc.h"
 #include "sim/base/field.h"
+#include "sim/cost/context_exchange.h"
 #include "sim/engine/engine.h"
 #include "sim/framework/lowering/graphs.h"
 #include "sim/program/comm.h"
@@ -48,6 +49,12 @@ void pp_plan_free(pp_plan **plan)
     free(p->command);
     free(p);
     *plan = NULL;
+}
+
+void pp_plan_set_cp_comm(pp_plan *plan, const pp_cost_context *context)
+{
+    plan->cp_comm = context->parallel.cp > 1 ? context->switches.cp_comm : PP_CP_COMM_RING;
+    plan->cp_inner = plan->cp_comm == PP_CP_COMM_HIERARCHICAL ? pp_context_inner(context) : 0;
 }
 
 typedef struct outcome {

@@ -47,6 +47,8 @@ typedef struct pp_plan {
     bool experts;        /* its model has experts; files say so in 8 and 4 bits */
     pp_dtype grad_dtype; /* of the main gradients */
     pp_moments moments;
+    pp_cp_comm cp_comm; /* a ring if cp is 1 */
+    int64_t cp_inner;   /* hierarchical: ranks of a group that exchanges all to all; else 0 */
     pp_plan_stack stack;
     bool step_sync;
     int64_t memory_limit_bytes;    /* 0: none */
@@ -79,6 +81,9 @@ void pp_plan_free(pp_plan **plan); /* for PP_CLEANUP; *plan NULL is fine */
 
 /* The plan's size protocol, tensors per boundary and host costs. */
 pp_exchange_options pp_plan_exchange(const pp_plan *plan);
+
+/* Records how the context-parallel ranks of `context` exchange. */
+void pp_plan_set_cp_comm(pp_plan *plan, const pp_cost_context *context);
 
 /* pp_plan.recompute in its simplest form. Counts of layers become NONE, SELECTIVE or FULL if they
  * cover all layers of all `stages` alike and there is no MTP module (counts exclude those);

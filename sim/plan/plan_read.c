@@ -42,6 +42,26 @@ static pp_status read_state(const pp_json_at *at, pp_plan *plan, pp_err *err)
     return status;
 }
 
+/* After the degrees. */
+static pp_status read_cp_comm(const pp_json_at *at, pp_plan *plan, pp_err *err)
+{
+    const bool has_inner = pp_json_has(at, "cp_inner");
+    int kind = PP_CP_COMM_RING;
+    pp_status status = PP_OK;
+    if (pp_json_has(at, "cp_comm"))
+        status = read_name(at, "cp_comm", pp_cp_comm_names(), &kind, err);
+    plan->cp_comm = (pp_cp_comm)kind;
+    if (!status && has_inner != (kind == PP_CP_COMM_HIERARCHICAL))
+        return pp_json_fail(at, err, "cp_inner and cp_comm \"hierarchical\" belong together");
+    if (status || !has_inner)
+        return status;
+    status = pp_json_get_int(at, "cp_inner", 1, plan->parallel.cp, &plan->cp_inner, err);
+    if (!status && plan->parallel.cp % plan->cp_inner != 0)
+        return pp_json_fail(at, err, "cp_inner %" PRId64 " does not divide cp %" PRId64,
+                            plan->cp_inner, plan->parallel.cp);
+    return status;
+}
+
 static pp_status read_precision(const pp_json_at *at, pp_plan *plan, pp_err *err)
 {
     const char *name = "";
@@ -126,6 +146,8 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
                                         "experts",
                                         "grad_dtype",
                                         "optimizer_dtype",
+                                        "cp_comm",
+                                        "cp_inner",
                                         "micro_batch_size",
                                         "global_batch_size",
                                         "seq_length",
@@ -161,7 +183,7 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
         plan->zero = (int)zero;
     }
     if ((pp_json_has(&at, "precision") && (status = read_precision(&at, plan, err))) ||
-        (status = read_state(&at, plan, err)))
+        (status = read_state(&at, plan, err)) || (status = read_cp_comm(&at, plan, err)))
         return status;
     if (p->pp * p->vpp > PP_STAGES_MAX)
         return pp_json_fail(&at, err, "pp x vpp = %" PRId64 " stages, but the limit is %u",

@@ -52,6 +52,10 @@ static pp_json *write_parallel(const pp_plan *plan, pp_json_build *build)
         pp_json_put_text(build, object, "grad_dtype", pp_dtype_names()[plan->grad_dtype]);
     if (plan->moments != PP_MOMENTS_FP32)
         pp_json_put_text(build, object, "optimizer_dtype", pp_moments_names()[plan->moments]);
+    if (plan->cp_comm != PP_CP_COMM_RING)
+        pp_json_put_text(build, object, "cp_comm", pp_cp_comm_names()[plan->cp_comm]);
+    if (plan->cp_comm == PP_CP_COMM_HIERARCHICAL)
+        pp_json_put_int(build, object, "cp_inner", plan->cp_inner);
     put_known(build, object, "micro_batch_size", plan->micro_batch_size);
     put_known(build, object, "global_batch_size", plan->global_batch_size);
     put_known(build, object, "seq_length", plan->seq_length);

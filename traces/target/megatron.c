@@ -235,6 +235,19 @@ static void add_state(const pp_plan *plan, pp_text *text)
             moments, moments, half ? "--main-grads-dtype bf16\n" : "");
 }
 
+/* Megatron-LM hands the kind on to TransformerEngine, which knows all_gather by this name only. */
+static void add_context(const pp_plan *plan, pp_text *text)
+{
+    static const char *const kinds[] = { "p2p", "a2a", "all_gather", "a2a+p2p" };
+    add_known(text, "context-parallel-size", plan->parallel.cp);
+    if (plan->parallel.cp <= 1)
+        return;
+    pp_text_add(text, "--cp-comm-type %s\n", kinds[plan->cp_comm]);
+    if (plan->cp_comm == PP_CP_COMM_HIERARCHICAL)
+        pp_text_add(text, "--hierarchical-context-parallel-sizes %" PRId64 " %" PRId64 "\n",
+                    plan->cp_inner, plan->parallel.cp / plan->cp_inner);
+}
+
 static pp_status emit(const pp_export *data, pp_text *text, pp_companion *companion, pp_err *err)
 {
     const pp_plan *plan = data->plan;
@@ -256,7 +269,7 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
     if (chunks > 1 && group != order->ranks)
         add_int(text, "microbatch-group-size-per-virtual-pipeline-stage", group);
     add_known(text, "tensor-model-parallel-size", plan->parallel.tp);
-    add_known(text, "context-parallel-size", plan->parallel.cp);
+    add_context(plan, text);
     add_known(text, "expert-tensor-parallel-size", plan->parallel.etp);
     if (plan->parallel.ep > 1) {
         add_int(text, "expert-model-parallel-size", plan->parallel.ep);

@@ -85,6 +85,9 @@ static void add_parallelism(config *c)
         add_int(c, section, "context_parallel_degree", degrees->cp);
         add_int(c, section, "expert_parallel_degree", degrees->ep);
     }
+    if (!c->python && c->run->known && degrees->cp > 1) /* alltoall hands keys and values around */
+        add_text(c, section, "context_parallel_rotate_method",
+                 c->data->plan->cp_comm == PP_CP_COMM_RING ? "alltoall" : "allgather");
     /* The dispatch that is predicted. After 0.2 it is an argument of model_registry(). */
     if (c->run->known && degrees->ep > 1 && c->python)
         pp_text_add(c->text,
@@ -299,6 +302,10 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
         return pp_err_set(err, PP_INFEASIBLE, "torchtitan",
                           "0.2 uses sequence parallelism whenever tp > 1; plan with "
                           "--sequence-parallel on, or write FILE.py for 0.3");
+    if (python && data->plan->parallel.cp > 1 && data->plan->cp_comm == PP_CP_COMM_RING)
+        return pp_err_set(err, PP_INFEASIBLE, "torchtitan",
+                          "0.3 gathers keys and values for context parallelism, and has no ring; "
+                          "plan with --cp-comm all-gather, or write FILE.toml for 0.2");
     if ((status = check_precision(data, python == 1, err)))
         return status;
     config c = { .data = data, .run = &run, .text = text, .python = python == 1 };

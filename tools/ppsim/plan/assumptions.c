@@ -100,6 +100,20 @@ static const char *on_off(bool value)
     return value ? "on" : "off";
 }
 
+static pp_status note_cp_comm(const pp_plan *plan, pp_notes *notes, pp_err *err)
+{
+    static const char *const how[] = { "keys and values go around while attention runs",
+                                       "each rank gets some heads of whole sequences",
+                                       "all keys and values are gathered before attention" };
+    const char *name = pp_cp_comm_names()[plan->cp_comm];
+    if (plan->cp_comm != PP_CP_COMM_HIERARCHICAL)
+        return pp_notes_add(notes, err, "context exchange", "%s: %s", name, how[plan->cp_comm]);
+    return pp_notes_add(notes, err, "context exchange",
+                        "%s: all-to-all among %" PRId64 " ranks, and a ring over %" PRId64
+                        " such groups",
+                        name, plan->cp_inner, plan->parallel.cp / plan->cp_inner);
+}
+
 static pp_status note_software(const pp_search_result *result, pp_notes *notes, pp_err *err)
 {
     const pp_assumed *assumed = &result->assumed;
@@ -113,6 +127,8 @@ static pp_status note_software(const pp_search_result *result, pp_notes *notes, 
         on_off(s->sequence_parallel), s->flash_attention ? "flash" : "unfused",
         pp_dtype_names()[s->grad_dtype], s->grad_sync_overlap ? "overlapped" : "exposed",
         on_off(s->tp_overlap), s->zero);
+    if (!status && result->plan->parallel.cp > 1)
+        status = note_cp_comm(result->plan, notes, err);
     if (!status && s->moments != PP_MOMENTS_FP32)
         status = pp_notes_add(notes, err, "optimizer",
                               "moments in %s; %g bytes of state per parameter, of which the master "

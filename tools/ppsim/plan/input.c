@@ -401,6 +401,21 @@ static pp_status read_moments(const pp_args *args, pp_switch_request *s, pp_err 
     return PP_OK;
 }
 
+/* Also by Megatron-LM's names. */
+static pp_status read_cp_comm(const pp_args *args, pp_switch_request *s, pp_err *err)
+{
+    static const char *const types[] = { "p2p", "a2a", "all_gather", "a2a+p2p", "allgather", NULL };
+    const bool own = pp_args_has(args, "--cp-comm"), megatron = pp_args_has(args, "--cp-comm-type");
+    int kind = PP_CP_COMM_RING;
+    pp_status status = pp_args_choice(args, "--cp-comm", pp_cp_comm_names(), &kind, err);
+    if (!status && megatron)
+        status = own ? pp_err_set(err, PP_USAGE, "--cp-comm", "excludes --cp-comm-type")
+                     : pp_args_choice(args, "--cp-comm-type", types, &kind, err);
+    s->given.cp_comm = own || megatron;
+    s->value.cp_comm = kind > PP_CP_COMM_HIERARCHICAL ? PP_CP_COMM_ALL_GATHER : (pp_cp_comm)kind;
+    return status;
+}
+
 /* Refuses a format in which the stack does not train. */
 static pp_status check_precision(const pp_stack *stack, pp_precision precision, pp_err *err)
 {
@@ -441,7 +456,8 @@ static pp_status read_switches(const pp_args *args, pp_plan_input *r, pp_err *er
         (status = pp_args_choice(args, "--grad-sync", syncs, &sync, err)) ||
         (status = pp_args_choice(args, "--grad-dtype", pp_dtype_names(), &dtype, err)) ||
         (status = pp_args_choice(args, "--zero", zeros, &zero, err)) ||
-        (status = read_layout(args, r, err)) || (status = read_transfers(args, s, err)))
+        (status = read_layout(args, r, err)) || (status = read_cp_comm(args, s, err)) ||
+        (status = read_transfers(args, s, err)))
         return status;
     s->value.flash_attention = attention == 1;
     s->value.grad_sync_overlap = sync == 1;

@@ -88,6 +88,8 @@ void pp_answer_setup(const pp_plan *plan, pp_text *words)
         pp_text_add(words, "%s%s, ", pp_recipe_of(plan->precision)->name,
                     plan->low_parameters ? "" : " (weights in 16 bits)");
     pp_answer_degrees(&plan->parallel, words);
+    if (plan->cp_comm != PP_CP_COMM_RING)
+        pp_text_add(words, ", cp exchange %s", pp_cp_comm_names()[plan->cp_comm]);
     if (plan->zero >= 0 && plan->parallel.dp * plan->parallel.cp > 1)
         pp_text_add(words, ", ZeRO %d", plan->zero);
     if (plan->moments != PP_MOMENTS_FP32)

@@ -194,6 +194,42 @@ static void expect_nearest(const pp_plan_request *request, const char *target, c
     pp_search_result_free(&b);
 }
 
+/* The exchange that is asked for is written, or refused; what is free, the runtime can do. */
+START_TEST(context_parallelism_is_exchanged_as_the_runtime_does)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    for (size_t i = 0; i < pp_target_count(); i++) {
+        const pp_target_limits *target = &pp_target_at(i)->limits;
+        for (int kind = -1; kind < 0 || pp_cp_comm_names()[kind]; kind++) {
+            pp_plan_request request = request_for(&p, NULL, 0);
+            pp_err err = { 0 };
+            request.schedule = pp_schedule_find("1f1b");
+            request.orders = PP_ORDERS_NAMED;
+            request.parallel.cp = 4;
+            request.seq_length = 32768;
+            request.micro_batch_size = 1;
+            request.memory_limit_bytes = (int64_t)1 << 40;
+            request.switches.given.cp_comm = kind >= 0;
+            request.switches.value.cp_comm = kind < 0 ? PP_CP_COMM_RING : (pp_cp_comm)kind;
+            if (pp_target_apply(target, false, &request, &err)) {
+                ck_assert_msg(target->fsdp && (kind == PP_CP_COMM_ALL_TO_ALL ||
+                                               kind == PP_CP_COMM_HIERARCHICAL),
+                              "%s, kind %d: %s", target->name, kind, err.text);
+                ck_assert_str_eq(err.where, "cp_comm");
+                continue;
+            }
+            pp_search_result *choice = choose(&request);
+            const pp_plan *plan = choice->plan;
+            ck_assert_int_eq(plan->cp_comm, kind >= 0      ? kind
+                                            : target->fsdp ? (int)PP_CP_COMM_ALL_GATHER
+                                                           : (int)PP_CP_COMM_RING);
+            STEP_OK(pp_target_check_cp_comm(target, plan->cp_comm, PP_INFEASIBLE, "", &err), err);
+            pp_search_result_free(&choice);
+        }
+    }
+}
+END_TEST
+
 START_TEST(what_it_does_not_run_is_refused)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
@@ -241,6 +277,7 @@ int main(void)
     tcase_add_test(tc, gradients_are_those_of_the_target);
     for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i += 2)
         tcase_add_loop_test(tc, the_runtime_takes_bare_ends, i, i + 1);
+    tcase_add_test(tc, context_parallelism_is_exchanged_as_the_runtime_does);
     tcase_add_test(tc, what_it_does_not_run_is_refused);
     suite_add_tcase(suite, tc);
     return step_run(suite);

@@ -35,6 +35,9 @@ START_TEST(stacks_switch_what_their_papers_say)
     parallel.cp = 2; /* Megatron-Core divides the state over the ranks of dp x cp */
     now = stack_switches("every-schedule", &parallel);
     ck_assert_int_eq(now.zero, 1);
+    /* ParallelismConfig.context_parallel_rotate_method; --cp-comm-type of Megatron-LM */
+    ck_assert_int_eq(stack_switches("torchtitan-2025", &parallel).cp_comm, PP_CP_COMM_ALL_GATHER);
+    ck_assert_int_eq(now.cp_comm, PP_CP_COMM_RING);
 }
 END_TEST
 
@@ -216,6 +219,7 @@ START_TEST(bad_files_are_refused)
     refuse("\"fused_loss\": true, ", "", "fused_loss");
     refuse("\"fused_wgrad\"", "\"fused_grad\"", "fused_grad");
     refuse("\"source\": \"here\", \"status\"", "\"status\"", "source");
+    refuse("\"bf16\"", "\"bf16\", \"cp_comm\": \"p2p\"", "is not one of ring, all-to-all");
     refuse("\"summary\"", "\"stands_for\": \"x\", \"summary\"", "features");
 }
 END_TEST

@@ -225,6 +225,30 @@ START_TEST(broken_plans_are_refused_with_the_place)
 }
 END_TEST
 
+static void spoil_cp(const char *from, const char *to, const char *where, const char *text)
+{
+    pp_plan *plan = sample_plan();
+    plan->parallel.cp = 8;
+    plan->cp_comm = PP_CP_COMM_HIERARCHICAL;
+    plan->cp_inner = 4;
+    pp_plan *again = read_back(plan);
+    ck_assert_int_eq(again->cp_comm, PP_CP_COMM_HIERARCHICAL);
+    ck_assert_int_eq(again->cp_inner, 4);
+    pp_plan_free(&again);
+    spoil_in(plan, from, to, where, text);
+}
+
+START_TEST(the_exchange_of_context_parallelism_is_read_back)
+{
+    const char *at = "p.json#/parallel", *inner = "p.json#/parallel/cp_inner";
+    spoil_cp("hierarchical", "tree", at, "cp_comm \"tree\" is not known");
+    spoil_cp("hierarchical", "ring", at, "belong together");
+    spoil_cp("cp_inner\": 4", "cp_inner\": 3", at, "cp_inner 3 does not divide cp 8");
+    spoil_cp("cp_inner\": 4", "cp_inner\": 16", inner, "from 1 to 8");
+    spoil_cp("cp_inner\": 4", "cp_inner\": 0", inner, "from 1 to 8");
+}
+END_TEST
+
 START_TEST(every_framework_is_read_back)
 {
     pp_plan *plan = sample_plan();
@@ -452,6 +476,7 @@ int main(void)
     tcase_add_test(tc, the_slowest_replica_is_reported);
     tcase_add_test(tc, memory_is_that_of_the_replica_that_needs_most);
     tcase_add_test(tc, broken_plans_are_refused_with_the_place);
+    tcase_add_test(tc, the_exchange_of_context_parallelism_is_read_back);
     tcase_add_test(tc, every_framework_is_read_back);
     tcase_add_test(tc, every_name_of_a_setting_is_read_back);
     tcase_add_test(tc, unknown_settings_are_refused_with_the_place);

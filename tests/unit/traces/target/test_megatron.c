@@ -82,6 +82,30 @@ START_TEST(a_partition_is_written_as_a_layout_alone)
 }
 END_TEST
 
+/* TransformerEngine's names (attention/dot_product_attention/context_parallel.py); the sizes of a
+ * hierarchy begin with the ranks of an all-to-all (megatron/core/model_parallel_config.py). */
+START_TEST(the_exchange_of_context_parallelism_has_its_name)
+{
+    static const char *const lines[] = {
+        "--cp-comm-type p2p\n",
+        "--cp-comm-type a2a\n",
+        "--cp-comm-type all_gather\n",
+        "--cp-comm-type a2a+p2p\n--hierarchical-context-parallel-sizes 4 2\n",
+    };
+    pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("1f1b");
+    pp_order *order PP_CLEANUP(pp_order_free) = step_order("1f1b", 2, 1, 4, 0);
+    char expected[300];
+    plan->parallel.cp = 8;
+    plan->cp_inner = 4;
+    for (int kind = 0; pp_cp_comm_names()[kind]; kind++) {
+        plan->cp_comm = (pp_cp_comm)kind;
+        snprintf(expected, sizeof expected,
+                 "--pipeline-model-parallel-size 2\n--context-parallel-size 8\n%s", lines[kind]);
+        expect_lines(plan, order, expected);
+    }
+}
+END_TEST
+
 START_TEST(what_is_not_known_is_not_written)
 {
     pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("interleaved");
@@ -103,6 +127,7 @@ START_TEST(full_recompute_is_written_and_sequence_parallelism_only_where_on)
                  "--pipeline-model-parallel-size 4\n"
                  "--tensor-model-parallel-size 2\n"
                  "--context-parallel-size 2\n"
+                 "--cp-comm-type p2p\n"
                  "--expert-model-parallel-size 4\n"
                  "--moe-token-dispatcher-type flex\n"
                  "--moe-enable-deepep\n"
@@ -273,6 +298,7 @@ int main(void)
     Suite *suite = suite_create("format_megatron");
     TCase *tc = tcase_create("emit");
     tcase_add_test(tc, a_partition_is_written_as_a_layout_alone);
+    tcase_add_test(tc, the_exchange_of_context_parallelism_has_its_name);
     tcase_add_test(tc, what_is_not_known_is_not_written);
     tcase_add_test(tc, full_recompute_is_written_and_sequence_parallelism_only_where_on);
     tcase_add_test(tc, recomputation_per_microbatch_is_refused_with_the_nearest);

@@ -446,6 +446,11 @@ START_TEST(limits_of_one_framework_alone)
     plan->sequence_parallel = 0; /* not an option of 0.2 */
     ck_assert_int_eq(format_of("torchtitan")->emit(&data, &text, &companion, &err), PP_INFEASIBLE);
     ck_assert_msg(strstr(err.text, "--sequence-parallel on") != NULL, "%s", err.text);
+    data.path = "t.py";
+    err = (pp_err){ 0 };
+    plan->parallel.cp = 2; /* a ring, which is an option of 0.2 only */
+    ck_assert_int_eq(format_of("torchtitan")->emit(&data, &text, &companion, &err), PP_INFEASIBLE);
+    ck_assert_msg(strstr(err.text, "--cp-comm all-gather") != NULL, "%s", err.text);
 }
 END_TEST
 
