@@ -10,7 +10,8 @@ with no memory limit; of equal configurations in several releases the median cou
 
 "Left out" is the error if the stack's speed is taken from other models: from those of the run's group,
 or if the group has one model, from other groups of its stack, multiplied by how much faster other stacks
-are on this GPU or width than on that one. A prediction is nearly proportional to the speed, so that its
+are on this GPU or width than on that one; if no other stack tells, by how much faster the hardware
+files take this GPU for, whose steps they do not know. A prediction is nearly proportional to the speed, so that its
 error is divided by that of the others.
 """
 import concurrent.futures
@@ -84,8 +85,9 @@ def mean(values):
 
 
 def speeds():
-    """{(stack, architecture, width): the fitted speed}, {hardware: architecture}."""
-    speed, architecture = {}, {}
+    """{(stack, architecture, width): the fitted speed}, {hardware: architecture}, {hardware: its own speed,
+    for stacks without one}."""
+    speed, architecture, own = {}, {}, {}
     for path in glob.glob(os.path.join(ROOT, "traces/data/stacks/*.json")):
         with open(path, encoding="utf-8") as file:
             stack = json.load(file)
@@ -97,7 +99,8 @@ def speeds():
         with open(path, encoding="utf-8") as file:
             gpu = json.load(file)
         architecture[gpu["name"]] = gpu["gpu"]["architecture"]
-    return speed, architecture
+        own[gpu["name"]] = gpu["kernels"].get("sustained", {}).get("value", 1)
+    return speed, architecture, own
 
 
 def ratio(speed, of, to, stack):
@@ -119,7 +122,7 @@ def ratio(speed, of, to, stack):
 
 def leave_out(groups):
     """Sets run["left_out"], the error with the speed of other models, or None if there are none."""
-    speed, architecture = speeds()
+    speed, architecture, assumed = speeds()
 
     def place(group):
         return architecture[group[1]], group[2]
@@ -146,7 +149,8 @@ def leave_out(groups):
                 if not own or not base:  # not fitted: both have the number of another stack
                     own = base = 1
                 rank = (other[0] != kind, known is None, place(other)[1] != group[2], place(other) != place(group))
-                found.append((rank, base * implied(other, theirs) * (known or 1) / own))
+                times = known or assumed[group[1]] / assumed[other[1]]
+                found.append((rank, base * implied(other, theirs) * times / own))
             if found:
                 best = min(rank for rank, _ in found)
                 run["left_out"] = (1 + error) / mean([times for rank, times in found if rank == best]) - 1
@@ -170,10 +174,10 @@ def covered(entries):
 
 
 def half_percent(entries):
-    """The half-width that sim/cost/step_interval.c should have for a group: 84 % of all runs are within 1.4
-    times that error of their group. (1.6 times would have 80 % if errors were normally
-    distributed, and has 89 %.)"""
-    return max(1.0, round(140 * error_of(entries), 1))
+    """The half-width that sim/cost/step_interval.c should have for a group: 78 % of all runs are within 1.4
+    times that error of their group. (1.6 times would have 80 % if errors were normally distributed.) At
+    least 1 %, or 2 % for one or two runs, which say little."""
+    return max(1.0 if len(entries) > 2 else 2.0, round(140 * error_of(entries), 1))
 
 
 def setup(run):
@@ -354,8 +358,9 @@ def page(data, groups, refused, aside, memory):
         "",
         "\"Left out\" are the errors with the speed of the stack from the other models of the group, or, if",
         "it has one model, from other groups of the stack, multiplied by how much faster other stacks are",
-        "on this GPU than on that one. \"+/-\" is the half-width of the 80 % interval that `plan` prints for",
-        "such a run; \"inside\" says how many of the runs are in it with the speed from elsewhere:",
+        "on this GPU than on that one, or if no other stack ran on it, by how much faster its hardware file",
+        "takes it for. \"+/-\" is the half-width of the 80 % interval that `plan` prints for such a run;",
+        "\"inside\" says how many of the runs are in it with the speed from elsewhere:",
         f"**{inside} of {all_of}, {100 * inside / all_of:.0f} %**, over all groups.",
         "",
         "**H100 in 8 bits under nemo-2025** is off because its runs are of two releases: those with cp 2 of",
@@ -363,8 +368,8 @@ def page(data, groups, refused, aside, memory):
         "of Nemotron-4 340B became 9 to 13 % faster, in BF16 7 to 9 %. With a number for each release the",
         "mean errors would be 2.5 and 2.3 %, at either cp and pp. It is one stack all the same, since the",
         "next release cannot be told in advance: a run of either may be 7 to 10 % off.",
-        "**GB300** has one stack and one model. Without them its speed is that of the stack on other GPUs,",
-        "which is 10 to 14 % less; nothing published says why.",
+        "**GB300** has one stack and one model. Without them it takes the stack's speed on other GPUs and its",
+        "hardware file's assumption that it keeps as much of its kernels' speed as H100 does.",
         "**B200 in 16 bits**: each run has three steps of one machine, which begin cool. With tp 8 they are",
         "up to 5 % slower than predicted, with tp 4 up to 6 % faster, and no published kernel tells these",
         "apart; the same set-up in a longer step takes up to 4 % longer per microbatch.",

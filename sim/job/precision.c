@@ -16,6 +16,7 @@ static const pp_recipe recipes[PP_PRECISIONS] = {
     [PP_PRECISION_BF16] = { "bf16", PP_GEMM_16BIT, 2, 0, 0, false, true },
     [PP_PRECISION_FP8] = { "fp8", PP_GEMM_FP8, 1, 4, 0, true, true },
     [PP_PRECISION_FP8_CURRENT] = { "fp8-current", PP_GEMM_FP8, 1, 6, 1, true, true },
+    [PP_PRECISION_FP8_CURRENT_ALL] = { "fp8-current-all", PP_GEMM_FP8, 1, 6, 0, true, true },
     [PP_PRECISION_FP8_BLOCK] = { "fp8-block", PP_GEMM_FP8_BLOCK, 1 + 4.0 / 128, 4 + 8.0 / 128, 0,
                                  false, true },
     [PP_PRECISION_MXFP8] = { "mxfp8", PP_GEMM_MXFP8, 1 + 1.0 / 32, 4 + 2.0 / 32, 0, true, true },
@@ -23,8 +24,9 @@ static const pp_recipe recipes[PP_PRECISIONS] = {
                              false },
 };
 
-static const char *const precision_names[] = { "bf16",  "fp8",   "fp8-current", "fp8-block",
-                                               "mxfp8", "nvfp4", NULL };
+static const char *const precision_names[] = {
+    "bf16", "fp8", "fp8-current", "fp8-current-all", "fp8-block", "mxfp8", "nvfp4", NULL
+};
 
 const char *const *pp_gemm_format_names(void)
 {

@@ -22,6 +22,7 @@ typedef enum pp_precision {
     PP_PRECISION_BF16, /* and fp16: the data type tells them apart */
     PP_PRECISION_FP8,
     PP_PRECISION_FP8_CURRENT,
+    PP_PRECISION_FP8_CURRENT_ALL, /* the first and last layer, too */
     PP_PRECISION_FP8_BLOCK,
     PP_PRECISION_MXFP8,
     PP_PRECISION_NVFP4,
@@ -43,8 +44,8 @@ typedef struct pp_recipe {
 
 const pp_recipe *pp_recipe_of(pp_precision precision);
 
-/* "bf16", "fp8", "fp8-current", "fp8-block", "mxfp8", "nvfp4", NULL; a name's index is its
- * precision. */
+/* "bf16", "fp8", "fp8-current", "fp8-current-all", "fp8-block", "mxfp8", "nvfp4", NULL; a name's
+ * index is its precision. */
 const char *const *pp_precision_names(void);
 
 #endif

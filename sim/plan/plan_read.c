@@ -71,8 +71,8 @@ static pp_status read_precision(const pp_json_at *at, pp_plan *plan, pp_err *err
         k++;
     if (!status && k == PP_PRECISIONS)
         return pp_json_fail(at, err,
-                            "precision \"%.40s\" is not one of bf16, fp8, fp8-current, fp8-block, "
-                            "mxfp8, nvfp4",
+                            "precision \"%.40s\" is not one of bf16, fp8, fp8-current, "
+                            "fp8-current-all, fp8-block, mxfp8, nvfp4",
                             name);
     plan->precision = (pp_precision)k;
     if (!status && pp_json_has(at, "low_parameters"))

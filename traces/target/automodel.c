@@ -91,7 +91,7 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
             "its recipes need at least as many microbatches as pipeline ranks, and %" PRIu32
             " are fewer than %" PRIu32 "; give a larger --global-batch-size",
             data->order->microbatches, data->order->ranks);
-    if (data->plan->precision != PP_PRECISION_BF16 && !data->plan->partition)
+    if (data->plan->precision == PP_PRECISION_FP8_CURRENT && !data->plan->partition)
         return pp_err_set(err, PP_INFEASIBLE, "automodel",
                           "the first and last layer stay in 16 bits, and a plan without a "
                           "partition does not say which these are");
@@ -105,7 +105,8 @@ const pp_target pp_target_automodel = {
                          "with each stage on one rank, placed on a loop or on a V of two stages "
                          "per rank; all microbatches have one size, and all replicas run one order",
                 .frameworks = frameworks,
-                .dense_precisions = 1 << PP_PRECISION_FP8_CURRENT,
+                .dense_precisions =
+                    1 << PP_PRECISION_FP8_CURRENT | 1 << PP_PRECISION_FP8_CURRENT_ALL,
                 .no_precision =
                     "no other recipe of its file is one that ppsim predicts; those of "
                     "TransformerEngine are settings of a model there, and quantize the head, too",

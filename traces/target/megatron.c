@@ -209,6 +209,7 @@ static void add_precision(const pp_plan *plan, pp_text *text)
         [PP_PRECISION_FP8] = "--fp8-format hybrid\n--fp8-recipe delayed\n",
         [PP_PRECISION_FP8_CURRENT] = "--fp8-format hybrid\n--fp8-recipe tensorwise\n"
                                      "--first-last-layers-bf16\n",
+        [PP_PRECISION_FP8_CURRENT_ALL] = "--fp8-format hybrid\n--fp8-recipe tensorwise\n",
         [PP_PRECISION_FP8_BLOCK] = "--fp8-format e4m3\n--fp8-recipe blockwise\n",
         [PP_PRECISION_MXFP8] = "--fp8-format e4m3\n--fp8-recipe mxfp8\n",
         [PP_PRECISION_NVFP4] = "--fp4-format e2m1\n--fp4-recipe nvfp4\n",
@@ -298,8 +299,8 @@ const pp_target pp_target_megatron = {
                 .only = schedules,
                 .recompute_alike = true,
                 .precisions = 1 << PP_PRECISION_FP8 | 1 << PP_PRECISION_FP8_CURRENT |
-                              1 << PP_PRECISION_FP8_BLOCK | 1 << PP_PRECISION_MXFP8 |
-                              1 << PP_PRECISION_NVFP4,
+                              1 << PP_PRECISION_FP8_CURRENT_ALL | 1 << PP_PRECISION_FP8_BLOCK |
+                              1 << PP_PRECISION_MXFP8 | 1 << PP_PRECISION_NVFP4,
                 .low_parameters = true,
                 .unequal = PP_SIZES_MESSAGE },
     .format = { .name = "megatron",

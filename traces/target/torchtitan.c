@@ -269,11 +269,12 @@ static int is_python(const char *path)
 static pp_status check_precision(const pp_export *data, bool python, pp_err *err)
 {
     const pp_plan *plan = data->plan;
+    const bool some = plan->precision == PP_PRECISION_FP8_CURRENT;
     const char *why = NULL;
-    if (plan->precision == PP_PRECISION_FP8_CURRENT && python)
+    if ((some || plan->precision == PP_PRECISION_FP8_CURRENT_ALL) && python)
         why = "0.3 has no FP8 with one scale per tensor; write FILE.toml for 0.2, or plan with "
               "precision mxfp8";
-    else if (plan->precision == PP_PRECISION_FP8_CURRENT && !plan->partition)
+    else if (some && !plan->partition)
         why = "the first and last layer stay in 16 bits, and a plan without a partition does not "
               "say which these are";
     else if (plan->precision == PP_PRECISION_NVFP4 && !python)
@@ -325,7 +326,8 @@ const pp_target pp_target_torchtitan = {
                 .frameworks = frameworks,
                 PP_TORCH_LIMITS,
                 .precisions = 1 << PP_PRECISION_MXFP8,
-                .dense_precisions = 1 << PP_PRECISION_FP8_CURRENT | 1 << PP_PRECISION_NVFP4,
+                .dense_precisions = 1 << PP_PRECISION_FP8_CURRENT |
+                                    1 << PP_PRECISION_FP8_CURRENT_ALL | 1 << PP_PRECISION_NVFP4,
                 .no_precision = "no other recipe of torchao is one that ppsim predicts",
                 .no_low_state = "it reduces gradients in fp32 (mixed_precision_reduce), and its "
                                 "AdamW keeps moments in the type of the weights that it updates",

@@ -326,10 +326,11 @@ static pp_status read_megatron_precision(const pp_args *args, bool *given_out,
                           "has no effect without --fp8-format, as in Megatron-LM");
     const bool edges = pp_args_has(args, "--first-last-layers-bf16");
     const bool current = *given_out && *precision_out == PP_PRECISION_FP8_CURRENT;
-    if (!status && edges != current)
-        return pp_err_set(err, PP_USAGE, edges ? "--first-last-layers-bf16" : "--fp8-recipe",
-                          edges ? "is known with --fp8-recipe tensorwise only"
-                                : "tensorwise is known with --first-last-layers-bf16 only");
+    if (!status && edges && !current)
+        return pp_err_set(err, PP_USAGE, "--first-last-layers-bf16",
+                          "is known with --fp8-recipe tensorwise only");
+    if (current && !edges)
+        *precision_out = PP_PRECISION_FP8_CURRENT_ALL;
     return status;
 }
 

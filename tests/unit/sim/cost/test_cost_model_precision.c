@@ -69,6 +69,20 @@ START_TEST(kept_bytes_are_those_of_transformer_engine)
 }
 END_TEST
 
+/* With fp8-current-all the first and the last layer are as all others. */
+START_TEST(all_layers_may_be_quantized)
+{
+    const pp_model model = run_model("llama3-8b");
+    const pp_hardware hw = run_hardware("h100-80g");
+    const pp_cost_context some = context_of(&model, &hw, PP_PRECISION_FP8_CURRENT);
+    const pp_cost_context all = context_of(&model, &hw, PP_PRECISION_FP8_CURRENT_ALL);
+    const double inner_s = unit(&some, PP_UNIT_LAYER, 1).f_s;
+    ck_assert_double_gt(unit(&some, PP_UNIT_LAYER, 0).f_s, 1.1 * inner_s);
+    for (int64_t layer = 0; layer < model.layers; layer++)
+        ck_assert_double_eq(unit(&all, PP_UNIT_LAYER, layer).f_s, inner_s);
+}
+END_TEST
+
 /* With fp8-current the first and the last layer are those of bf16, and the stage is their sum. */
 START_TEST(first_and_last_layer_stay_in_16_bits)
 {
@@ -172,6 +186,7 @@ int main(void)
     suite_add_tcase(suite, tc);
     tcase_add_loop_test(tc, fewer_bits_take_less_time_and_memory, 0, 2);
     tcase_add_test(tc, kept_bytes_are_those_of_transformer_engine);
+    tcase_add_test(tc, all_layers_may_be_quantized);
     tcase_add_test(tc, first_and_last_layer_stay_in_16_bits);
     tcase_add_loop_test(tc, layers_of_a_kind_cost_the_same, 0, 2);
     tcase_add_test(tc, weights_are_kept_quantized);
