@@ -46,6 +46,7 @@ def command(ppsim, run):
         "--hw", run["hardware"], "--stack", stack if os.path.exists(stack) else run["stack"], "--precision", run["precision"],
         "--sequence-parallel", "on" if run.get("sequence_parallel", run["tp"] > 1) else "off",
         "--pp", run["pp"], "--tp", run["tp"], "--cp", run["cp"], "--cp-comm", run.get("cp_comm", "ring"), "--dp", run["dp"], "--ep", run["ep"],
+        *(["--etp", run["etp"]] if "etp" in run else []),
         "--vpp", run["vpp"], "--schedule", "interleaved" if run["vpp"] > 1 else "1f1b",
         "--executor", "megatron" if run["vpp"] == 1 or run["stack"] == "megatron-2025"
         else "megatron-overlap",
@@ -182,8 +183,8 @@ def half_percent(entries):
 
 def setup(run):
     text = f"pp {run['pp']}, tp {run['tp']}"
-    for key in ("cp", "ep"):
-        text += f", {key} {run[key]}" if run[key] > 1 else ""
+    for key in ("cp", "ep", "etp"):
+        text += f", {key} {run[key]}" if run.get(key, 1) > 1 or key == "etp" and key in run else ""
     return text + (f", vpp {run['vpp']}" if run["vpp"] > 1 else "") + f", batch {run['global_batch_size']}"
 
 
@@ -374,7 +375,7 @@ def page(data, groups, refused, aside, memory):
         "up to 5 % slower than predicted, with tp 4 up to 6 % faster, and no published kernel tells these",
         "apart; the same set-up in a longer step takes up to 4 % longer per microbatch.",
         "",
-        "MoE runs are not fitted, and dispatchers, folding and recomputation by module are not modelled",
+        "MoE runs are not fitted, and dispatchers and recomputation by module are not modelled",
         "yet: these groups are no more than a warning.",
         "",
         "## Runs",

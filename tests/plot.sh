@@ -83,7 +83,7 @@ draw one.svg ideal-report.json
 look one.svg 'p50' 'p99' 'step (ms)'
 "$ppsim" plan --model llama3-8b --pp 4 --tp 2 --micro-batch-size 1 --pareto --json -o pareto.json
 draw pareto.svg pareto.json
-look pareto.svg 'memory limit per GPU (GiB)' 'fastest step (s)' 'no order of ops in any setup tried is faster' 'dualpipev'
+look pareto.svg 'memory limit per GPU (GiB)' 'fastest step (s)' 'no order of ops in any setup tried is faster' 'interleaved-zb'
 "$ppsim" sweep --model llama3-8b --pp 1,2,4 --tp 1,2,8 --schedule 1f1b,zbv -o s.jsonl >words
 draw heat.svg s.jsonl --x pp --y tp
 look heat.svg 'tokens/s per GPU' 'best over schedule' 'does not fit the memory' 'best'

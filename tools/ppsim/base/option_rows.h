@@ -29,9 +29,9 @@
 #define PP_OPTION_EP                                                                              \
     "--ep", "N", PP_GROUP_PARALLELISM, "expert-parallel degree, a divisor of tp x cp x dp / etp", \
         "1", "--expert-model-parallel-size", false
-#define PP_OPTION_ETP                                                                              \
-    "--etp", "N", PP_GROUP_PARALLELISM, "ranks that divide an expert (1: experts are whole)", "tp", \
-        "--expert-tensor-parallel-size", false
+#define PP_OPTION_ETP                                                                         \
+    "--etp", "N", PP_GROUP_PARALLELISM, "ranks that divide an expert (1: experts are whole)", \
+        "tp", "--expert-tensor-parallel-size", false
 #define PP_OPTION_VPP                                                                      \
     "--vpp", "V", PP_GROUP_SCHEDULE, "stages per pipeline rank (virtual pipeline stages)", \
         "1, or 2 for V-shaped schedules such as zbv. Interleaved schedules need a value",  \

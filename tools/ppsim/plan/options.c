@@ -84,7 +84,7 @@ const pp_option pp_plan_options[] = {
              "nodes",
              "the stack's, or the target's") },
     { "--tp-overlap", "on|off", PP_GROUP_FRAMEWORK,
-      "hide part of the tensor-parallel communication behind compute", "the stack's; off in nvfp4",
+      "hide part of the tensor-parallel communication behind compute", "the stack's, off in nvfp4",
       "--tp-comm-overlap", false },
     { PP_OPTION_STEP_SYNC },
     { PP_OPTION_SHAPES_OR_AUTO },

@@ -55,7 +55,7 @@ START_TEST(the_nearest_steps_are_found)
           "megatron-2025", false },
         { "h100-80g", "nemo-2025", "mixtral-8x7b", PP_PRECISION_BF16, "h100-80g", "nemo-2025",
           true },
-        { "h100-80g", "nemo-2025", "mixtral-8x7b", PP_PRECISION_FP8, "gb200-nvl72",
+        { "h100-80g", "nemo-2025", "mixtral-8x7b", PP_PRECISION_FP8, "h100-80g",
           "megatron-bridge-2026", false },
         { "mi300x-192g", "nemo-2025", "llama3-70b", PP_PRECISION_BF16, "h100-80g", "nemo-2025",
           false },
