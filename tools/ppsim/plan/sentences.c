@@ -231,13 +231,15 @@ static void say_headroom(const pp_search_result *result, pp_text *text)
 {
     const pp_recommendation *r = &result->recommendation;
     const pp_candidate *c = &result->candidate[0];
+    const double fastest = score(r->reason == PP_CHOICE_FASTEST ? c : &r->fastest);
     char bytes[32];
     if (!r->headroom_bytes || c->roomy)
         return;
     pp_format_bytes(bytes, sizeof bytes, r->headroom_bytes);
     if (r->roomy.status == PP_CANDIDATE_OK)
-        pp_text_add(text, "; none that leaves %s free ties: the best one found is %.2f %% slower",
-                    bytes, 100 * (score(&r->roomy) / score(c) - 1));
+        pp_text_add(text, "; none that leaves %s free ties: the best one found is %.2f %% slower%s",
+                    bytes, 100 * (score(&r->roomy) / fastest - 1),
+                    r->reason == PP_CHOICE_FASTEST ? "" : " than the fastest");
     else
         pp_text_add(text, "; none found leaves %s free", bytes);
 }
