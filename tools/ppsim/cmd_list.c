@@ -40,7 +40,7 @@ static const pp_option options[] = {
 /* One row: a name and a sentence. */
 typedef struct row {
     const char *name;
-    char summary[256];
+    char summary[512];
 } row;
 
 typedef struct kind {
@@ -337,13 +337,31 @@ static pp_status read_plot(size_t index, row *row_out, pp_err *err)
     return PP_OK;
 }
 
+/* Appends the number formats of a set, which has at least one. */
+static void add_precisions(unsigned set, pp_text *text)
+{
+    const char *before = "";
+    for (int k = 0; k < PP_PRECISIONS; k++) {
+        if (!(set >> k & 1))
+            continue;
+        pp_text_add(text, "%s%s", before, pp_recipe_of((pp_precision)k)->name);
+        before = ", ";
+    }
+}
+
 static pp_status read_target(size_t index, row *row_out, pp_err *err)
 {
     const pp_target_limits *limits = &pp_target_at(index)->limits;
-    (void)err;
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text_add(&text, "%s; number formats: ", limits->rules);
+    add_precisions(limits->precisions | 1U << PP_PRECISION_BF16, &text);
+    if (limits->dense_precisions) {
+        pp_text_add(&text, ", and without experts ");
+        add_precisions(limits->dense_precisions, &text);
+    }
     row_out->name = limits->name;
-    snprintf(row_out->summary, sizeof row_out->summary, "%s", limits->rules);
-    return PP_OK;
+    snprintf(row_out->summary, sizeof row_out->summary, "%s", text.data ? text.data : "");
+    return pp_text_check(&text, err);
 }
 
 static const kind kinds[] = {
