@@ -159,6 +159,8 @@ static pp_status fill(pp_plan_problem *problem, const pp_plan_request *request, 
     problem->parallel.cp = or_one(request->parallel.cp);
     problem->parallel.dp = or_one(request->parallel.dp);
     problem->parallel.ep = or_one(request->parallel.ep);
+    if (request->model->experts > 0)
+        problem->parallel.etp = pp_parallel_etp_of(&problem->parallel, request->experts);
     problem->seq_length =
         request->seq_length ? request->seq_length : request->model->max_seq_length;
     problem->global_batch_size =

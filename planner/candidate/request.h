@@ -99,8 +99,9 @@ typedef struct pp_plan_request {
     const pp_model *model;
     const pp_hardware *hardware;
     /* Degrees. pp must be given unless gpus is. If they are 0, tp and vpp are free, and cp, dp and
-     * ep are 1, or free with gpus. */
+     * ep are 1, or free with gpus; etp is tp, or free with gpus. */
     pp_parallel parallel;
+    pp_experts experts;        /* a target's: which etp it has, whatever parallel says */
     int64_t gpus;              /* pp x tp x cp x dp; 0: not given */
     int64_t seq_length;        /* tokens; 0: the model's maximum */
     int64_t micro_batch_size;  /* sequences; 0: free */

@@ -109,19 +109,20 @@ static bool takes(int64_t requested, int64_t value, int64_t whole, int64_t most)
 }
 
 /* Adds a split with each degree of expert parallelism that divides the experts and the GPUs of a
- * stage. */
+ * stage, and that the framework has with this etp. */
 static pp_status add_experts(splits *list, pp_parallel p, pp_err *err)
 {
     const int64_t experts = list->request->model->experts;
     const int64_t requested = list->request->parallel.ep;
     pp_status status = PP_OK;
+    const pp_experts rule = list->request->experts;
     if (requested || !experts) {
         p.ep = requested ? requested : 1;
-        return add(list, p, err);
+        return !experts || pp_parallel_etp_of(&p, rule) == p.etp ? add(list, p, err) : PP_OK;
     }
     const int64_t gpus = pp_parallel_expert_gpus(&p);
     for (p.ep = 1; p.ep <= gpus && p.ep <= experts && !status; p.ep++) {
-        if (experts % p.ep == 0 && gpus % p.ep == 0)
+        if (experts % p.ep == 0 && gpus % p.ep == 0 && pp_parallel_etp_of(&p, rule) == p.etp)
             status = add(list, p, err);
     }
     return status;
@@ -133,8 +134,8 @@ static pp_status add_folded(splits *list, pp_parallel p, pp_err *err)
 {
     const pp_plan_request *request = list->request;
     pp_status status = PP_OK;
-    if (request->parallel.etp || !request->model->experts || p.tp == 1 ||
-        !request->switches.stack->has.expert_parallel)
+    if (request->parallel.etp || !request->model->experts ||
+        (!request->experts && (p.tp == 1 || !request->switches.stack->has.expert_parallel)))
         return add_experts(list, p, err);
     for (p.etp = 0; p.etp <= 1 && !status; p.etp++)
         status = add_experts(list, p, err);

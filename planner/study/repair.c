@@ -271,6 +271,8 @@ pp_field_values pp_repair_values(const pp_plan_request *request, const pp_fittin
         add_number(PP_FIELD_TP, p->tp, c->parallel.tp, &list);
     add_number(PP_FIELD_DP, or_one(p->dp), c->parallel.dp, &list);
     add_number(PP_FIELD_EP, or_one(p->ep), c->parallel.ep, &list);
+    if (c->parallel.etp && !request->experts)
+        add_number(PP_FIELD_ETP, p->etp, c->parallel.etp, &list);
     if (request->micro_batch_size)
         add_number(PP_FIELD_MICRO_BATCH_SIZE, request->micro_batch_size, c->micro_batch_size,
                    &list);
@@ -346,13 +348,16 @@ const char *pp_repair_describe(int64_t memory_limit_bytes, const pp_candidate *m
 {
     char limit[64];
     char why[PP_REASON_BYTES];
+    char etp[32] = "";
+    if (miss->parallel.etp && miss->parallel.etp != miss->parallel.tp)
+        snprintf(etp, sizeof etp, ", etp %" PRId64, miss->parallel.etp);
     snprintf(buffer, size,
              "nothing fits %s per GPU; nearest: %s with pp %" PRId64 ", tp %" PRId64 ", cp %" PRId64
-             ", dp %" PRId64 ", ep %" PRId64 ", vpp %" PRId64 ", micro-batch %" PRId64
+             ", dp %" PRId64 ", ep %" PRId64 "%s, vpp %" PRId64 ", micro-batch %" PRId64
              ", recompute %s: %s",
              pp_format_limit(limit, sizeof limit, memory_limit_bytes), miss->schedule->name,
              miss->parallel.pp, miss->parallel.tp, miss->parallel.cp, miss->parallel.dp,
-             miss->parallel.ep, miss->parallel.vpp, miss->micro_batch_size,
+             miss->parallel.ep, etp, miss->parallel.vpp, miss->micro_batch_size,
              pp_recompute_name(miss->recompute), pp_misfit_print(&miss->reason, why, sizeof why));
     return buffer;
 }

@@ -90,8 +90,7 @@ static pp_plan_request limited(const pp_target_limits *target, bool shapes_given
     }
     if (request->lengths && !shapes_given)
         own.exchange.shapes.kind = target->unequal;
-    if (target->whole_experts && request->model && request->model->experts > 0)
-        own.parallel.etp = 1;
+    own.experts = target->experts;
     limit(target, shapes_given, &own);
     return own;
 }
@@ -230,9 +229,10 @@ pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given,
             "%s cannot place multi-token prediction modules, because their names in its models are "
             "unknown; plan a model without them, or for another target",
             target->name);
-    if (target->whole_experts && request->parallel.etp > 1)
+    if (target->experts && request->parallel.etp)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_ETP),
-                          "target %s does not divide experts; leave this option out", target->name);
+                          "target %s decides whether experts are divided; leave this option out",
+                          target->name);
     pp_status status = check_recompute(target, request, err);
     if (!status)
         status = check_formats(target, request, err);

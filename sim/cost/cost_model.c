@@ -97,10 +97,10 @@ static pp_status check_expert_parallel(const pp_cost_context *context, pp_err *e
     const int64_t gpus = pp_parallel_expert_gpus(par);
     if (!status && gpus % par->ep == 0 && par->etp && par->etp != par->tp && par->tp > 1 &&
         !context->switches.sequence_parallel)
-        return pp_err_set(err, PP_USAGE, etp,
-                          "is %" PRId64 ", not tp %" PRId64
-                          ": this needs sequence parallelism, without which each rank of a "
-                          "tensor-parallel group has all tokens",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SEQUENCE_PARALLEL),
+                          "is off, but etp %" PRId64 " beside tp %" PRId64
+                          " needs it: without it each rank of a tensor-parallel group has all "
+                          "tokens",
                           par->etp, par->tp);
     if (status || gpus % par->ep == 0)
         return status;

@@ -28,7 +28,7 @@ typedef struct pp_target_limits {
     const char *no_precision;  /* why it has no others, the end of a sentence */
     const char *no_low_state;  /* why it has gradients and optimizer in fp32 alone; NULL: it takes
                                   all types of both */
-    bool whole_experts;        /* tensor parallelism does not divide experts: etp is 1 */
+    pp_experts experts;        /* which etp it has */
     bool no_cp_heads; /* context parallelism exchanges keys and values only: a ring, all-gather */
     bool no_mtp;      /* it has no multi-token prediction modules */
     bool constant_shapes;          /* all microbatches of a step have one size, by padding */

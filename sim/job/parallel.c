@@ -14,6 +14,13 @@ int64_t pp_parallel_etp(const pp_parallel *parallel)
     return parallel->etp ? parallel->etp : parallel->tp;
 }
 
+int64_t pp_parallel_etp_of(const pp_parallel *parallel, pp_experts experts)
+{
+    if (experts == PP_EXPERTS_AS_ASKED)
+        return parallel->etp;
+    return experts == PP_EXPERTS_WHOLE || parallel->ep > 1 ? 1 : 0;
+}
+
 int64_t pp_parallel_expert_gpus(const pp_parallel *parallel)
 {
     return parallel->tp * parallel->cp * parallel->dp / pp_parallel_etp(parallel);

@@ -15,7 +15,16 @@ typedef struct pp_parallel {
     int64_t etp; /* ranks that divide an expert, adjacent ones; 0: as many as tp */
 } pp_parallel;
 
+/* Which etp a framework has. */
+typedef enum pp_experts {
+    PP_EXPERTS_AS_ASKED,
+    PP_EXPERTS_WHOLE,           /* 1 */
+    PP_EXPERTS_WHOLE_WITHIN_EP, /* 1 if ep is more than 1, else tp */
+} pp_experts;
+
 int64_t pp_parallel_gpus(const pp_parallel *parallel); /* pp x tp x cp x dp */
+/* The etp that a framework has with these degrees; where it is free, theirs. */
+int64_t pp_parallel_etp_of(const pp_parallel *parallel, pp_experts experts);
 /* The ranks that divide an expert: etp, which is tp unless it is given. */
 int64_t pp_parallel_etp(const pp_parallel *parallel);
 /* The GPUs of a stage among which the experts and their copies are shared out: tp x cp x dp / etp.

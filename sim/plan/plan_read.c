@@ -170,6 +170,11 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
     if (pp_json_has(&at, "etp") &&
         (status = pp_json_get_int(&at, "etp", 1, PP_RANKS_MAX, &p->etp, err)))
         return status;
+    if (p->etp && (p->tp * p->cp * p->dp) % (p->etp * p->ep))
+        return pp_json_fail(&at, err,
+                            "etp %" PRId64 " x ep %" PRId64 " does not divide the %" PRId64
+                            " GPUs of tp x cp x dp",
+                            p->etp, p->ep, p->tp * p->cp * p->dp);
     if (pp_json_has(&at, "sequence_parallel")) {
         bool on;
         if ((status = pp_json_get_bool(&at, "sequence_parallel", &on, err)))

@@ -111,7 +111,8 @@ const pp_target pp_target_automodel = {
                     "no other recipe of its file is one that ppsim predicts; those of "
                     "TransformerEngine are settings of a model there, and quantize the head, too",
                 .no_low_state = "ppsim does not know how to tell it otherwise",
-                PP_TORCH_LIMITS },
+                PP_TORCH_LIMITS,
+                .experts = PP_EXPERTS_WHOLE }, /* mesh_utils.py */
     .format = { .name = "automodel",
                 .summary =
                     "pipeline settings for NeMo AutoModel (YAML), with the schedule in FILE.csv",

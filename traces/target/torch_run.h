@@ -28,7 +28,7 @@ typedef struct pp_module_names {
 /* What pp_target_limits of these frameworks have in common. */
 #define PP_TORCH_LIMITS                                                                         \
     .orders = true, .one_order = true, .recompute_uniform = true, .fsdp = true, .no_mtp = true, \
-    .whole_experts = true, .constant_shapes = true, .no_cp_heads = true
+    .constant_shapes = true, .no_cp_heads = true
 
 /* Derives the settings from a plan. name: of the framework, for errors. Fails: USAGE when the rows
  * cannot be written next to the configuration, INFEASIBLE when PyTorch's runtime does not run the

@@ -325,6 +325,7 @@ const pp_target pp_target_torchtitan = {
                          "one size, and all replicas run one order",
                 .frameworks = frameworks,
                 PP_TORCH_LIMITS,
+                .experts = PP_EXPERTS_WHOLE_WITHIN_EP, /* parallel_dims.py, moe_sharding.py */
                 .precisions = 1 << PP_PRECISION_MXFP8,
                 .dense_precisions = 1 << PP_PRECISION_FP8_CURRENT |
                                     1 << PP_PRECISION_FP8_CURRENT_ALL | 1 << PP_PRECISION_NVFP4,

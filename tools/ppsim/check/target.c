@@ -42,7 +42,9 @@ static pp_status ask(const pp_check_subject *s, const pp_plan *plan, const pp_or
                                  s->plan ? plan->costs[plan->costs_count > 1 ? replica : 0] : NULL,
                              .path = "configuration.py" };
     v->refusal = pp_err_like(err);
-    const pp_status status = v->target->format.emit(&data, &text, &companion, &v->refusal);
+    pp_status status = s->plan ? pp_target_check_settings(v->target, plan, &v->refusal) : PP_OK;
+    if (!status)
+        status = v->target->format.emit(&data, &text, &companion, &v->refusal);
     pp_text_free(&companion.text);
     v->refused = status && status != PP_NOMEM;
     return status == PP_NOMEM ? pp_err_nomem(err) : PP_OK;

@@ -136,24 +136,8 @@ static pp_status make_export(const char *request, const char *option, const pp_e
     pp_export own = *data;
     own.path = equals + 1;
     const pp_target *target = pp_target_of_format(format);
-    const pp_plan *plan = data->plan;
-    if (target &&
-        (status = pp_target_check_precision(&target->limits, plan->precision, plan->low_parameters,
-                                            plan->experts || plan->parallel.ep > 1, PP_INFEASIBLE,
-                                            target->limits.name, err)))
+    if (target && (status = pp_target_check_settings(target, data->plan, err)))
         return status;
-    if (target && (status = pp_target_check_state(&target->limits, plan->grad_dtype, plan->moments,
-                                                  PP_INFEASIBLE, target->limits.name, err)))
-        return status;
-    if (target && (status = pp_target_check_cp_comm(&target->limits, plan->cp_comm, PP_INFEASIBLE,
-                                                    target->limits.name, err)))
-        return status;
-    if (target && target->limits.whole_experts && plan->parallel.ep > 1 &&
-        pp_parallel_etp(&plan->parallel) != 1)
-        return pp_err_set(err, PP_INFEASIBLE, name,
-                          "does not divide experts, but the plan divides them by %" PRId64
-                          " ranks; plan with --target %s",
-                          pp_parallel_etp(&plan->parallel), name);
     status = emit ? format->emit(&own, &text, &companion, err) : format->trace(&own, &text, err);
     if (!status && target)
         status = pp_target_check_fit(target, &own, err);

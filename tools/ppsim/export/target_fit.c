@@ -15,6 +15,30 @@ const pp_target *pp_target_of_format(const pp_format *format)
     return NULL;
 }
 
+pp_status pp_target_check_settings(const pp_target *target, const pp_plan *plan, pp_err *err)
+{
+    const pp_target_limits *limits = &target->limits;
+    const pp_parallel *p = &plan->parallel;
+    const bool experts = plan->experts || p->ep > 1;
+    pp_parallel own = *p;
+    pp_status status = pp_target_check_precision(limits, plan->precision, plan->low_parameters,
+                                                 experts, PP_INFEASIBLE, limits->name, err);
+    if (!status)
+        status = pp_target_check_state(limits, plan->grad_dtype, plan->moments, PP_INFEASIBLE,
+                                       limits->name, err);
+    if (!status && p->cp > 1)
+        status = pp_target_check_cp_comm(limits, plan->cp_comm, PP_INFEASIBLE, limits->name, err);
+    own.etp = pp_parallel_etp_of(p, limits->experts);
+    if (status || !experts || pp_parallel_etp(&own) == pp_parallel_etp(p))
+        return status;
+    return pp_err_set(err, PP_INFEASIBLE, limits->name,
+                      "with ep %" PRId64 " and tp %" PRId64 ", %" PRId64
+                      " rank%s divide%s an expert, but the plan has etp %" PRId64
+                      "; plan with --target %s",
+                      p->ep, p->tp, pp_parallel_etp(&own), pp_parallel_etp(&own) == 1 ? "" : "s",
+                      pp_parallel_etp(&own) == 1 ? "s" : "", pp_parallel_etp(p), limits->name);
+}
+
 static bool is_own(const pp_target *target, const pp_framework *framework)
 {
     const pp_framework *const *own = target->limits.frameworks;

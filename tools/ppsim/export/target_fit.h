@@ -11,6 +11,11 @@ const pp_target *pp_target_of_format(const pp_format *format);
  * use. It borrows everything from `plan`: do not free it. */
 pp_plan pp_target_plan(const pp_target *target, const pp_plan *plan);
 
+/* Whether the target can be told the plan's number formats, optimizer, context-parallel exchange
+ * and division of experts. Fails: INFEASIBLE if not. */
+PP_MUST_CHECK pp_status pp_target_check_settings(const pp_target *target, const pp_plan *plan,
+                                                 pp_err *err);
+
 /* Fails: INFEASIBLE if the plan has a memory limit and exceeds it as the target runs it, or does
  * not run there; NOMEM. */
 PP_MUST_CHECK pp_status pp_target_check_fit(const pp_target *target, const pp_export *data,

@@ -54,6 +54,8 @@ static void describe(const pp_plan *plan, char *text, size_t bytes)
             used += snprintf(text + used, bytes - (size_t)used, ", %s %d", degrees[i].name,
                              degrees[i].degree);
     }
+    if (p->etp && p->etp != p->tp)
+        used += snprintf(text + used, bytes - (size_t)used, ", etp %d", (int)p->etp);
     used += snprintf(text + used, bytes - (size_t)used, ")");
     if (plan->global_batch_size)
         used += snprintf(text + used, bytes - (size_t)used, ", batch %" PRId64,

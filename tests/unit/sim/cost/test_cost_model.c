@@ -527,6 +527,7 @@ START_TEST(impossible_splits_are_wrong_usage)
         { "mixtral-8x7b", { 1, 1, 1, 8, 3, 1, 0 }, "ep", "1, 2, 4, 8" },
         { "mixtral-8x7b", { 1, 1, 1, 4, 8, 1, 0 }, "ep", "dp x cp" },
         { "mixtral-8x7b", { 1, 2, 1, 4, 8, 1, 0 }, "ep", "with etp 1, experts are not divided" },
+        { "mixtral-8x7b", { 1, 2, 1, 4, 8, 1, 1 }, "sequence_parallel", "etp 1 beside tp 2" },
         { "mixtral-8x7b", { 1, 2, 1, 2, 8, 1, 1 }, "ep", "the 4 GPUs of tp x cp x dp / etp" },
         { "mixtral-8x7b", { 1, 2, 1, 4, 1, 1, 3 }, "etp", "columns of an expert" },
         { "mixtral-8x7b", { 1, 1, 1, 2, 1, 1, 4 }, "etp", "the 2 GPUs of tp x cp x dp" },
