@@ -110,11 +110,13 @@ static pp_status check_layout(pp_plan_problem *problem, pp_err *err)
     pp_err why = pp_err_like(err);
     pp_status status = pp_layout_parse(problem->request->layout, model->layers, model->mtp_layers,
                                        &stages, &count, &why);
+    if (!status)
+        status = pp_framework_check_stages(problem->framework, stages, count, PP_USAGE, "", &why);
     free(stages);
     if (status) {
         char where[sizeof why.where];
-        snprintf(where, sizeof where, "%s, %.200s", pp_err_name(err, PP_FIELD_PARTITION),
-                 why.where);
+        snprintf(where, sizeof where, "%s%s%.200s", pp_err_name(err, PP_FIELD_PARTITION),
+                 why.where[0] ? ", " : "", why.where);
         return pp_err_set(err, status, where, "%s", why.text);
     }
     int64_t pp = problem->parallel.pp;

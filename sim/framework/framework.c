@@ -1,6 +1,7 @@
 /* The steps of lowering that are common to all frameworks. */
 #include "sim/framework/framework.h"
 
+#include "sim/base/field.h"
 #include "sim/framework/sizes/lower_sizes.h"
 #include "sim/program/comm.h"
 
@@ -13,6 +14,21 @@ pp_status pp_framework_lower(const pp_framework *framework, const pp_order *orde
     if (!status && (*program_out)->comm)
         (*program_out)->comm->buffers = framework->buffers;
     return status;
+}
+
+pp_status pp_framework_check_stages(const pp_framework *framework, const pp_stage *stages,
+                                    size_t stage_count, pp_status refusal, const char *what,
+                                    pp_err *err)
+{
+    for (size_t s = 0; stages && framework->no_bare_ends && s < stage_count; s++) {
+        if (!stages[s].layers && !stages[s].mtp)
+            return pp_err_set(
+                err, refusal, what,
+                "executor %s %s, but stage %zu has no layer; choose another executor, "
+                "or plan with %s off",
+                framework->name, framework->no_bare_ends, s, pp_err_name(err, PP_FIELD_BARE_ENDS));
+    }
+    return PP_OK;
 }
 
 pp_status pp_exchange_lower(const pp_framework *framework, const pp_exchange_options *exchange,

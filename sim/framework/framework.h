@@ -8,6 +8,7 @@
 #include "sim/framework/lowering/graphs.h"
 #include "sim/framework/sizes/size_protocol.h"
 #include "sim/job/software.h"
+#include "sim/job/stage.h"
 #include "sim/program/buffers.h"
 #include "sim/program/program.h"
 
@@ -38,6 +39,12 @@ typedef struct pp_framework {
 PP_MUST_CHECK pp_status pp_framework_lower(const pp_framework *framework, const pp_order *order,
                                            const pp_costs *costs, pp_program **program_out,
                                            pp_err *err);
+
+/* Whether the framework runs these stages: with bare ends, one has no layer. stages: NULL, or
+ * [stage_count]. what: the option or file that messages name. Fails: `refusal`. */
+PP_MUST_CHECK pp_status pp_framework_check_stages(const pp_framework *framework,
+                                                  const pp_stage *stages, size_t stage_count,
+                                                  pp_status refusal, const char *what, pp_err *err);
 
 /* Rewrites the communication of `program`, which `framework` lowered, for the size protocol, the
  * tensors and the hosts of `exchange`. costs: for the sizes of `cached` and the pairs of late

@@ -230,8 +230,10 @@ pp_status pp_plan_lower(const pp_plan *plan, const pp_order *order, const pp_cos
 {
     const pp_exchange_options exchange = pp_plan_exchange(plan);
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
-    pp_status status = pp_framework_lower(plan->framework, order, costs, &program, err);
-    if (status || (status = pp_exchange_lower(plan->framework, &exchange, costs, program, err)))
+    pp_status status = pp_framework_check_stages(plan->framework, plan->partition, order->stages,
+                                                 PP_INFEASIBLE, NULL, err);
+    if (status || (status = pp_framework_lower(plan->framework, order, costs, &program, err)) ||
+        (status = pp_exchange_lower(plan->framework, &exchange, costs, program, err)))
         return status;
     *program_out = program;
     program = NULL; /* the caller's now */

@@ -79,7 +79,10 @@ static pp_status lower(const pp_order *order, const pp_costs *costs, pp_check_ve
                        pp_check_subject *s, pp_err *err)
 {
     pp_err why = pp_err_like(err);
-    const pp_status status = pp_framework_lower(v->framework, order, costs, &s->program, &why);
+    pp_status status = pp_framework_check_stages(v->framework, s->plan ? s->plan->partition : NULL,
+                                                 order->stages, PP_INFEASIBLE, NULL, &why);
+    if (!status)
+        status = pp_framework_lower(v->framework, order, costs, &s->program, &why);
     if (status)
         *err = why;
     v->refused =

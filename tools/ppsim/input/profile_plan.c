@@ -2,10 +2,12 @@
  * made from, unless --recost gives the plan new costs. */
 #include "tools/ppsim/input/profile_plan.h"
 
+#include "sim/cost/context_exchange.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/input/load.h"
 #include "tools/ppsim/input/profile_args.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -141,6 +143,11 @@ static pp_status recost(const pp_args *args, pp_profile_in_use *use, pp_plan *pl
     if (status || (status = pp_profile_hardware(args, use, &model, &hardware, err)) ||
         (status = set_switches(plan, use, &hardware, &context.switches, err)))
         return status;
+    if (plan->cp_comm == PP_CP_COMM_HIERARCHICAL && pp_context_inner(&context) != plan->cp_inner)
+        return pp_err_set(err, PP_USAGE, "--recost",
+                          "%" PRId64 " ranks of the plan exchange heads all to all (cp_inner), but "
+                          "the nodes and heads of this job give %" PRId64 "; plan again",
+                          plan->cp_inner, pp_context_inner(&context));
     pp_plan_set_cp_comm(plan, &context);
     if (!pp_order_placement(plan->order[0], &context.placement))
         return pp_err_set(err, PP_USAGE, "--recost",

@@ -538,6 +538,10 @@ static pp_status read_program(const pp_args *args, pp_plan_input *r, pp_err *err
         request->partition = PP_PARTITION_LAYOUT;
         request->layout = partition;
     }
+    if (!status && request->partition != PP_PARTITION_AUTO && request->bare_ends == PP_BARE_ENDS_ON)
+        return pp_err_set(err, PP_USAGE, "--bare-ends",
+                          "is for --partition auto; a layout has bare ends where it says so, and "
+                          "uniform has none");
     return status;
 }
 

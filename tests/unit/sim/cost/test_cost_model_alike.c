@@ -46,7 +46,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("stages_alike");
+    Suite *suite = suite_create("cost_model_alike");
     TCase *tc = tcase_create("stages");
     suite_add_tcase(suite, tc);
     tcase_add_test(tc, stages_differ_by_rank_and_links);

@@ -170,32 +170,43 @@ static const struct {
     { "V100-vtrain", 5 }, { "B300", 8 }, { "GB200", 6 }, { "GB300", 7 },
 };
 
-START_TEST(collectives_match_published_tables)
+/* Errors of published times of the kinds from `first` to `last`, of which there are at least
+ * `least` for a GPU. */
+static error_summary exchange_errors(const char *gpu, int file, int first, int last, size_t least)
 {
-    static const char *const kinds[] = { "all_reduce", "all_gather", "reduce_scatter" };
-    const pp_hardware hw = hardware(names[collective_sets[_i].file]);
+    static const char *const kinds[] = { "all_reduce", "all_gather", "reduce_scatter",
+                                         "all_to_all" };
+    const pp_hardware hw = hardware(names[file]);
     samples s = samples_read();
     double *errors = calloc(s.count, sizeof *errors);
     size_t count = 0;
     for (size_t i = 0; i < s.count; i++) {
-        for (int k = 0; k < 3; k++) {
-            const char *const words[] = { "collective", collective_sets[_i].gpu, kinds[k] };
+        for (int k = first; k <= last; k++) {
+            const char *const words[] = { "collective", gpu, kinds[k] };
             if (!sample_is(s.rows[i], 3, words))
                 continue;
-            const int64_t n = (int64_t)sample_number(s.rows[i], 3);
+            const pp_collective_group group =
+                pp_group_of(hw.gpus_per_node, (int64_t)sample_number(s.rows[i], 3), 1);
             const double bytes = sample_number(s.rows[i], 4);
-            errors[count++] = pp_collective_seconds(&hw, (pp_collective)k,
-                                                    pp_group_of(hw.gpus_per_node, n, 1), bytes) /
-                                  (1e-6 * sample_number(s.rows[i], 5)) -
-                              1;
+            const double seconds = k == 3
+                                       ? pp_all_to_all_seconds(&hw, group, bytes, 1)
+                                       : pp_collective_seconds(&hw, (pp_collective)k, group, bytes);
+            errors[count++] = seconds / (1e-6 * sample_number(s.rows[i], 5)) - 1;
         }
     }
     const error_summary q = summarize(errors, count);
-    print_quality("collectives", collective_sets[_i].gpu, count, q);
-    ck_assert_uint_ge(count, 18);
-    ck_assert_double_lt(q.median, 0.08);
+    print_quality(first == 3 ? "all-to-all" : "collectives", gpu, count, q);
+    ck_assert_uint_ge(count, least);
     free(errors);
     samples_free(&s);
+    return q;
+}
+
+START_TEST(collectives_match_published_tables)
+{
+    const error_summary q =
+        exchange_errors(collective_sets[_i].gpu, collective_sets[_i].file, 0, 2, 18);
+    ck_assert_double_lt(q.median, 0.08);
 }
 END_TEST
 
@@ -207,26 +218,8 @@ START_TEST(all_to_all_matches_published_tables)
         int file; /* of names */
     } sets[] = { { "A100", 0 }, { "H100", 1 },  { "H200", 2 }, { "B200", 3 },
                  { "B300", 8 }, { "GB200", 6 }, { "GB300", 7 } };
-    const char *const words[] = { "collective", sets[_i].gpu, "all_to_all" };
-    const pp_hardware hw = hardware(names[sets[_i].file]);
-    samples s = samples_read();
-    double *errors = calloc(s.count, sizeof *errors);
-    size_t count = 0;
-    for (size_t i = 0; i < s.count; i++) {
-        if (!sample_is(s.rows[i], 3, words))
-            continue;
-        const pp_collective_group group =
-            pp_group_of(hw.gpus_per_node, (int64_t)sample_number(s.rows[i], 3), 1);
-        errors[count++] = pp_all_to_all_seconds(&hw, group, sample_number(s.rows[i], 4), 1) /
-                              (1e-6 * sample_number(s.rows[i], 5)) -
-                          1;
-    }
-    const error_summary q = summarize(errors, count);
-    print_quality("all-to-all", sets[_i].gpu, count, q);
-    ck_assert_uint_ge(count, 12);
+    const error_summary q = exchange_errors(sets[_i].gpu, sets[_i].file, 3, 3, 12);
     ck_assert_double_lt(q.mean, 0.06);
-    free(errors);
-    samples_free(&s);
 }
 END_TEST
 
