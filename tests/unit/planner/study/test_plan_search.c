@@ -74,6 +74,36 @@ START_TEST(pruning_loses_nothing)
 }
 END_TEST
 
+/* What a search keeps of costs, with several tp, recomputations and partitions, is what each of its
+ * candidates has alone. */
+START_TEST(kept_costs_are_those_of_the_candidate)
+{
+    static const int64_t lengths[] = { 900, 2048, 33, 1500, 700, 2048, 64, 1999,
+                                       512, 1,    77, 1024, 300, 1800, 5,  640 };
+    planning p = planning_of("gpt1.7b", "a100-80g");
+    pp_plan_request request = request_of(&p, 2);
+    request.lengths = lengths;
+    request.length_count = sizeof lengths / sizeof *lengths;
+    request.seq_length = 2048;
+    pp_search_result *choice PP_CLEANUP(pp_search_result_free) = choose(&request);
+    size_t compared = 0;
+    for (size_t i = 0; i < choice->count; i++) {
+        const pp_candidate *c = &choice->candidate[i];
+        if (c->status != PP_CANDIDATE_OK || !pp_candidate_is_named(c) ||
+            c->recompute > PP_RECOMPUTE_FULL || c->partition == PP_PARTITION_FITTED)
+            continue;
+        pp_plan_request one = only(&request, c);
+        one.global_batch_size = 0;
+        pp_search_result *alone PP_CLEANUP(pp_search_result_free) = choose(&one);
+        ck_assert_msg(alone->candidate[0].step_ns == c->step_ns, "%s tp %d vpp %d: %lld, not %lld",
+                      c->schedule->name, (int)c->parallel.tp, (int)c->parallel.vpp,
+                      (long long)c->step_ns, (long long)alone->candidate[0].step_ns);
+        compared++;
+    }
+    ck_assert_uint_ge(compared, 4);
+}
+END_TEST
+
 START_TEST(candidates_are_listed_best_first)
 {
     planning p = planning_of("gpt175b", "h100-80g");
@@ -539,6 +569,7 @@ int main(void)
     TCase *tc = tcase_create("choose");
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, pruning_loses_nothing, 0, 3);
+    tcase_add_test(tc, kept_costs_are_those_of_the_candidate);
     tcase_add_test(tc, candidates_are_listed_best_first);
     tcase_add_test(tc, equal_requests_give_equal_bytes);
     tcase_add_test(tc, equal_times_go_to_less_memory);
