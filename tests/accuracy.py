@@ -367,7 +367,7 @@ def page(data, groups, refused, aside, memory):
         "**H100 in 8 bits under nemo-2025** is off because its runs are of two releases: those with cp 2 of",
         "25.01 (NeMo 24.09 and 24.11), those with pp 8 of 25.04. From the one to the other the same FP8 runs",
         "of Nemotron-4 340B became 9 to 13 % faster, in BF16 7 to 9 %. With a number for each release the",
-        "mean errors would be 2.5 and 2.3 %, at either cp and pp. It is one stack all the same, since the",
+        "mean errors would be 2.3 and 2.2 %, at either cp and pp. It is one stack all the same, since the",
         "next release cannot be told in advance: a run of either may be 7 to 10 % off.",
         "**GB300** has one stack and one model. Without them it takes the stack's speed on other GPUs and its",
         "hardware file's assumption that it keeps as much of its kernels' speed as H100 does.",

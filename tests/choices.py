@@ -61,7 +61,7 @@ JOBS = {
     "v3-2048": ("deepseek-v3", 2048, "h100-80g", 4096, 15360, 61),
 }
 EXPERTS = {"mixtral-64": 8, "v3-2048": 256}
-DEGREES = ("pp", "tp", "cp", "dp", "ep")
+DEGREES = ("pp", "tp", "cp", "dp", "ep", "etp")
 TARGETS = ("ppsim", "megatron", "torchtitan")
 ONE_CHUNK = ("1f1b", "eager-1f1b", "zb-h1", "zb-h2", "zb-1p", "zb-2p", "gpipe")
 TWO_CHUNKS = ("zbv", "zbv-auto", "v-half", "v-min", "1f1b-v", "dualpipev")
@@ -123,6 +123,11 @@ def simulate(ppsim, folder, name, options):
     return (read(folder, out), "") if status == 0 else (None, f"{status}: {reason(errors)}")
 
 
+def free_etp(job, target):
+    """Whether --etp says something: torchtitan never divides an expert."""
+    return job in EXPERTS and target != "torchtitan"
+
+
 def all_fixed(job, target):
     """Every plan with everything fixed whose numbers go together, as options."""
     _, gpus, _, length, data, layers = JOBS[job]
@@ -132,9 +137,12 @@ def all_fixed(job, target):
     if target == "megatron":
         chunks = {name: chunks[name] for name in ("1f1b", "interleaved")}
     experts = EXPERTS.get(job, 1)
-    for pp, tp, cp, ep in itertools.product(range(1, layers // 2 + 1), (1, 2, 4, 8), powers, powers):
+    for pp, tp, cp, ep, whole in itertools.product(range(1, layers // 2 + 1), (1, 2, 4, 8), powers, powers,
+                                                   (False, True) if free_etp(job, target) else (False,)):
         dp = gpus // (pp * tp * cp)
-        if (gpus % (pp * tp * cp) or (cp > 1 and length < 4096 * cp) or experts % ep or dp * cp % ep):
+        etp = 1 if whole or (experts > 1 and not free_etp(job, target)) else tp
+        if (gpus % (pp * tp * cp) or (cp > 1 and length < 4096 * cp) or experts % ep or (whole and tp == 1)
+                or dp * cp * tp // etp % ep):
             continue
         for size, schedule, recompute in itertools.product((1, 2, 4, 8), chunks,
                                                            ("none", "selective", "full")):
@@ -146,6 +154,7 @@ def all_fixed(job, target):
                 values = {"pp": pp, "tp": tp, "cp": cp, "dp": dp, "micro-batch-size": size,
                           "schedule": schedule, "vpp": vpp, "recompute": recompute}
                 values |= {"ep": ep} if experts > 1 else {}
+                values |= {"etp": etp} if free_etp(job, target) else {}
                 values |= {"packing": "first-fit"} if isinstance(data, str) else {}
                 yield [word for name, value in values.items() for word in (f"--{name}", str(value))]
 
@@ -210,7 +219,7 @@ def all_by_bounds(ppsim, folder, job, target, chosen_row):
     for degrees in chosen_row["open_splits"]:
         options = job_options(job) + ["--target", target, "--fastest", "--candidates", name, "-o", "/dev/null"]
         for key, value in zip(DEGREES, degrees):
-            options += [f"--{key}", value]
+            options += [f"--{key}", value] if key != "etp" or free_etp(job, target) else []
         if isinstance(JOBS[job][4], str):
             options += ["--packing", "first-fit"]
         status, _, errors = run([ppsim, "plan"] + options, folder)
@@ -227,7 +236,7 @@ def all_by_bounds(ppsim, folder, job, target, chosen_row):
                 count += 1
                 step = int(row["step_ns"] or 0)
                 if step and (best is None or step < best):
-                    best, words = step, " ".join(row[key] for key in ("schedule", "pp", "vpp", "tp", "cp", "dp", "ep",
+                    best, words = step, " ".join(row[key] for key in ("schedule", "pp", "vpp", "tp", "cp", "dp", "ep", "etp",
                                                                       "micro_batch_size", "recompute"))
                 if step and with_room(int(row["peak_memory_bytes"]), limit_bytes):
                     room = min(step, room or step)
@@ -272,7 +281,7 @@ def steps_of(ppsim, folder, job, name, limit):
     steps = {}
     report = slowest(ppsim, folder, name, ["--memory-limit", less])
     if isinstance(report, str):
-        same = [str(word) for key in ("pp", "tp", "cp", "dp", "ep", "micro_batch_size")
+        same = [str(word) for key in ("pp", "tp", "cp", "dp", "ep", "etp", "micro_batch_size") if key in p
                 for word in ("--" + key.replace("_", "-"), p[key])]
         instead, why = plan(ppsim, folder, job_options(job) + same + ["--executor", "ppsim", "--fastest",
                                                                       "--memory-limit", less],
@@ -316,8 +325,8 @@ def percent(above, below):
 
 
 def degrees(row):
-    return ", ".join(f"{k} {row['parallel'][k]}" for k in ("pp", "tp", "cp", "dp", "ep", "vpp")
-                     if row["parallel"][k] > 1 or k == "pp")
+    return ", ".join(f"{k} {row['parallel'][k]}" for k in ("pp", "tp", "cp", "dp", "ep", "etp", "vpp")
+                     if row["parallel"].get(k, 1) > 1 or k == "pp" or k == "etp" and k in row["parallel"])
 
 
 def against_all(row, found):

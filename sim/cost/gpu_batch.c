@@ -144,9 +144,19 @@ void pp_add_tensor_parallel(const pp_gpu_batch *local, double bytes, pp_work *wo
     work->i += (1 - hidden_all) * gather + (1 - hidden_part) * (gather + scatter);
 }
 
+/* How often 8 GPUs must be doubled for these, on a line between whole numbers of times. */
+static double doublings_of(const pp_parallel *p)
+{
+    int exponent;
+    const double part = frexp((double)(p->pp * p->tp * p->cp * p->dp) / 8, &exponent);
+    return fmax(0, exponent - 2 + 2 * part);
+}
+
 double pp_sustained_of(const pp_cost_context *context)
 {
     const pp_switches *s = &context->switches;
     const double own = pp_recipe_of(s->precision)->format ? s->sustained_low : s->sustained;
-    return own > 0 ? own : context->hardware->sustained;
+    const double share = own > 0 ? own : context->hardware->sustained;
+    const double power = s->power_limit > 0 ? cbrt(s->power_limit) : 1;
+    return share * power / (1 + s->growth * doublings_of(&context->parallel));
 }

@@ -261,8 +261,8 @@ static pp_status fill_rank(const pp_cost_context *context, const rank_parameters
 pp_status pp_cost_step(const pp_cost_context *context, const pp_stage *stages, pp_costs *costs,
                        pp_err *err)
 {
-    pp_status status =
-        pp_ns_from_seconds(context->hardware->step_fixed_s, "end of step", &costs->fixed_ns, err);
+    const double fixed_s = context->hardware->step_fixed_s + context->switches.step_offset_s;
+    pp_status status = pp_ns_from_seconds(fixed_s, "end of step", &costs->fixed_ns, err);
     for (uint32_t r = 0; r < costs->ranks && !status; r++) {
         const rank_parameters p = rank_parameters_of(context, stages, costs, r);
         costs->limit_bytes[r] = pp_rank_overrides_memory_bytes(context->overrides, r);

@@ -82,6 +82,8 @@ typedef struct pp_switches {
     bool fused_loss;        /* cross-entropy passes over the logits in few kernels, and writes their
                                gradient over them */
     bool eager_loss;        /* PyTorch's cross_entropy of fp32 logits, not compiled; never fused */
+    bool deterministic;     /* the same bits in every run: the backward of attention is slower */
+    bool cuda_graphs;       /* the host launches the kernels of a layer as one: it is never late */
     bool transformer_engine; /* linear layers are TransformerEngine's, which keeps buffers of its
                                 own (sim/cost/workspace.h) */
     pp_dtype grad_dtype;     /* of the main gradients */
@@ -98,6 +100,9 @@ typedef struct pp_switches {
     /* The share of the speed of kernels that remains in a whole step, with GEMMs in 16 bits and in
      * fewer; 0: the hardware's. */
     double sustained, sustained_low;
+    double growth;        /* what compute takes longer with each doubling of the GPUs beyond 8 */
+    double power_limit;   /* of the power that a GPU may draw; 0: all of it */
+    double step_offset_s; /* what a step takes in addition to what the hardware file says */
 } pp_switches;
 
 /* Bytes of a weight of a layer as its GEMMs read it: in 8 and 4 bits quantized, as it is and

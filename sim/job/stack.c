@@ -11,16 +11,21 @@
 
 typedef struct flag {
     const char *key;
-    size_t field; /* offset of a bool in pp_stack */
+    size_t field;  /* offset of a bool in pp_stack */
+    bool optional; /* off if it is absent */
 } flag;
 
-#define FEATURE(name)                       \
-    {                                       \
-#name, offsetof(pp_stack, has.name) \
+#define FEATURE(name)                              \
+    {                                              \
+#name, offsetof(pp_stack, has.name), false \
     }
-#define SETTING(name)                            \
-    {                                            \
-#name, offsetof(pp_stack, switches.name) \
+#define SETTING(name)                                   \
+    {                                                   \
+#name, offsetof(pp_stack, switches.name), false \
+    }
+#define OPTIONAL(name)                                 \
+    {                                                  \
+#name, offsetof(pp_stack, switches.name), true \
     }
 
 static const flag features[] = {
@@ -31,7 +36,7 @@ static const flag settings[PP_STACK_SETTINGS] = {
     SETTING(flash_attention), SETTING(grad_sync_overlap),  SETTING(p2p_overlap),
     SETTING(tp_overlap),      SETTING(tp_overlap_all),     SETTING(fused_wgrad),
     SETTING(fused_loss),      SETTING(transformer_engine), SETTING(scatter_gather),
-    SETTING(eager_loss),
+    SETTING(eager_loss),      OPTIONAL(deterministic),     OPTIONAL(cuda_graphs),
 };
 
 /* Opens an object that has these flags and, with `more`, other members; and its source. */
@@ -39,7 +44,7 @@ static pp_status read_flags(const pp_json_at *root, const char *group, const fla
                             size_t count, const char *const more[], pp_stack *stack,
                             pp_json_at *at_out, pp_err *err)
 {
-    const char *keys[16] = { "source" };
+    const char *keys[PP_STACK_SETTINGS + 8] = { "source" }; /* of settings, and a few more */
     const char *source;
     size_t used = 1;
     for (size_t i = 0; i < count; i++)
@@ -53,7 +58,8 @@ static pp_status read_flags(const pp_json_at *root, const char *group, const fla
         status = pp_json_get_text(at_out, "source", &source, err);
     for (size_t i = 0; i < count && !status; i++) {
         bool on = false;
-        status = pp_json_get_bool(at_out, flags[i].key, &on, err);
+        if (!flags[i].optional || pp_json_has(at_out, flags[i].key))
+            status = pp_json_get_bool(at_out, flags[i].key, &on, err);
         memcpy((char *)stack + flags[i].field, &on, sizeof on);
     }
     return status;
@@ -92,21 +98,39 @@ static pp_status read_cp_comm(const pp_json_at *at, pp_cp_comm *kind_out, pp_err
     return status;
 }
 
-/* A speed, with its source and how it was found. It stays 0 if it is absent. */
-static pp_status read_speed(const pp_json_at *gpu, const char *key, double *speed_out, pp_err *err)
+/* A number of a stack on an architecture: where it is kept, and what it may be. */
+typedef struct gpu_number {
+    const char *key;
+    size_t field; /* of pp_stack_gpu */
+    double least, most;
+} gpu_number;
+
+static const gpu_number numbers[] = {
+    { "sustained", offsetof(pp_stack_gpu, sustained), 0.1, 2 },
+    { "sustained_low", offsetof(pp_stack_gpu, sustained_low), 0.1, 2 },
+    { "growth", offsetof(pp_stack_gpu, growth), 0, 0.1 },
+    { "power_limit", offsetof(pp_stack_gpu, power_limit), 0.2, 1 },
+    { "step_offset_s", offsetof(pp_stack_gpu, step_offset_s), 0, 10 },
+};
+
+/* Reads a number with its source and how it was found. It stays 0 if it is absent. */
+static pp_status read_number(const pp_json_at *at_gpu, const gpu_number *number, pp_stack_gpu *gpu,
+                             pp_err *err)
 {
     static const char *const keys[] = { "value", "source", "status", NULL };
     static const char *const statuses[] = { "published", "kernel fit", "step fit", "prior" };
     const char *source, *how = "";
+    double value = 0;
     pp_json_at at;
-    if (!pp_json_has(gpu, key))
+    if (!pp_json_has(at_gpu, number->key))
         return PP_OK;
-    pp_status status = pp_json_get(gpu, key, &at, err);
+    pp_status status = pp_json_get(at_gpu, number->key, &at, err);
     if (status || (status = pp_json_only(&at, keys, err)) ||
-        (status = pp_json_get_double(&at, "value", 0.1, 2, speed_out, err)) ||
+        (status = pp_json_get_double(&at, "value", number->least, number->most, &value, err)) ||
         (status = pp_json_get_text(&at, "source", &source, err)) ||
         (status = pp_json_get_text(&at, "status", &how, err)))
         return status;
+    memcpy((char *)gpu + number->field, &value, sizeof value);
     for (size_t i = 0; i < COUNT(statuses); i++) {
         if (strcmp(statuses[i], how) == 0)
             return PP_OK;
@@ -117,11 +141,13 @@ static pp_status read_speed(const pp_json_at *gpu, const char *key, double *spee
 
 static pp_status read_gpu(const pp_json_at *at, pp_stack_gpu *gpu, pp_err *err)
 {
-    static const char *const keys[] = { "architecture", "sustained", "sustained_low", NULL };
+    const char *keys[COUNT(numbers) + 2] = { "architecture" };
+    for (size_t i = 0; i < COUNT(numbers); i++)
+        keys[i + 1] = numbers[i].key;
     pp_status status = pp_json_only(at, keys, err);
-    if (!status)
-        status = read_speed(at, "sustained", &gpu->sustained, err);
-    return status ? status : read_speed(at, "sustained_low", &gpu->sustained_low, err);
+    for (size_t i = 0; i < COUNT(numbers) && !status; i++)
+        status = read_number(at, &numbers[i], gpu, err);
+    return status;
 }
 
 /* Reads the architecture of an item of a list. Fails if an earlier one has it, too. */
@@ -348,6 +374,9 @@ pp_switches pp_stack_switches(const pp_stack *stack, const pp_hardware *hardware
             continue;
         s.sustained = stack->gpu[i].sustained;
         s.sustained_low = stack->gpu[i].sustained_low;
+        s.growth = stack->gpu[i].growth;
+        s.power_limit = stack->gpu[i].power_limit;
+        s.step_offset_s = stack->gpu[i].step_offset_s;
     }
     return s;
 }

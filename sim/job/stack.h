@@ -10,7 +10,7 @@
 #include "sim/job/software.h"
 
 #define PP_STACK_GPUS_MAX 16
-#define PP_STACK_SETTINGS 10 /* that are on or off */
+#define PP_STACK_SETTINGS 12 /* that are on or off */
 
 /* What a stack has; a plan has nothing that its stack lacks. */
 typedef struct pp_stack_features {
@@ -20,12 +20,12 @@ typedef struct pp_stack_features {
     bool precision[PP_PRECISIONS]; /* trains in it; bf16 always */
 } pp_stack_features;
 
-/* The speed of kernels in a whole step, as a share of that in short loops, on the GPUs of one
- * architecture: with 16-bit GEMMs, and with GEMMs in 8 or 4 bits. Fitted to steps, it may exceed 1;
- * 0: not known, the hardware's. */
+/* What a stack makes of the GPUs of one architecture. sustained: the speed of kernels in a whole
+ * step, as a share of that in short loops, with 16-bit GEMMs, and with GEMMs in 8 or 4 bits. Fitted
+ * to steps, it may exceed 1; 0: not known, the hardware's. The others are those of pp_switches. */
 typedef struct pp_stack_gpu {
     char architecture[32];
-    double sustained, sustained_low;
+    double sustained, sustained_low, growth, power_limit, step_offset_s;
 } pp_stack_gpu;
 
 /* An alias stands for another stack on the GPUs of this architecture. */

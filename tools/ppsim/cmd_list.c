@@ -194,6 +194,12 @@ static pp_status put_stack(size_t index, pp_json_build *build, pp_json *object, 
             pp_json_put_double(build, speed, "sustained", gpu->sustained);
         if (gpu->sustained_low > 0)
             pp_json_put_double(build, speed, "sustained_low", gpu->sustained_low);
+        if (gpu->growth > 0)
+            pp_json_put_double(build, speed, "growth", gpu->growth);
+        if (gpu->power_limit > 0)
+            pp_json_put_double(build, speed, "power_limit", gpu->power_limit);
+        if (gpu->step_offset_s > 0)
+            pp_json_put_double(build, speed, "step_offset_s", gpu->step_offset_s);
         pp_json_put(build, speeds, gpu->architecture, speed);
     }
     pp_json_put_text(build, object, "stands_for", stack.stands_for[0] ? stack.stands_for : NULL);

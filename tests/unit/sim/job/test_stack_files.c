@@ -1,7 +1,10 @@
 /* Stack files: what they say of the software of papers, how they meet the hardware, and what is
  * wrong with bad ones. */
+#include "sim/cost/gpu_batch.h"
 #include "tests/support/published.h"
 #include "tests/support/stacks.h"
+
+#include <math.h>
 
 /* Each stack's switches are those of the paper or program after which it is named. */
 START_TEST(stacks_switch_what_their_papers_say)
@@ -142,6 +145,67 @@ START_TEST(a_stack_has_its_own_speed_on_a_gpu)
 }
 END_TEST
 
+/* `text` with `to` in the place of `from`, or after it. Returns buffer. */
+static const char *edited(const char *from, const char *to, bool after, char *buffer, size_t size)
+{
+    const char *at = strstr(text, from);
+    ck_assert_ptr_nonnull(at);
+    snprintf(buffer, size, "%.*s%s%s%s", (int)(at - text), text, after ? from : "", to,
+             at + strlen(from));
+    return buffer;
+}
+
+/* Growth is per doubling beyond 8 GPUs, on a line between doublings (96 GPUs: 3.5); the clock is
+ * the cube root of the power; the offset is a part of the step. None is there unless it is given.
+ */
+START_TEST(a_stack_has_growth_power_and_an_offset)
+{
+    static const struct {
+        int64_t dp;
+        double doublings;
+    } rows[] = { { 1, 0 }, { 8, 0 }, { 16, 1 }, { 64, 3 }, { 96, 3.5 }, { 2048, 8 } };
+    const pp_hardware h100 = run_hardware("h100-80g");
+    const pp_model model = run_model("llama3-8b");
+    char with[2048];
+    pp_stack stack, plain;
+    pp_err err = { 0 };
+    edited("{\"architecture\": \"hopper\",",
+           " \"growth\": {\"value\": 0.01, \"source\": \"a\", \"status\": \"prior\"},"
+           " \"power_limit\": {\"value\": 0.512, \"source\": \"a\", \"status\": \"prior\"},"
+           " \"step_offset_s\": {\"value\": 0.25, \"source\": \"a\", \"status\": \"prior\"},",
+           true, with, sizeof with);
+    STEP_OK(pp_stack_parse(text, strlen(text), "mine.json", &plain, &err), err);
+    STEP_OK(pp_stack_parse(with, strlen(with), "mine.json", &stack, &err), err);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        pp_cost_context c = {
+            .model = &model,
+            .hardware = &h100,
+            .parallel = { .pp = 1, .tp = 1, .cp = 1, .dp = rows[i].dp, .ep = 1, .vpp = 1 }
+        };
+        pp_unit_cost one, other;
+        c.switches = pp_stack_switches(&plain, &h100, &c.parallel);
+        c.switches.recompute = PP_RECOMPUTE_NONE;
+        STEP_OK(pp_cost_unit(&c, PP_UNIT_LAYER, 0, 4096, 4096 * 4096, &one, &err), err);
+        c.switches = pp_stack_switches(&stack, &h100, &c.parallel);
+        c.switches.recompute = PP_RECOMPUTE_NONE;
+        STEP_OK(pp_cost_unit(&c, PP_UNIT_LAYER, 0, 4096, 4096 * 4096, &other, &err), err);
+        const double times = (1 + 0.01 * rows[i].doublings) / 0.8;
+        ck_assert_double_eq_tol(other.f_s, one.f_s * times, 1e-15);
+        ck_assert_double_eq_tol(other.w_s, one.w_s * times, 1e-15);
+    }
+    run r = { .model = model,
+              .parallel = { .pp = 2, .tp = 1, .cp = 1, .dp = 1, .ep = 1, .vpp = 1 } };
+    r.micro_batch_size = 1;
+    r.seq_length = 4096;
+    r.microbatches = 2;
+    r.switches = pp_stack_switches(&stack, &h100, &r.parallel);
+    r.switches.recompute = PP_RECOMPUTE_NONE;
+    pp_costs *costs = run_costs(&r, &h100);
+    ck_assert_int_eq(costs->fixed_ns, llround(1e9 * (h100.step_fixed_s + 0.25)));
+    pp_costs_free(&costs);
+}
+END_TEST
+
 /* With tp_overlap_all the forward hides its exchange, too; with fused_loss the loss is shorter, and
  * nothing else. */
 START_TEST(settings_of_tuned_stacks_shorten_what_they_name)
@@ -173,12 +237,46 @@ static void refuse(const char *from, const char *to, const char *message)
     char bad[2048];
     pp_stack stack;
     pp_err err = { 0 };
-    const char *at = strstr(text, from);
-    ck_assert_ptr_nonnull(at);
-    snprintf(bad, sizeof bad, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    edited(from, to, false, bad, sizeof bad);
     ck_assert_int_eq(pp_stack_parse(bad, strlen(bad), "mine.json", &stack, &err), PP_INPUT);
     ck_assert_msg(strstr(err.text, message) != NULL, "%s %s", err.where, err.text);
 }
+
+/* A deterministic backward of attention is slower, and nothing else. With CUDA graphs a layer of 64
+ * tokens does not wait for the host, which launches 20 kernels; one of 8,192 never does. */
+START_TEST(deterministic_attention_and_graphs_change_what_they_name)
+{
+    const pp_hardware hw = run_hardware("h100-80g");
+    pp_model model = run_model("llama3-8b");
+    model.hidden = model.ffn = 1024;
+    model.heads = model.kv_heads = 8;
+    pp_cost_context c = { .model = &model,
+                          .hardware = &hw,
+                          .parallel = { .pp = 1, .tp = 1, .cp = 1, .dp = 1, .ep = 1, .vpp = 1 } };
+    pp_unit_cost plain[2], fixed[2], graphs[2];
+    pp_err err = { 0 };
+    for (int k = 0; k < 2; k++) {
+        const int64_t tokens = k ? 8192 : 64;
+        c.switches = stack_switches("every-schedule", &c.parallel);
+        c.switches.recompute = PP_RECOMPUTE_NONE;
+        STEP_OK(pp_cost_unit(&c, PP_UNIT_LAYER, 0, tokens, tokens * tokens, &plain[k], &err), err);
+        c.switches.deterministic = true;
+        STEP_OK(pp_cost_unit(&c, PP_UNIT_LAYER, 0, tokens, tokens * tokens, &fixed[k], &err), err);
+        c.switches.deterministic = false;
+        c.switches.cuda_graphs = true;
+        STEP_OK(pp_cost_unit(&c, PP_UNIT_LAYER, 0, tokens, tokens * tokens, &graphs[k], &err), err);
+    }
+    const double attention = fixed[1].i_s - plain[1].i_s;
+    ck_assert(attention > 0.26 * 0.2 * plain[1].i_s && attention < 0.26 * plain[1].i_s);
+    ck_assert_double_eq(fixed[1].f_s, plain[1].f_s);
+    ck_assert_double_eq(fixed[1].w_s, plain[1].w_s);
+    ck_assert_double_eq_tol(plain[0].f_s, 20 * hw.launch_s / pp_sustained_of(&c), 1e-12);
+    ck_assert_double_lt(graphs[0].f_s, plain[0].f_s);
+    ck_assert_double_lt(graphs[0].i_s + graphs[0].w_s, plain[0].i_s + plain[0].w_s);
+    ck_assert_double_eq(graphs[1].f_s, plain[1].f_s);
+    ck_assert_double_eq(graphs[1].i_s, plain[1].i_s);
+}
+END_TEST
 
 /* What a job changes of its stack's settings is what makes its switches of those of the stack. */
 START_TEST(changes_of_settings_are_kept)
@@ -215,6 +313,7 @@ START_TEST(bad_files_are_refused)
     refuse("[\"fp8\"]", "[\"fp9\"]", "is not the name of a precision");
     refuse("\"source\": \"there\", ", "", "source");
     refuse("\"prior\"", "\"guess\"", "is not one of published");
+    refuse("\"sustained\"", "\"growth\"", "0.1");
     refuse("\"bf16\"", "\"fp8\"", "is not one of bf16, fp16, fp32");
     refuse("\"fused_loss\": true, ", "", "fused_loss");
     refuse("\"fused_wgrad\"", "\"fused_grad\"", "fused_grad");
@@ -234,7 +333,9 @@ int main(void)
     tcase_add_test(tc, an_alias_is_what_it_stands_for);
     tcase_add_test(tc, stacks_train_in_formats_of_their_time);
     tcase_add_test(tc, a_stack_has_its_own_speed_on_a_gpu);
+    tcase_add_test(tc, a_stack_has_growth_power_and_an_offset);
     tcase_add_test(tc, settings_of_tuned_stacks_shorten_what_they_name);
+    tcase_add_test(tc, deterministic_attention_and_graphs_change_what_they_name);
     tcase_add_test(tc, changes_of_settings_are_kept);
     tcase_add_test(tc, bad_files_are_refused);
     return step_run(suite);
