@@ -344,6 +344,14 @@ static pp_status balance(recompute_fit *t, pp_err *err)
     return PP_OK;
 }
 
+/* True if the budget ended: the best one found so far is taken. */
+static bool is_over(recompute_fit *t)
+{
+    const bool over = pp_search_is_over(t->search);
+    t->search->progress.stopped |= over;
+    return over;
+}
+
 /* Repeats the fit as long as the simulation lacks memory because the framework holds more than the
  * ordering problem models. Each repetition has a reserve for that, first on the fullest rank, which
  * may be the only one (it keeps the outputs), then on all. added_out: the least that fits was
@@ -353,7 +361,7 @@ static pp_status fit_and_add(recompute_fit *t, bool again, double *best_score, s
 {
     const pp_search *search = t->search;
     *added_out = false;
-    for (int k = 0; k <= MENDINGS; k++) {
+    for (int k = 0; k <= MENDINGS && !(k && is_over(t)); k++) {
         bool fits = false;
         pp_status status = fit(t, &fits, err);
         const pp_stage *before = search->pool.setup[search->pool.setup_count - 1].stages;
@@ -394,7 +402,7 @@ static pp_status refine(recompute_fit *t, double *best_score, size_t *found, pp_
 {
     const pp_search *search = t->search;
     memcpy(t->kept, t->reserve, t->ranks * sizeof *t->kept);
-    for (uint32_t k = 0; k <= MENDINGS + t->ranks; k++) {
+    for (uint32_t k = 0; k <= MENDINGS + t->ranks && !is_over(t); k++) {
         pp_recompute_table *table PP_CLEANUP(pp_free_recomputed) = NULL;
         const pp_refining how = { .problem = search->problem,
                                   .workload = &search->pool.data[t->setup.data].workload,
@@ -445,7 +453,7 @@ static pp_status recompute_fit_one(pp_search *search, const pp_candidate *like, 
     if (!status && !t.alike)
         status = pp_recompute_halves(&t.setup.context, &search->pool.data[t.setup.data].workload,
                                      &t.halves, &why);
-    for (int k = 0; k < (movable ? PARTITIONS : 1) && !status; k++) {
+    for (int k = 0; k < (movable ? PARTITIONS : 1) && !status && !(k && is_over(&t)); k++) {
         bool added = false;
         if (k)
             status = balance(&t, &why);
