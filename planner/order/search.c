@@ -54,6 +54,14 @@ enum { POLICIES_WANTED = 12, TIMED = 3 };
 enum { EXACT_AFTER = 2, EXACT_STATES = 32 };
 #define EXACT_SHARE 0.75
 
+/* An order with which a chain ended a phase. */
+typedef struct phase_end {
+    int64_t makespan;
+    const phase *phase;
+    uint32_t chain;
+    uint32_t *ops;
+} phase_end;
+
 typedef struct search {
     const pp_order_problem *problem;
     const pp_order_search_options *options;
@@ -69,6 +77,8 @@ typedef struct search {
     uint32_t proved; /* the lowest chain that meets the bound; atomic */
     bool exhausted;  /* all orders were examined */
     pthread_mutex_t lock;
+    phase_end *kept; /* [kept_most + 1]: the shortest that were recorded, sorted; under lock */
+    uint32_t kept_count, kept_most;
     int64_t reported; /* the shortest makespan that `found` was called with; under lock */
 } search;
 
@@ -79,6 +89,9 @@ static void search_free(search *s)
     for (uint32_t k = 0; s->scratch && k < s->threads; k++)
         pp_search_scratch_free(&s->scratch[k]);
     free(s->scratch);
+    for (uint32_t k = 0; s->kept && k <= s->kept_most; k++)
+        free(s->kept[k].ops);
+    free(s->kept);
     pthread_mutex_destroy(&s->lock);
 }
 
@@ -106,12 +119,41 @@ static pp_status search_new(search *s, pp_err *err)
     s->threads = s->options->threads ? s->options->threads : 1;
     s->threads = s->threads < s->chains ? s->threads : s->chains;
     s->scratch = pp_alloc_array(s->threads, sizeof *s->scratch);
-    pp_status status = s->scratch ? PP_OK : pp_err_nomem(err);
+    s->kept_most = s->options->runners ? s->options->runners + 1 : 0; /* with the best */
+    s->kept = pp_alloc_array(s->kept_most + 1, sizeof *s->kept);
+    pp_status status = s->scratch && s->kept ? PP_OK : pp_err_nomem(err);
+    for (uint32_t k = 0; k <= s->kept_most && s->kept_most && !status; k++) {
+        s->kept[k].ops = pp_alloc_array((size_t)s->problem->ops + 1, sizeof *s->kept[k].ops);
+        status = s->kept[k].ops ? PP_OK : pp_err_nomem(err);
+    }
     for (uint32_t k = 0; k < s->threads && !status; k++)
         status = pp_search_scratch_new(s->problem, &s->scratch[k], err);
     for (uint32_t k = 0; k < s->chains && !status; k++)
         status = pp_search_chain_new(s->problem, s->options->seed, k, &s->chain[k], err);
     return status;
+}
+
+/* Keeps an order among the shortest, of equal ones that of the first phase and chain, so that the
+ * threads do not matter. */
+static void keep(search *s, const pp_search_chain *chain, uint32_t index)
+{
+    phase_end *kept = s->kept;
+    uint32_t at = 0;
+    while (at < s->kept_count && kept[at].makespan < chain->best)
+        at++;
+    const bool equal = at < s->kept_count && kept[at].makespan == chain->best;
+    if (at >= s->kept_most || (equal && (kept[at].phase != s->phase || kept[at].chain < index)))
+        return;
+    if (!equal) { /* the entry behind the last is free; the longest becomes it */
+        const phase_end spare = kept[s->kept_count];
+        memmove(&kept[at + 1], &kept[at], (s->kept_count - at) * sizeof *kept);
+        kept[at] = spare;
+        s->kept_count += s->kept_count < s->kept_most;
+    }
+    kept[at].makespan = chain->best;
+    kept[at].phase = s->phase;
+    kept[at].chain = index;
+    memcpy(kept[at].ops, chain->best_ops, s->problem->ops * sizeof *kept[at].ops);
 }
 
 /* Takes over the order that a phase ended with, after it was replayed. */
@@ -127,6 +169,7 @@ static void record(search *s, pp_search_scratch *scratch, uint32_t index)
     chain->makespan = chain->best = scratch->order->makespan;
     memcpy(chain->best_ops, chain->ops, s->problem->ops * sizeof *chain->ops);
     pthread_mutex_lock(&s->lock);
+    keep(s, chain, index);
     if (chain->best <= s->bound && index < s->proved)
         __atomic_store_n(&s->proved, index, __ATOMIC_RELAXED);
     if (chain->best < s->reported) {
@@ -332,31 +375,21 @@ static pp_status run(search *s, pp_err *err)
     return PP_OK;
 }
 
-/* The best orders of the chains but `best`, sorted by makespan, each makespan once. */
-static pp_status add_runners(const search *s, const pp_search_chain *best, pp_found_order *found,
-                             pp_err *err)
+static pp_status add_runners(const search *s, pp_found_order *found, pp_err *err)
 {
     const size_t ops = s->problem->ops;
-    int64_t after = best->best;
-    found->runner_ops = pp_alloc_array(s->chains * ops + 1, sizeof *found->runner_ops);
-    found->runner = pp_alloc_array(s->chains + 1, sizeof *found->runner);
+    found->runner_ops = pp_alloc_array(s->kept_count * ops + 1, sizeof *found->runner_ops);
+    found->runner = pp_alloc_array(s->kept_count + 1, sizeof *found->runner);
     if (!found->runner_ops || !found->runner)
         return pp_err_nomem(err);
-    for (;;) {
-        const pp_search_chain *next = NULL;
-        for (uint32_t k = 0; k < s->chains; k++) {
-            const pp_search_chain *chain = &s->chain[k];
-            if (chain->best > after && chain->best < INT64_MAX &&
-                (!next || chain->best < next->best))
-                next = chain;
-        }
-        if (!next)
-            return PP_OK;
-        memcpy(found->runner_ops + found->runners * ops, next->best_ops,
+    for (uint32_t k = 0; k < s->kept_count; k++) {
+        if (s->kept[k].makespan <= found->makespan)
+            continue;
+        memcpy(found->runner_ops + found->runners * ops, s->kept[k].ops,
                ops * sizeof *found->runner_ops);
-        after = next->best;
-        found->runner[found->runners++] = after;
+        found->runner[found->runners++] = s->kept[k].makespan;
     }
+    return PP_OK;
 }
 
 pp_status pp_order_search(const pp_order_problem *problem, int64_t bound,
@@ -383,9 +416,9 @@ pp_status pp_order_search(const pp_order_problem *problem, int64_t bound,
     if (!found || !(found->ops = pp_alloc_array((size_t)problem->ops + 1, sizeof *found->ops)))
         return pp_err_nomem(err);
     memcpy(found->ops, best->best_ops, problem->ops * sizeof *found->ops);
-    if ((status = add_runners(&s, best, found, err)))
-        return status;
     found->makespan = best->best;
+    if ((status = add_runners(&s, found, err)))
+        return status;
     found->exhausted = s.exhausted;
     found->proved = best->best <= bound || s.exhausted;
     found->ended_early =

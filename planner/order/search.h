@@ -26,6 +26,7 @@ typedef struct pp_order_search_options {
      * It is ignored if its ops wait for each other in a cycle or do not fit into the memory. NULL:
      * none. */
     const uint32_t *start;
+    uint32_t runners; /* the most runners-up that are returned */
     uint64_t seed;
     uint32_t threads; /* 0 means 1. With `iterations` the result does not depend on it */
 } pp_order_search_options;
@@ -37,8 +38,8 @@ typedef struct pp_found_order {
     bool proved;          /* no order is shorter: it meets the bound, or all orders were examined */
     bool exhausted;       /* all orders were examined (planner/order/exact.h): small problems */
     bool ended_early;     /* `spent` reached 1 before the iterations were used up */
-    uint32_t *runner_ops; /* [runners x ops]: the best orders of other chains, by makespan */
-    int64_t *runner;      /* [runners] makespans */
+    uint32_t *runner_ops; /* [runners x ops]: orders with which chains ended phases, by makespan */
+    int64_t *runner;      /* [runners] makespans, each once, all longer */
     uint32_t runners;
 } pp_found_order;
 

@@ -4,6 +4,7 @@
  * docs/explanation/planning-orders.md. */
 #include "planner/refine/free_orders.h"
 
+#include "planner/candidate/budget.h"
 #include "planner/candidate/evaluate.h"
 #include "planner/refine/recompute_microbatch.h"
 #include "planner/refine/setup_order.h"
@@ -321,6 +322,10 @@ static pp_status open_all(pp_search *search, const pp_setup_candidates *setup_ca
         double least = pp_candidate_score(&on, setup->least_step_ns);
         if (!pp_is_worth(least, at->score, best_score) || (!at->seeded && lost > LOST_MOST))
             continue;
+        if (*count && pp_budget_time_is_up(search->problem->request)) {
+            search->progress.stopped = true;
+            break;
+        }
         pp_status status = pp_ordering_open(&list[(*count)++], search, at, false, err);
         if (status)
             return status;

@@ -28,6 +28,11 @@ enum { RETRY_PART = 3 };
  * and the part of the limit at which it ends. */
 enum { SHRINK_STEPS = 4, SHRINK_PART = 6, SHRINK_FINE = 64 };
 
+/* The runners-up of a search that are simulated: OTHERS_LEAST, or more with fewer than OTHERS_WORK
+ * ops in all. */
+#define OTHERS_WORK 100000
+enum { OTHERS_LEAST = 2, OTHERS_MOST = PP_ORDERING_OTHERS - 4 };
+
 /* The probe of a setup: policies times ops. PROBE_LEAST and PROBE_MOST limit the policies. */
 #define PROBE_WORK 300000
 enum { PROBE_LEAST = 4, PROBE_MOST = 64 };
@@ -146,6 +151,12 @@ static void rate(pp_ordering *o)
     o->score = makespan == INT64_MAX ? HUGE_VAL : pp_candidate_score(&on, makespan + end_ns);
 }
 
+/* True if orders are simulated in a framework, which may rank them otherwise than the search. */
+static bool is_judged(const pp_ordering *o)
+{
+    return o->set.count == 1 && o->search->progress.communicates;
+}
+
 /* Makes this the replica's order, unless the replica has a shorter one. */
 static pp_status adopt(pp_ordering *o, const pp_order_problem *x, const pp_found_order *found,
                        pp_replica_order *part, pp_err *err)
@@ -154,7 +165,11 @@ static pp_status adopt(pp_ordering *o, const pp_order_problem *x, const pp_found
     o->exhausted = found->exhausted;
     if (found->makespan >= part->makespan)
         return PP_OK;
-    pp_order_free(&part->order);
+    if (part->order && is_judged(o) && o->others < PP_ORDERING_OTHERS)
+        o->other[o->others++] = *part; /* with which the search began */
+    else
+        pp_order_free(&part->order);
+    part->order = NULL;
     part->makespan = found->makespan;
     return pp_order_problem_to_order(x, found->ops, o->split, &part->order, err);
 }
@@ -164,9 +179,8 @@ static pp_status keep_runners(pp_ordering *o, const pp_order_problem *x,
                               const pp_found_order *found, pp_err *err)
 {
     pp_status status = PP_OK;
-    if (o->set.count > 1 || !o->search->progress.communicates)
-        return PP_OK;
-    for (uint32_t k = 0; k < found->runners && o->others < PP_ORDERING_OTHERS && !status; k++) {
+    for (uint32_t k = 0;
+         k < found->runners && is_judged(o) && o->others < PP_ORDERING_OTHERS && !status; k++) {
         pp_replica_order *other = &o->other[o->others];
         *other = (pp_replica_order){ .makespan = found->runner[k] };
         status = pp_order_problem_to_order(x, found->runner_ops + (size_t)k * x->ops, o->split,
@@ -200,6 +214,9 @@ static pp_status search_replica(pp_ordering *o, const pp_order_search_options *g
         double fair = (double)work / (x->ops + 1.0) * (room < 1 ? room : 1);
         budget.iterations = clamp((int64_t)fair, ITERATIONS_LEAST, ITERATIONS_MOST);
     }
+    if (is_judged(o))
+        budget.runners =
+            (uint32_t)clamp(OTHERS_WORK / ((int64_t)x->ops + 1), OTHERS_LEAST, OTHERS_MOST);
     status = pp_order_search(x, o->limits.ticks, &budget, &found, err);
     if (!status)
         status = keep_runners(o, x, found, err);

@@ -23,8 +23,9 @@ typedef struct pp_replica_order {
     bool searched;
 } pp_replica_order;
 
-/* Orders that are simulated beside the best one, since in a framework another may end first. */
-enum { PP_ORDERING_OTHERS = 2 };
+/* The most orders that are simulated beside the best one, since in a framework another may end
+ * first. */
+enum { PP_ORDERING_OTHERS = 52 };
 
 /* The search in one setup. */
 typedef struct pp_ordering {

@@ -1,6 +1,7 @@
 /* Bounds and search against the best of all orders, on instances small enough to try them all. Then
  * the guarantees of the search: the same bytes with any number of threads, and an answer at any
  * time. */
+#include "planner/order/movable_order.h"
 #include "planner/order/search.h"
 #include "sim/base/alloc.h"
 #include "tests/support/sample.h"
@@ -194,7 +195,8 @@ START_TEST(threads_do_not_change_the_result)
     pp_found_order *many PP_CLEANUP(pp_found_order_free) = NULL;
     pp_order_bounds limits;
     pp_err err = { 0 };
-    pp_order_search_options budget = { .iterations = 2000, .seed = 3 };
+    pp_movable_order *movable PP_CLEANUP(pp_movable_order_free) = NULL;
+    pp_order_search_options budget = { .iterations = 2000, .runners = 5, .seed = 3 };
     ck_assert_int_eq(pp_order_bounds_find(x, &limits, &err), PP_OK);
     ck_assert_int_eq(pp_order_search(x, limits.ticks, &budget, &one, &err), PP_OK);
     budget.threads = (uint32_t)_i;
@@ -202,6 +204,16 @@ START_TEST(threads_do_not_change_the_result)
     ck_assert_int_eq(one->makespan, many->makespan);
     ck_assert_mem_eq(one->ops, many->ops, x->ops * sizeof *one->ops);
     ck_assert_int_ge(one->makespan, limits.ticks);
+    /* the runners-up are longer, one after the other, and have the makespans that are told */
+    ck_assert_uint_eq(one->runners, 5);
+    ck_assert_uint_eq(many->runners, 5);
+    ck_assert_mem_eq(one->runner_ops, many->runner_ops, 5 * x->ops * sizeof *one->ops);
+    ck_assert_int_eq(pp_movable_order_new(x, &movable, &err), PP_OK);
+    for (uint32_t k = 0; k < one->runners; k++) {
+        ck_assert_int_gt(one->runner[k], k ? one->runner[k - 1] : one->makespan);
+        ck_assert(pp_movable_order_set(movable, one->runner_ops + (size_t)k * x->ops));
+        ck_assert_int_eq(movable->makespan, one->runner[k]);
+    }
 }
 END_TEST
 
