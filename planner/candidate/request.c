@@ -97,6 +97,11 @@ pp_switches pp_switches_requested(const pp_switch_request *request, pp_switches 
         stack.p2p = value->p2p;
     if (request->given.cp_comm)
         stack.cp_comm = value->cp_comm;
+    if (request->given.dispatcher)
+        stack.dispatcher = value->dispatcher;
+    stack.moe_imbalance = value->moe_imbalance;
+    stack.recompute_modules =
+        request->given.recompute_modules ? value->recompute_modules : PP_MODULES_CORE;
     stack.communicators = value->communicators;
     return stack;
 }

@@ -79,6 +79,7 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     plan->grad_dtype = switches->grad_dtype;
     plan->moments = switches->moments;
     pp_plan_set_cp_comm(plan, &search->pool.setup[c->setup].context);
+    pp_plan_set_dispatch(plan, &search->pool.setup[c->setup].context);
     snprintf(plan->stack.name, sizeof plan->stack.name, "%s", stack->name);
     snprintf(plan->stack.stands_for, sizeof plan->stack.stands_for, "%s", stack->stands_for);
     snprintf(plan->stack.sha256, sizeof plan->stack.sha256, "%s", stack->sha256);
@@ -95,6 +96,9 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     plan->shape_message_ns = exchange.shape_message_ns;
     plan->tensors = exchange.tensors;
     plan->recompute = c->recompute;
+    plan->recompute_modules = c->recompute == PP_RECOMPUTE_NONE || c->recompute == PP_RECOMPUTE_FULL
+                                  ? PP_MODULES_CORE
+                                  : search->pool.setup[c->setup].context.switches.recompute_modules;
     plan->comm.has_lanes = search->progress.communicates && switches->communicators;
     if (plan->comm.has_lanes)
         plan->comm.lanes = pp_communicators_lanes(switches->communicators);

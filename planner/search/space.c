@@ -10,6 +10,7 @@
 #include "planner/candidate/rules.h"
 #include "sim/base/alloc.h"
 #include "sim/base/field.h"
+#include "sim/cost/modules.h"
 #include "sim/schedule/registry.h"
 
 #include <inttypes.h>
@@ -522,6 +523,9 @@ pp_status pp_search_enumerate(pp_search *search, pp_err *err)
                     .switches = pp_switches_requested(&request->switches, stack)
                 };
                 at.context.switches.recompute = (pp_recompute)recompute.value[k];
+                if (!request->switches.given.recompute_modules &&
+                    request->switches.stack->has.recompute_modules)
+                    at.context.switches.recompute_modules = pp_modules_worth(&at.context);
                 status = add_point(search, at, err);
             }
         }

@@ -54,6 +54,16 @@ static void train_as(const pp_target_limits *target, pp_plan_request *request)
         switches->given.cp_comm = true;
         switches->value.cp_comm = PP_CP_COMM_ALL_GATHER;
     }
+    if (!target->recompute_modules && !switches->given.recompute_modules) {
+        switches->given.recompute_modules = true;
+        switches->value.recompute_modules = PP_MODULES_CORE;
+    }
+    const pp_dispatcher stacks = switches->stack->switches.dispatcher;
+    const bool pads = target->pads_with_hybridep && switches->value.precision == PP_PRECISION_MXFP8;
+    if (!switches->given.dispatcher && (pads || !(target->dispatchers >> stacks & 1))) {
+        switches->given.dispatcher = true;
+        switches->value.dispatcher = pads ? PP_DISPATCHER_HYBRIDEP : target->dispatcher;
+    }
     if (target->fsdp && !switches->given.tp_overlap) {
         switches->given.tp_overlap = true;
         switches->value.tp_overlap = false;
@@ -195,6 +205,13 @@ static pp_status check_formats(const pp_target_limits *target, const pp_plan_req
         return status;
     status = pp_target_check_cp_comm(target, s->given.cp_comm ? s->value.cp_comm : PP_CP_COMM_RING,
                                      PP_USAGE, pp_err_name(err, PP_FIELD_CP_COMM), err);
+    if (!status && s->given.recompute_modules && s->value.recompute_modules != PP_MODULES_CORE &&
+        !target->recompute_modules)
+        status = pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RECOMPUTE_MODULES),
+                            "target %s cannot be told which modules to recompute", target->name);
+    if (!status && s->given.dispatcher)
+        status = pp_target_check_dispatcher(target, s->value.dispatcher, PP_USAGE,
+                                            pp_err_name(err, PP_FIELD_DISPATCHER), err);
     if (status)
         return status;
     return pp_target_check_precision(target, s->value.precision, parameters,

@@ -47,6 +47,8 @@
     X(GRADIENTS, "grad_dtype")                         \
     X(MOMENTS, "optimizer_dtype")                      \
     X(CP_COMM, "cp_comm")                              \
+    X(DISPATCHER, "moe_dispatcher")                    \
+    X(RECOMPUTE_MODULES, "recompute_modules")          \
     X(TORCH_COMPILE, "torch_compile")                  \
     X(STEP_SYNC, "step_sync")                          \
     /* Order and communication. */                     \

@@ -64,7 +64,7 @@ void pp_add_context_exchange(const pp_gpu_batch *local, const pp_attention_width
     const double parts[] = { a->q, a->k, a->v, a->o };
     const pp_collective_group group = pp_group_of(node, inner, par->tp);
     for (int i = 0; i < 4; i++) {
-        const double seconds = pp_all_to_all_seconds(local->hw, group, rows * parts[i], 1);
+        const double seconds = pp_all_to_all_seconds(local->hw, group, rows * parts[i]);
         core->f += seconds;
         core->i += seconds;
     }

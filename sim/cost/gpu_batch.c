@@ -16,6 +16,7 @@ pp_gpu_batch pp_gpu_batch_of(const pp_cost_context *context, int64_t tokens, int
         .hw = context->hardware,
         .t = (double)context->parallel.tp,
         .expert_t = (double)pp_parallel_etp(&context->parallel),
+        .imbalance = fmax(1, context->switches.moe_imbalance),
         .all_tokens = (double)tokens,
         .raw_square_sum = (double)square_sum,
         .all_square_sum = (double)square_sum,
@@ -40,6 +41,14 @@ pp_gpu_batch pp_gpu_batch_of(const pp_cost_context *context, int64_t tokens, int
     local.tensor_group = pp_group_of(pp_hardware_node_part(context->hardware, &context->parallel),
                                      context->parallel.tp, 1);
     return local;
+}
+
+unsigned pp_modules_of(const pp_gpu_batch *local, bool moe)
+{
+    const unsigned given = local->context->switches.recompute_modules;
+    const unsigned modules = given ? given : PP_MODULES_CORE;
+    const unsigned inner = 1U << PP_MODULE_MOE_ACT | 1U << PP_MODULE_SHARED_EXPERTS;
+    return moe && modules >> PP_MODULE_MOE & 1 ? modules & ~inner : modules;
 }
 
 bool pp_exchange_is_omitted(const pp_gpu_batch *local, pp_exchange_kind kind)

@@ -19,6 +19,7 @@ typedef struct pp_gpu_batch {
     const pp_hardware *hw;
     double t;              /* tensor-parallel degree */
     double expert_t;       /* the ranks that divide an expert */
+    double imbalance;      /* rows of experts on this GPU over the mean of all GPUs */
     double tokens;         /* on this GPU: T / cp */
     double raw_square_sum; /* Q, the sum of squared lengths */
     double square_sum;     /* what attention computes on this GPU: all_square_sum / cp */
@@ -36,6 +37,10 @@ typedef struct pp_gpu_batch {
 } pp_gpu_batch;
 
 pp_gpu_batch pp_gpu_batch_of(const pp_cost_context *context, int64_t tokens, int64_t square_sum);
+
+/* The modules of a layer that selective recomputation recomputes: one within another counts once.
+ */
+unsigned pp_modules_of(const pp_gpu_batch *local, bool moe);
 
 /* True if the context's costs are without this exchange. */
 bool pp_exchange_is_omitted(const pp_gpu_batch *local, pp_exchange_kind kind);

@@ -224,24 +224,25 @@ static exchange all_to_all_inside(const pp_hardware *hw, int64_t members, double
     return (exchange){ curve->a_s, share * inside_node(curve, bytes) };
 }
 
-/* DeepSeek-V3's dispatch (arXiv 2412.19437, section 3.2.2), published as DeepEP, which
- * Megatron-Core and torchtitan can use. The nodes of a token's experts are drawn evenly: with N
- * nodes and k experts, (N - 1) (1 - (1 - 1/N)^k) others are among them. DeepSeek-V3's own routing
- * has 4 nodes at most, which is not modelled. */
-double pp_all_to_all_seconds(const pp_hardware *hw, pp_collective_group group, double bytes,
-                             double copies)
+double pp_exchange_seconds(const pp_hardware *hw, pp_collective_group group, double inside_bytes,
+                           double network_bytes, double part)
 {
+    const exchange inside = all_to_all_inside(hw, group.members, inside_bytes);
+    const double rate = part * hw->network_efficiency * hw->network_bytes_per_s / hw->gpus_per_node;
+    return inside.start_s + fmax(inside.seconds, network_bytes / rate) +
+           (group.members < group.ranks ? hw->network_p2p.alpha_s : 0);
+}
+
+double pp_all_to_all_seconds(const pp_hardware *hw, pp_collective_group group, double bytes)
+{
+    const double members = (double)group.members, ranks = (double)group.ranks;
     double seconds = 0;
     if (group.ranks <= 1 || !(bytes > 0))
         return 0;
     if (measured_group(hw, PP_MEASURED_ALL_TO_ALL, group, bytes, &seconds))
         return seconds;
-    const double nodes = (double)group.ranks / (double)group.members;
-    const double others = (nodes - 1) * (1 - pow(1 - 1 / nodes, copies));
-    const exchange inside = all_to_all_inside(hw, group.members, bytes);
-    const double rate = hw->network_efficiency * hw->network_bytes_per_s / hw->gpus_per_node;
-    return inside.start_s + fmax(inside.seconds, bytes / copies * others / rate) +
-           (group.members < group.ranks ? hw->network_p2p.alpha_s : 0);
+    return pp_exchange_seconds(hw, group, bytes * members / ranks,
+                               bytes * (ranks - members) / ranks, 1);
 }
 
 int64_t pp_nccl_channels_per_peer(int64_t channels, int64_t per_peer, int64_t ranks)

@@ -58,11 +58,13 @@ pp_collective_group pp_group_of(int64_t node_part, int64_t ranks, int64_t stride
 double pp_collective_seconds(const pp_hardware *hw, pp_collective kind, pp_collective_group group,
                              double bytes);
 
-/* Every rank sends `bytes` of tokens to experts that are spread over the group: each token
- * `copies` times, but over the network once to a node, which passes it on. The way back takes as
- * long, since a node adds what its experts return. */
-double pp_all_to_all_seconds(const pp_hardware *hw, pp_collective_group group, double bytes,
-                             double copies);
+/* The time in which a rank sends inside_bytes to the ranks of its node (and its part of them to
+ * itself) and, at the same time, network_bytes to other nodes, at `part` of the rate of rings. */
+double pp_exchange_seconds(const pp_hardware *hw, pp_collective_group group, double inside_bytes,
+                           double network_bytes, double part);
+
+/* Every rank sends `bytes`, the same part to each rank of the group. */
+double pp_all_to_all_seconds(const pp_hardware *hw, pp_collective_group group, double bytes);
 
 /* The communicator that carries a message. */
 typedef struct pp_communicator {

@@ -3,6 +3,8 @@
 
 #include "sim/cost/layer.h"
 
+#include "sim/cost/dispatch.h"
+
 #include "sim/cost/context_exchange.h"
 #include "sim/cost/gpu_batch.h"
 #include "sim/cost/measured_layer.h"
@@ -131,45 +133,37 @@ static void add_mlp(const pp_gpu_batch *local, double rows, double width, double
     pp_add_elementwise(local, 0, m->linear_bias ? wide : 0, work); /* gradient of the bias */
 }
 
-/* Adds router, permutation, all-to-all over ep, and experts, which are divided by ep and etp and
- * have a capacity factor of 1. A GPU sends its own rows, and gets as many; etp ranks gather the
- * rows of all of them, so that each GPU has rows for its part of some experts. */
+/* Adds router, exchange over ep, and experts, which are divided by ep and etp and drop no tokens. A
+ * GPU sends its own rows, and gets as many; etp ranks gather the rows of all of them, so that each
+ * GPU has rows for its part of some experts. All wait for the GPU with the most rows. */
 static void add_experts(const pp_gpu_batch *local, pp_work *work)
 {
     const pp_model *m = local->model;
     const pp_parallel *par = &local->context->parallel;
     const double top = (double)m->experts_per_token;
     const double own = local->sequence_parallel ? local->tokens / local->t : local->tokens;
-    const double routed = top * local->norm_bytes;
     const double groups = (double)m->experts / (double)par->ep;
     pp_gpu_batch router = *local;
     router.recipe = pp_recipe_of(PP_PRECISION_BF16);
     pp_add_linear(&router, own, (double)m->experts, (double)m->hidden, 1, work);
-    /* rows are copied for each expert of their token, and added on their way back; what an exchange
-     * brings to several experts of a rank is sorted by expert, and back */
-    const double permuted = (1 + 1 / top) * routed;
-    const int copies = par->ep > 1 && groups > 1 ? 2 : 1;
-    for (int k = 0; k < 2 * copies; k++) {
-        const double bytes = k < 2 ? permuted : 2 * routed;
-        pp_add_elementwise(local, bytes, bytes, work);
-    }
-    const pp_collective_group group =
-        pp_group_of(pp_hardware_node_part(local->hw, par), par->ep, pp_parallel_etp(par));
-    const double exchange = pp_exchange_is_omitted(local, PP_EXCHANGE_EP)
-                                ? 0
-                                : pp_all_to_all_seconds(local->hw, group, routed, top);
-    work->f += 2 * exchange;
-    work->i += 2 * exchange;
+    const pp_dispatch_cost dispatch = pp_dispatch_of(local);
+    work->f += dispatch.seconds;
+    work->i += dispatch.seconds;
+    for (int k = 0; k < 4; k++)
+        pp_add_elementwise(local, dispatch.bytes[k], dispatch.bytes[k], work);
     pp_gpu_batch experts = *local;
     experts.tensor_group =
         pp_group_of(pp_hardware_node_part(local->hw, par), pp_parallel_etp(par), 1);
     const double rows = top * local->tokens * local->expert_t / local->t;
     const double gathered = rows * (double)m->hidden * local->element_bytes;
-    const double both = pp_gather_seconds(&experts, PP_ALL_GATHER, gathered) +
-                        pp_gather_seconds(&experts, PP_REDUCE_SCATTER, gathered);
-    work->f += both;
-    work->i += both;
-    add_mlp(local, rows / groups, (double)m->expert_ffn / local->expert_t, groups, work);
+    if (pp_dispatch_is_followed_by_gather(local)) {
+        const double both = pp_gather_seconds(&experts, PP_ALL_GATHER, gathered) +
+                            pp_gather_seconds(&experts, PP_REDUCE_SCATTER, gathered);
+        work->f += both;
+        work->i += both;
+    }
+    add_mlp(local, local->imbalance * rows / groups, (double)m->expert_ffn / local->expert_t,
+            groups, work);
     add_mlp(local, local->tokens, (double)m->shared_ffn / local->t, 1, work);
 }
 
@@ -195,17 +189,73 @@ static pp_work modelled_layer(const pp_gpu_batch *local, bool moe)
     return work;
 }
 
+/* Queries, keys and values of what MLA compressed, with rotary positions. */
+static double up_projection_seconds(const pp_gpu_batch *local)
+{
+    const pp_model *m = local->model;
+    const pp_attention_widths a = pp_attention_widths_of(local);
+    pp_work work = { 0 };
+    if (m->attention != PP_ATTENTION_MLA)
+        return 0;
+    if (m->q_lora_rank > 0)
+        pp_add_linear(local, local->tokens, a.q, (double)m->q_lora_rank, 1, &work);
+    pp_add_linear(local, local->tokens, a.heads * (double)(m->qk_nope_head_dim + m->v_head_dim),
+                  (double)m->kv_lora_rank, 1, &work);
+    pp_add_elementwise(local, 2 * local->tokens * local->element_bytes * (a.q + a.k), 0, &work);
+    return work.f;
+}
+
+double pp_module_seconds(const pp_gpu_batch *local, bool moe, pp_recompute_module module)
+{
+    const pp_model *m = local->model;
+    const double parts = local->imbalance * (double)m->experts_per_token * local->tokens / local->t;
+    pp_work work = { 0 };
+    switch (module) {
+    case PP_MODULE_CORE_ATTN:
+        return attention_core(local).f;
+    case PP_MODULE_LAYERNORM:
+        return 2 * pp_elementwise_seconds(local->hw, 2 * local->norm_bytes);
+    case PP_MODULE_MLA_UP_PROJ:
+        return up_projection_seconds(local);
+    case PP_MODULE_MLP:
+        if (moe)
+            return 0;
+        add_mlp(local, local->tokens, (double)m->ffn / local->t, 1, &work);
+        pp_add_tensor_parallel(local, local->row_bytes, &work);
+        return work.f;
+    case PP_MODULE_MOE_ACT:
+        return moe ? pp_elementwise_seconds(local->hw, (m->gated_mlp ? 3 : 2) * parts *
+                                                           (double)m->expert_ffn *
+                                                           local->element_bytes)
+                   : 0;
+    case PP_MODULE_SHARED_EXPERTS:
+        if (moe)
+            add_mlp(local, local->tokens, (double)m->shared_ffn / local->t, 1, &work);
+        return work.f;
+    case PP_MODULE_MOE:
+        if (moe)
+            add_experts(local, &work);
+        return work.f;
+    case PP_MODULES:
+        break;
+    }
+    return 0;
+}
+
 pp_work pp_layer_work(const pp_gpu_batch *local, bool moe)
 {
+    const pp_recompute recompute = local->context->switches.recompute;
     pp_work work = { 0 };
     if (!(local->tokens > 0))
         return work;
     /* layers are measured in 16 bits */
     if (local->recipe->format || !pp_measured_work(local, PP_MEASURED_LAYER, &work))
         work = modelled_layer(local, moe);
-    if (local->context->switches.recompute == PP_RECOMPUTE_FULL)
+    if (recompute == PP_RECOMPUTE_FULL)
         work.i += work.f;
-    else if (local->context->switches.recompute == PP_RECOMPUTE_SELECTIVE)
-        work.i += attention_core(local).f;
+    for (int k = 0; k < PP_MODULES && recompute == PP_RECOMPUTE_SELECTIVE; k++) {
+        if (pp_modules_of(local, moe) >> k & 1)
+            work.i += pp_module_seconds(local, moe, (pp_recompute_module)k);
+    }
     return work;
 }

@@ -6,5 +6,7 @@
 
 /* Times of forward and backward, including recomputation. moe: it is a mixture-of-experts layer. */
 pp_work pp_layer_work(const pp_gpu_batch *local, bool moe);
+/* The forward of a module of the layer, in seconds; 0 if the layer has none. */
+double pp_module_seconds(const pp_gpu_batch *local, bool moe, pp_recompute_module module);
 
 #endif

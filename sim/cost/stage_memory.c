@@ -76,10 +76,25 @@ static void add_mlp_frame(const pp_gpu_batch *local, token_bytes *sum)
     sum->stash += spread(local, 2 * e * h);
 }
 
-static token_bytes layer_bytes(const pp_gpu_batch *local, bool moe)
+static void add_experts(const pp_gpu_batch *local, token_bytes *sum)
 {
     const pp_model *m = local->model;
     const double e = input_bytes(local), h = (double)m->hidden;
+    const double top = (double)m->experts_per_token;
+    /* the rows that experts read, gathered over etp; of what they return nothing is kept, since
+     * their activation function is already weighted by the router's probabilities */
+    const double rows = local->imbalance * top * local->expert_t / local->t;
+    sum->divided += e * h * rows;
+    /* of the router: logits, scores and probabilities in fp32, and the map of chosen experts */
+    sum->whole += (3 * 4 + 1) * (double)m->experts;
+    sum->stash += 2 * e * h * rows;
+    add_mlp(local, (double)m->expert_ffn, local->imbalance * top, sum);
+    add_mlp(local, (double)m->shared_ffn, 1, sum);
+}
+
+static token_bytes layer_bytes(const pp_gpu_batch *local, bool moe)
+{
+    const pp_model *m = local->model;
     token_bytes sum = { 0 };
     add_attention(local, &sum);
     add_mlp_frame(local, &sum);
@@ -87,16 +102,7 @@ static token_bytes layer_bytes(const pp_gpu_batch *local, bool moe)
         add_mlp(local, (double)m->ffn, 1, &sum);
         return sum;
     }
-    const double top = (double)m->experts_per_token;
-    /* the rows that experts read, gathered over etp; of what they return nothing is kept, since
-     * their activation function is already weighted by the router's probabilities */
-    const double rows = top * local->expert_t / local->t;
-    sum.divided += e * h * rows;
-    /* of the router: logits, scores and probabilities in fp32, and the map of chosen experts */
-    sum.whole += (3 * 4 + 1) * (double)m->experts;
-    sum.stash += 2 * e * h * rows;
-    add_mlp(local, (double)m->expert_ffn, top, &sum);
-    add_mlp(local, (double)m->shared_ffn, 1, &sum);
+    add_experts(local, &sum);
     return sum;
 }
 
@@ -177,8 +183,9 @@ static void mlp_backward(const pp_gpu_batch *local, bool moe, held *h)
         column_parallel(local, wide * (double)m->ffn / local->t, h);
         return;
     }
-    const double top = (double)m->experts_per_token, inner = top * (double)m->expert_ffn / local->t;
-    const double parts = local->expert_t / local->t, rows = d * hidden * top * parts;
+    const double top = (double)m->experts_per_token, here = local->imbalance * top;
+    const double inner = here * (double)m->expert_ffn / local->t;
+    const double parts = local->expert_t / local->t, rows = d * hidden * here * parts;
     const double own = spread(local, d * hidden * top);
     hold(h, own);  /* one gradient for each expert of a token, */
     hold(h, rows); /* exchanged, */
@@ -189,7 +196,7 @@ static void mlp_backward(const pp_gpu_batch *local, bool moe, held *h)
     hold(h, -rows);
     inner_mlp(local, inner, h);
     hold(h, rows);
-    hold(h, -d * wide * inner - input_bytes(local) * hidden * top * parts);
+    hold(h, -d * wide * inner - input_bytes(local) * hidden * here * parts);
     hold(h, rows); /* back in the order before sorting, then exchanged */
     hold(h, -rows);
     if (m->shared_ffn == 0)
@@ -206,7 +213,8 @@ static double moe_forward_bytes(const pp_gpu_batch *local)
 {
     const double row = local->element_bytes * (double)local->model->hidden;
     const double own = spread(local, row * (double)local->model->experts_per_token);
-    const double rows = row * (double)local->model->experts_per_token * local->expert_t / local->t;
+    const double top = local->imbalance * (double)local->model->experts_per_token;
+    const double rows = row * top * local->expert_t / local->t;
     const double exchanged = local->context->parallel.ep > 1 ? 2 : 1;
     return exchanged * own + (local->expert_t > 1 ? rows : 0) + 2 * rows + 2 * spread(local, row);
 }
@@ -267,6 +275,69 @@ static void layer_parameters(const pp_gpu_batch *local, bool moe, pp_unit_cost *
     cost->low_parameters = local->recipe->format ? divided + expert : 0;
 }
 
+static double bytes_of(const pp_gpu_batch *local, const token_bytes *b)
+{
+    return local->tokens * (spread(local, b->whole) + b->divided + b->core);
+}
+
+double pp_module_bytes(const pp_gpu_batch *local, bool moe, pp_recompute_module module)
+{
+    const pp_model *m = local->model;
+    const double d = local->element_bytes, e = input_bytes(local);
+    const pp_attention_widths a = pp_attention_widths_of(local);
+    token_bytes sum = { 0 };
+    switch (module) {
+    case PP_MODULE_CORE_ATTN:
+        add_attention(local, &sum);
+        sum.whole = sum.divided = 0;
+        break;
+    case PP_MODULE_LAYERNORM:
+        sum.whole = 2 * e * (double)m->hidden;
+        break;
+    case PP_MODULE_MLA_UP_PROJ:
+        sum.divided = m->attention == PP_ATTENTION_MLA ? d * (a.q + a.k + a.v) : 0;
+        break;
+    case PP_MODULE_MLP:
+        if (!moe)
+            add_mlp(local, (double)m->ffn, 1, &sum);
+        break;
+    case PP_MODULE_MOE_ACT:
+        sum.divided =
+            moe ? e * local->imbalance * (double)(m->experts_per_token * m->expert_ffn) / local->t
+                : 0;
+        break;
+    case PP_MODULE_SHARED_EXPERTS:
+        if (moe)
+            add_mlp(local, (double)m->shared_ffn, 1, &sum);
+        break;
+    case PP_MODULE_MOE:
+        if (moe)
+            add_experts(local, &sum);
+        break;
+    case PP_MODULES:
+        break;
+    }
+    return bytes_of(local, &sum);
+}
+
+/* What the modules that are recomputed need not keep. at_once_out: how much of that exists at a
+ * time, that of attention or that of what follows it. */
+static double dropped_bytes(const pp_gpu_batch *local, bool moe, double *at_once_out)
+{
+    const unsigned early = 1U << PP_MODULE_CORE_ATTN | 1U << PP_MODULE_MLA_UP_PROJ;
+    double part[2] = { 0 };
+    for (int k = 0; k < PP_MODULES; k++) {
+        if (!(pp_modules_of(local, moe) >> k & 1))
+            continue;
+        const double bytes = pp_module_bytes(local, moe, (pp_recompute_module)k);
+        const bool both = k == PP_MODULE_LAYERNORM, first = early >> k & 1;
+        part[0] += both ? bytes / 2 : first ? bytes : 0;
+        part[1] += both ? bytes / 2 : first ? 0 : bytes;
+    }
+    *at_once_out = fmax(part[0], part[1]);
+    return part[0] + part[1];
+}
+
 void pp_layer_memory(const pp_gpu_batch *local, bool moe, pp_unit_cost *cost)
 {
     const token_bytes b = layer_bytes(local, moe);
@@ -283,8 +354,7 @@ void pp_layer_memory(const pp_gpu_batch *local, bool moe, pp_unit_cost *cost)
         cost->recompute_bytes = kept + core;
         break;
     case PP_RECOMPUTE_SELECTIVE:
-        cost->activation_bytes = kept;
-        cost->recompute_bytes = core;
+        cost->activation_bytes = kept + core - dropped_bytes(local, moe, &cost->recompute_bytes);
         break;
     case PP_RECOMPUTE_NONE:
     case PP_RECOMPUTE_AUTO:

@@ -53,3 +53,17 @@ pp_status pp_target_check_cp_comm(const pp_target_limits *target, pp_cp_comm kin
                       "target %s has ring and all-gather for context parallelism, not %s",
                       target->name, pp_cp_comm_names()[kind]);
 }
+
+pp_status pp_target_check_dispatcher(const pp_target_limits *target, pp_dispatcher kind,
+                                     pp_status refusal, const char *what, pp_err *err)
+{
+    pp_text known PP_CLEANUP(pp_text_free) = { 0 };
+    if (target->dispatchers >> kind & 1)
+        return PP_OK;
+    for (int k = 0; pp_dispatcher_names()[k]; k++) {
+        if (target->dispatchers >> k & 1)
+            pp_text_add(&known, "%s%s", known.data ? ", " : "", pp_dispatcher_names()[k]);
+    }
+    return pp_err_set(err, refusal, what, "target %s has the dispatchers %s, not %s", target->name,
+                      known.data ? known.data : "", pp_dispatcher_names()[kind]);
+}

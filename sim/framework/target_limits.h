@@ -20,6 +20,7 @@ typedef struct pp_target_limits {
     bool orders;                    /* it takes an order from a file */
     bool one_order;                 /* all replicas run the same order */
     bool recompute_alike;           /* all stages recompute equally many layers */
+    bool recompute_modules;         /* it can be told which modules */
     bool recompute_uniform;         /* all stages recompute either all layers or none */
     bool fsdp; /* data parallelism shards the optimizer; tensor parallelism does not overlap */
     unsigned precisions;       /* 1 << pp_precision: formats below 16 bits that ppsim can tell it */
@@ -29,6 +30,9 @@ typedef struct pp_target_limits {
     const char *no_low_state;  /* why it has gradients and optimizer in fp32 alone; NULL: it takes
                                   all types of both */
     pp_experts experts;        /* which etp it has */
+    unsigned dispatchers;      /* 1 << pp_dispatcher: those that it has */
+    pp_dispatcher dispatcher;  /* that it takes if none is asked for and it has not the stack's */
+    bool pads_with_hybridep;   /* experts in mxfp8 need rows that only this dispatcher pads */
     bool no_cp_heads; /* context parallelism exchanges keys and values only: a ring, all-gather */
     bool no_mtp;      /* it has no multi-token prediction modules */
     bool constant_shapes;          /* all microbatches of a step have one size, by padding */
@@ -51,5 +55,9 @@ PP_MUST_CHECK pp_status pp_target_check_state(const pp_target_limits *target, pp
 /* The same for the exchange of context parallelism. */
 PP_MUST_CHECK pp_status pp_target_check_cp_comm(const pp_target_limits *target, pp_cp_comm kind,
                                                 pp_status refusal, const char *what, pp_err *err);
+/* The same for the dispatch of tokens to experts. */
+PP_MUST_CHECK pp_status pp_target_check_dispatcher(const pp_target_limits *target,
+                                                   pp_dispatcher kind, pp_status refusal,
+                                                   const char *what, pp_err *err);
 
 #endif

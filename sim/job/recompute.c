@@ -8,6 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const *pp_recompute_module_names(void)
+{
+    static const char *const names[] = { "core_attn", "layernorm",      "mla_up_proj", "mlp",
+                                         "moe_act",   "shared_experts", "moe",         NULL };
+    return names;
+}
+
 const char *const *pp_recompute_names(void)
 {
     static const char *const names[] = { "none",      "selective",      "full", "auto",

@@ -11,13 +11,33 @@
 
 typedef enum pp_recompute {
     PP_RECOMPUTE_NONE,
-    PP_RECOMPUTE_SELECTIVE,    /* the attention core (Korthikanti et al. 2022) */
+    PP_RECOMPUTE_SELECTIVE,    /* some modules of a layer: the attention core (Korthikanti et al.
+                                  2022),    or those of a set of pp_recompute_module */
     PP_RECOMPUTE_FULL,         /* everything in a layer; only its input is kept */
     PP_RECOMPUTE_AUTO,         /* the planner chooses; the cost model does not accept it */
     PP_RECOMPUTE_STAGES,       /* each pp_stage says how many of its layers */
     PP_RECOMPUTE_MICROBATCHES, /* a pp_recompute_table says how many layers, per microbatch */
     PP_RECOMPUTE_UNKNOWN,      /* a plan does not state it; the cost model does not accept it */
 } pp_recompute;
+
+/* A part of a layer that selective recomputation may recompute. */
+typedef enum pp_recompute_module {
+    PP_MODULE_CORE_ATTN,
+    PP_MODULE_LAYERNORM,   /* the outputs of both norms */
+    PP_MODULE_MLA_UP_PROJ, /* queries, keys and values, of what is compressed (MLA) */
+    PP_MODULE_MLP,         /* of a dense layer */
+    PP_MODULE_MOE_ACT,     /* the activation function of experts */
+    PP_MODULE_SHARED_EXPERTS,
+    PP_MODULE_MOE, /* of a layer with experts: router, exchange, and all experts */
+    PP_MODULES,
+} pp_recompute_module;
+
+/* A set of modules has the bit 1 << module of each. */
+#define PP_MODULES_CORE (1U << PP_MODULE_CORE_ATTN)
+
+/* Megatron-Core's names (recompute_modules): "core_attn", "layernorm", "mla_up_proj", "mlp",
+ * "moe_act", "shared_experts", "moe", NULL; a name's index is its module. */
+const char *const *pp_recompute_module_names(void);
 
 /* The names of all values but UNKNOWN, in their order, ends with NULL: none, selective, full, auto,
  * per-stage, per-microbatch. */

@@ -19,6 +19,13 @@ const char *const *pp_cp_comm_names(void)
     return names;
 }
 
+const char *const *pp_dispatcher_names(void)
+{
+    static const char *const names[] = { "alltoall",  "allgather", "deepep",
+                                         "deepep-ll", "hybridep",  NULL };
+    return names;
+}
+
 const char *const *pp_dtype_names(void)
 {
     static const char *const names[] = { "bf16", "fp16", "fp32", NULL };

@@ -68,10 +68,25 @@ typedef enum pp_cp_comm {
 /* "ring", "all-to-all", "all-gather", "hierarchical", NULL; a name's index is its kind. */
 const char *const *pp_cp_comm_names(void);
 
+/* How tokens reach their experts (sim/cost/dispatch.h). */
+typedef enum pp_dispatcher {
+    PP_DISPATCHER_ALLTOALL,  /* NCCL's all-to-all, a copy for each expert of a token */
+    PP_DISPATCHER_ALLGATHER, /* every rank gets all tokens */
+    PP_DISPATCHER_DEEPEP,    /* a copy for each node, which passes it on to its ranks */
+    PP_DISPATCHER_DEEPEP_LL, /* its low-latency kernels: a copy for each expert, there in 8 bits */
+    PP_DISPATCHER_HYBRIDEP,  /* as DeepEP, sorted by expert on the way */
+} pp_dispatcher;
+
+#define PP_IMBALANCE_MOST 1024.0
+
+/* "alltoall", "allgather", "deepep", "deepep-ll", "hybridep", NULL; a name's index is its kind. */
+const char *const *pp_dispatcher_names(void);
+
 /* Settings of the training software. A stack (sim/job/stack.h) is a named set of
  * them. */
 typedef struct pp_switches {
     pp_recompute recompute;
+    unsigned recompute_modules; /* what selective recomputation recomputes; 0: PP_MODULES_CORE */
     bool sequence_parallel;
     bool flash_attention;   /* false: unfused, as batched GEMMs, softmax and dropout */
     bool grad_sync_overlap; /* the data-parallel gradient reduction overlaps with the backward */
@@ -97,6 +112,8 @@ typedef struct pp_switches {
     pp_communicators communicators;
     pp_p2p p2p;
     pp_cp_comm cp_comm;
+    pp_dispatcher dispatcher; /* of models with experts */
+    double moe_imbalance;     /* rows of the busiest rank's experts over the mean; 0: 1 */
     /* The share of the speed of kernels that remains in a whole step, with GEMMs in 16 bits and in
      * fewer; 0: the hardware's. */
     double sustained, sustained_low;

@@ -3,6 +3,7 @@
 #include "sim/job/stack.h"
 
 #include "sim/base/json.h"
+#include "sim/base/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,8 +30,13 @@ typedef struct flag {
     }
 
 static const flag features[] = {
-    FEATURE(sequence_parallel), FEATURE(distributed_optimizer), FEATURE(context_parallel),
-    FEATURE(expert_parallel),   FEATURE(selective_recompute),   FEATURE(free_schedules),
+    FEATURE(sequence_parallel),
+    FEATURE(distributed_optimizer),
+    FEATURE(context_parallel),
+    FEATURE(expert_parallel),
+    FEATURE(selective_recompute),
+    FEATURE(free_schedules),
+    { "recompute_modules", offsetof(pp_stack, has.recompute_modules), true },
 };
 static const flag settings[PP_STACK_SETTINGS] = {
     SETTING(flash_attention), SETTING(grad_sync_overlap),  SETTING(p2p_overlap),
@@ -79,23 +85,24 @@ static pp_status read_dtype(const pp_json_at *at, const char *key, pp_dtype *dty
                   : pp_json_fail(at, err, "%s \"%.40s\" is not one of bf16, fp16, fp32", key, name);
 }
 
-/* A ring if it is absent. */
-static pp_status read_cp_comm(const pp_json_at *at, pp_cp_comm *kind_out, pp_err *err)
+/* A setting with names; the first if it is absent. */
+static pp_status read_choice(const pp_json_at *at, const char *key, const char *const names[],
+                             int *index_out, pp_err *err)
 {
+    pp_text known PP_CLEANUP(pp_text_free) = { 0 };
     const char *name = "";
     int k = 0;
-    if (!pp_json_has(at, "cp_comm"))
+    if (!pp_json_has(at, key))
         return PP_OK;
-    pp_status status = pp_json_get_text(at, "cp_comm", &name, err);
-    while (!status && pp_cp_comm_names()[k] && strcmp(pp_cp_comm_names()[k], name) != 0)
-        k++;
-    if (!status && !pp_cp_comm_names()[k])
-        return pp_json_fail(at, err,
-                            "cp_comm \"%.40s\" is not one of ring, all-to-all, all-gather, "
-                            "hierarchical",
-                            name);
-    *kind_out = (pp_cp_comm)k;
-    return status;
+    pp_status status = pp_json_get_text(at, key, &name, err);
+    if (status)
+        return status;
+    for (; names[k] && strcmp(names[k], name) != 0; k++)
+        pp_text_add(&known, "%s%s", k ? ", " : "", names[k]);
+    *index_out = k;
+    return names[k] ? PP_OK
+                    : pp_json_fail(at, err, "%s \"%.40s\" is not one of %s", key, name,
+                                   known.data ? known.data : "");
 }
 
 /* A number of a stack on an architecture: where it is kept, and what it may be. */
@@ -252,7 +259,8 @@ static pp_status read_stack(const pp_json_at *root, pp_stack *stack, pp_err *err
     static const char *const keys[] = { "format",   "version",  "name", "summary",
                                         "features", "settings", "gpus", NULL };
     static const char *const lists[] = { "precisions", NULL };
-    static const char *const names[] = { "grad_dtype", "dtype", "cp_comm", NULL };
+    static const char *const names[] = { "grad_dtype", "dtype", "cp_comm", "moe_dispatcher", NULL };
+    int exchange = PP_CP_COMM_RING, dispatcher = PP_DISPATCHER_ALLTOALL;
     pp_json_at at;
     pp_status status = pp_json_only(root, keys, err);
     if (status ||
@@ -263,8 +271,11 @@ static pp_status read_stack(const pp_json_at *root, pp_stack *stack, pp_err *err
              read_flags(root, "settings", settings, COUNT(settings), names, stack, &at, err)) ||
         (status = read_dtype(&at, "grad_dtype", &stack->switches.grad_dtype, err)) ||
         (status = read_dtype(&at, "dtype", &stack->switches.dtype, err)) ||
-        (status = read_cp_comm(&at, &stack->switches.cp_comm, err)))
+        (status = read_choice(&at, "cp_comm", pp_cp_comm_names(), &exchange, err)) ||
+        (status = read_choice(&at, "moe_dispatcher", pp_dispatcher_names(), &dispatcher, err)))
         return status;
+    stack->switches.cp_comm = (pp_cp_comm)exchange;
+    stack->switches.dispatcher = (pp_dispatcher)dispatcher;
     return read_gpus(root, stack, err);
 }
 

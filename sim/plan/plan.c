@@ -11,6 +11,7 @@
 #include "sim/program/comm.h"
 #include "sim/program/program_new.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,13 @@ void pp_plan_set_cp_comm(pp_plan *plan, const pp_cost_context *context)
 {
     plan->cp_comm = context->parallel.cp > 1 ? context->switches.cp_comm : PP_CP_COMM_RING;
     plan->cp_inner = plan->cp_comm == PP_CP_COMM_HIERARCHICAL ? pp_context_inner(context) : 0;
+}
+
+void pp_plan_set_dispatch(pp_plan *plan, const pp_cost_context *context)
+{
+    const bool exchanged = context->parallel.ep > 1;
+    plan->dispatcher = exchanged ? context->switches.dispatcher : PP_DISPATCHER_ALLTOALL;
+    plan->moe_imbalance = fmax(1, context->switches.moe_imbalance);
 }
 
 typedef struct outcome {

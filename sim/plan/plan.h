@@ -40,15 +40,18 @@ typedef struct pp_plan {
     pp_p2p p2p;
     char compute_settings[128]; /* settings of compute backend cpu when measured; "": it was not */
     pp_recompute recompute;
-    int sequence_parallel; /* 1: on, 0: off, negative: not known */
-    int zero;              /* ZeRO stage, 0 or 1; negative: not known */
+    unsigned recompute_modules; /* of selective recomputation: a set of pp_recompute_module */
+    int sequence_parallel;      /* 1: on, 0: off, negative: not known */
+    int zero;                   /* ZeRO stage, 0 or 1; negative: not known */
     pp_precision precision;
     bool low_parameters; /* weights are kept in that precision, too */
     bool experts;        /* its model has experts; files say so in 8 and 4 bits */
     pp_dtype grad_dtype; /* of the main gradients */
     pp_moments moments;
-    pp_cp_comm cp_comm; /* a ring if cp is 1 */
-    int64_t cp_inner;   /* hierarchical: ranks of a group that exchanges all to all; else 0 */
+    pp_cp_comm cp_comm;       /* a ring if cp is 1 */
+    pp_dispatcher dispatcher; /* if ep is above 1 */
+    double moe_imbalance;     /* rows of the busiest rank's experts over the mean, 1 or more */
+    int64_t cp_inner;         /* hierarchical: ranks of a group that exchanges all to all; else 0 */
     pp_plan_stack stack;
     bool step_sync;
     int64_t memory_limit_bytes;    /* 0: none */
@@ -84,6 +87,8 @@ pp_exchange_options pp_plan_exchange(const pp_plan *plan);
 
 /* Records how the context-parallel ranks of `context` exchange. */
 void pp_plan_set_cp_comm(pp_plan *plan, const pp_cost_context *context);
+/* The same for the dispatch of tokens to experts. */
+void pp_plan_set_dispatch(pp_plan *plan, const pp_cost_context *context);
 
 /* pp_plan.recompute in its simplest form. Counts of layers become NONE, SELECTIVE or FULL if they
  * cover all layers of all `stages` alike and there is no MTP module (counts exclude those);

@@ -62,6 +62,47 @@ static pp_status read_cp_comm(const pp_json_at *at, pp_plan *plan, pp_err *err)
     return status;
 }
 
+static pp_status read_dispatch(const pp_json_at *at, pp_plan *plan, pp_err *err)
+{
+    int kind = PP_DISPATCHER_DEEPEP; /* of a file without it: all were predicted with DeepEP then */
+    pp_status status = PP_OK;
+    plan->moe_imbalance = 1;
+    if (pp_json_has(at, "moe_dispatcher"))
+        status = read_name(at, "moe_dispatcher", pp_dispatcher_names(), &kind, err);
+    plan->dispatcher = plan->parallel.ep > 1 ? (pp_dispatcher)kind : PP_DISPATCHER_ALLTOALL;
+    if (!status && pp_json_has(at, "moe_imbalance"))
+        status = pp_json_get_double(at, "moe_imbalance", 1, PP_IMBALANCE_MOST, &plan->moe_imbalance,
+                                    err);
+    return status;
+}
+
+static pp_status read_modules(const pp_json_at *root, pp_plan *plan, pp_err *err)
+{
+    const char *const *names = pp_recompute_module_names();
+    pp_json_at list, item;
+    size_t count = 0;
+    const char *name = "";
+    plan->recompute_modules = PP_MODULES_CORE;
+    if (!pp_json_has(root, "recompute_modules"))
+        return PP_OK;
+    pp_status status = pp_json_get(root, "recompute_modules", &list, err);
+    if (status || (status = pp_json_count(&list, &count, err)))
+        return status;
+    plan->recompute_modules = 0;
+    for (size_t i = 0; i < count; i++) {
+        int k = 0;
+        if ((status = pp_json_item(&list, i, &item, err)) ||
+            (status = pp_json_read_text(&item, &name, err)))
+            return status;
+        while (names[k] && strcmp(names[k], name) != 0)
+            k++;
+        if (!names[k])
+            return pp_json_fail(&item, err, "\"%.40s\" is not the name of a module", name);
+        plan->recompute_modules |= 1U << k;
+    }
+    return plan->recompute_modules ? PP_OK : pp_json_fail(&list, err, "names no module");
+}
+
 static pp_status read_precision(const pp_json_at *at, pp_plan *plan, pp_err *err)
 {
     const char *name = "";
@@ -148,6 +189,8 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
                                         "optimizer_dtype",
                                         "cp_comm",
                                         "cp_inner",
+                                        "moe_dispatcher",
+                                        "moe_imbalance",
                                         "micro_batch_size",
                                         "global_batch_size",
                                         "seq_length",
@@ -188,7 +231,8 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
         plan->zero = (int)zero;
     }
     if ((pp_json_has(&at, "precision") && (status = read_precision(&at, plan, err))) ||
-        (status = read_state(&at, plan, err)) || (status = read_cp_comm(&at, plan, err)))
+        (status = read_state(&at, plan, err)) || (status = read_cp_comm(&at, plan, err)) ||
+        (status = read_dispatch(&at, plan, err)))
         return status;
     if (p->pp * p->vpp > PP_STAGES_MAX)
         return pp_json_fail(&at, err, "pp x vpp = %" PRId64 " stages, but the limit is %u",
@@ -551,6 +595,7 @@ pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out
                                         "tensors_per_boundary",
                                         "compute_settings",
                                         "recompute",
+                                        "recompute_modules",
                                         "recomputed",
                                         "step_sync",
                                         "memory_limit_bytes",
@@ -573,6 +618,7 @@ pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out
         (status = pp_plan_read_partition(&root, plan, err)) ||
         (status = pp_plan_read_microbatches(&root, plan, err)) ||
         (status = pp_plan_read_recomputed(&root, plan, err)) ||
+        (status = read_modules(&root, plan, err)) ||
         (status = read_orders(&root, plan, file, err)) ||
         (status = check_placement(&root, plan, err)) || (status = read_costs(&root, plan, err)) ||
         (status = read_memory_costs(&root, plan, err)) ||

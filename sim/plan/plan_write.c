@@ -56,6 +56,10 @@ static pp_json *write_parallel(const pp_plan *plan, pp_json_build *build)
         pp_json_put_text(build, object, "cp_comm", pp_cp_comm_names()[plan->cp_comm]);
     if (plan->cp_comm == PP_CP_COMM_HIERARCHICAL)
         pp_json_put_int(build, object, "cp_inner", plan->cp_inner);
+    if (plan->parallel.ep > 1)
+        pp_json_put_text(build, object, "moe_dispatcher", pp_dispatcher_names()[plan->dispatcher]);
+    if (plan->moe_imbalance > 1)
+        pp_json_put_double(build, object, "moe_imbalance", plan->moe_imbalance);
     put_known(build, object, "micro_batch_size", plan->micro_batch_size);
     put_known(build, object, "global_batch_size", plan->global_batch_size);
     put_known(build, object, "seq_length", plan->seq_length);
@@ -154,6 +158,16 @@ static pp_json *write_recomputed(const pp_recompute_table *table, pp_json_build 
             pp_json_add(build, lists, list);
     }
     return lists;
+}
+
+static pp_json *write_modules(unsigned modules, pp_json_build *build)
+{
+    pp_json *list = pp_json_new_array(build);
+    for (int k = 0; k < PP_MODULES; k++) {
+        if (modules >> k & 1)
+            pp_json_add_text(build, list, pp_recompute_module_names()[k]);
+    }
+    return list;
 }
 
 static pp_json *write_order(const char *name, const pp_order *order, pp_json_build *build)
@@ -324,6 +338,9 @@ static void put_settings(const pp_plan *plan, pp_json *object, pp_json_build *bu
     if (plan->compute_settings[0])
         put_name(build, object, "compute_settings", plan->compute_settings);
     put_name(build, object, "recompute", pp_recompute_name(plan->recompute));
+    if (plan->recompute_modules && plan->recompute_modules != PP_MODULES_CORE)
+        pp_json_put(build, object, "recompute_modules",
+                    write_modules(plan->recompute_modules, build));
     if (plan->recomputed.of)
         pp_json_put(build, object, "recomputed", write_recomputed(&plan->recomputed, build));
     pp_json_put_bool(build, object, "step_sync", plan->step_sync);

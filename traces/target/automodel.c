@@ -64,6 +64,11 @@ static void print(const pp_export *data, const pp_torch_run *run, pp_text *text)
         add_known(text, "  ", "dp_size", plan->parallel.dp);
         add_known(text, "  ", "ep_size", plan->parallel.ep);
     }
+    if (run->known && plan->parallel.ep > 1)
+        pp_text_add(
+            text, "  # The prediction needs backend.dispatcher: %s in the model's section.\n",
+            plan->dispatcher == PP_DISPATCHER_ALLTOALL ? "torch"
+                                                       : pp_dispatcher_names()[plan->dispatcher]);
     if (plan->sequence_parallel >= 0 && plan->parallel.tp > 1)
         pp_text_add(text, "  sequence_parallel: %s\n", plan->sequence_parallel ? "true" : "false");
     if (run->recompute != PP_RECOMPUTE_UNKNOWN)

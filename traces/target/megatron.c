@@ -187,6 +187,19 @@ static pp_status refuse_microbatches(const pp_recompute_table *table, pp_err *er
         layers);
 }
 
+static void add_modules(unsigned modules, pp_text *text)
+{
+    pp_text_add(text, "--recompute-granularity selective\n");
+    if (!modules || modules == PP_MODULES_CORE)
+        return;
+    pp_text_add(text, "--recompute-modules");
+    for (int k = 0; k < PP_MODULES; k++) {
+        if (modules >> k & 1)
+            pp_text_add(text, " %s", pp_recompute_module_names()[k]);
+    }
+    pp_text_add(text, "\n");
+}
+
 static pp_status add_recompute(const pp_plan *plan, uint32_t stages, pp_text *text, pp_err *err)
 {
     const pp_recompute recompute = pp_plan_recompute(plan, stages);
@@ -198,7 +211,7 @@ static pp_status add_recompute(const pp_plan *plan, uint32_t stages, pp_text *te
         pp_text_add(text, "--recompute-granularity full\n--recompute-method uniform\n"
                           "--recompute-num-layers 1\n");
     else if (recompute == PP_RECOMPUTE_SELECTIVE)
-        pp_text_add(text, "--recompute-granularity selective\n");
+        add_modules(plan->recompute_modules, text);
     return PP_OK;
 }
 
@@ -251,6 +264,13 @@ static void add_context(const pp_plan *plan, pp_text *text)
 
 static pp_status emit(const pp_export *data, pp_text *text, pp_companion *companion, pp_err *err)
 {
+    static const char *const dispatchers[] = { [PP_DISPATCHER_ALLTOALL] = "alltoall",
+                                               [PP_DISPATCHER_ALLGATHER] = "allgather",
+                                               [PP_DISPATCHER_DEEPEP] =
+                                                   "flex\n--moe-flex-dispatcher-backend deepep",
+                                               [PP_DISPATCHER_DEEPEP_LL] = "",
+                                               [PP_DISPATCHER_HYBRIDEP] =
+                                                   "flex\n--moe-flex-dispatcher-backend hybridep" };
     const pp_plan *plan = data->plan;
     const pp_order *order = data->order;
     (void)companion;
@@ -274,7 +294,7 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
     add_known(text, "expert-tensor-parallel-size", plan->parallel.etp);
     if (plan->parallel.ep > 1) {
         add_int(text, "expert-model-parallel-size", plan->parallel.ep);
-        pp_text_add(text, "--moe-token-dispatcher-type flex\n--moe-enable-deepep\n");
+        pp_text_add(text, "--moe-token-dispatcher-type %s\n", dispatchers[plan->dispatcher]);
     }
     add_state(plan, text);
     if (plan->sequence_parallel > 0 && plan->parallel.tp > 1)
@@ -298,10 +318,14 @@ const pp_target pp_target_megatron = {
                 .frameworks = frameworks,
                 .only = schedules,
                 .recompute_alike = true,
+                .recompute_modules = true,
                 .precisions = 1 << PP_PRECISION_FP8 | 1 << PP_PRECISION_FP8_CURRENT |
                               1 << PP_PRECISION_FP8_CURRENT_ALL | 1 << PP_PRECISION_FP8_BLOCK |
                               1 << PP_PRECISION_MXFP8 | 1 << PP_PRECISION_NVFP4,
                 .low_parameters = true,
+                .dispatchers = 1 << PP_DISPATCHER_ALLTOALL | 1 << PP_DISPATCHER_ALLGATHER |
+                               1 << PP_DISPATCHER_DEEPEP | 1 << PP_DISPATCHER_HYBRIDEP,
+                .dispatcher = PP_DISPATCHER_ALLTOALL,
                 .unequal = PP_SIZES_MESSAGE },
     .format = { .name = "megatron",
                 .summary = "command-line arguments for Megatron-LM, with the layout string (1f1b, "

@@ -28,7 +28,10 @@ typedef struct pp_module_names {
 /* What pp_target_limits of these frameworks have in common. */
 #define PP_TORCH_LIMITS                                                                         \
     .orders = true, .one_order = true, .recompute_uniform = true, .fsdp = true, .no_mtp = true, \
-    .constant_shapes = true, .no_cp_heads = true
+    .constant_shapes = true, .no_cp_heads = true,                                               \
+    .dispatchers =                                                                              \
+        1 << PP_DISPATCHER_ALLTOALL | 1 << PP_DISPATCHER_DEEPEP | 1 << PP_DISPATCHER_HYBRIDEP,  \
+    .dispatcher = PP_DISPATCHER_DEEPEP
 
 /* Derives the settings from a plan. name: of the framework, for errors. Fails: USAGE when the rows
  * cannot be written next to the configuration, INFEASIBLE when PyTorch's runtime does not run the

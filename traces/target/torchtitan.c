@@ -78,6 +78,11 @@ static void add_partition(config *c)
 static void add_parallelism(config *c)
 {
     static const char section[] = "parallelism";
+    static const char *const dispatchers[] = { [PP_DISPATCHER_ALLTOALL] = "standard",
+                                               [PP_DISPATCHER_ALLGATHER] = "",
+                                               [PP_DISPATCHER_DEEPEP] = "deepep",
+                                               [PP_DISPATCHER_DEEPEP_LL] = "",
+                                               [PP_DISPATCHER_HYBRIDEP] = "hybridep" };
     const pp_parallel *degrees = &c->data->plan->parallel;
     add_int(c, section, "pipeline_parallel_degree", c->data->order->ranks);
     if (c->run->known) {
@@ -93,9 +98,10 @@ static void add_parallelism(config *c)
         pp_text_add(c->text,
                     "    # The prediction needs a model of "
                     "model_registry(..., moe_comm_backend=\"%s\").\n",
-                    c->data->plan->precision == PP_PRECISION_MXFP8 ? "hybridep" : "deepep");
+                    dispatchers[c->data->plan->dispatcher]);
     if (c->run->known && degrees->ep > 1 && !c->python)
-        add_text(c, section, "expert_parallel_comm_backend", "deepep");
+        add_text(c, section, "expert_parallel_comm_backend",
+                 dispatchers[c->data->plan->dispatcher]);
     if (c->run->known && degrees->dp > 0) {
         add_int(c, section, "data_parallel_replicate_degree", 1);
         add_int(c, section, "data_parallel_shard_degree", degrees->dp);
@@ -280,7 +286,11 @@ static pp_status check_precision(const pp_export *data, bool python, pp_err *err
     else if (plan->precision == PP_PRECISION_NVFP4 && !python)
         why = "0.2 has no NVFP4; write FILE.py for 0.3";
     else if (plan->precision == PP_PRECISION_MXFP8 && !python && plan->parallel.ep > 1)
-        why = "0.2 has no MXFP8 with experts that are divided by DeepEP; write FILE.py for 0.3";
+        why = "0.2 has no MXFP8 with experts that are divided; write FILE.py for 0.3";
+    else if (plan->precision == PP_PRECISION_MXFP8 && plan->parallel.ep > 1 &&
+             plan->dispatcher != PP_DISPATCHER_HYBRIDEP)
+        why = "experts in MXFP8 need rows that only HybridEP pads; plan with "
+              "--moe-dispatcher hybridep";
     else if (plan->precision == PP_PRECISION_MXFP8 && !python && plan->parallel.tp > 1 &&
              data->compiled)
         why = "0.2 does not compile MXFP8 with tensor parallelism; write FILE.py for 0.3, or plan "
@@ -326,6 +336,7 @@ const pp_target pp_target_torchtitan = {
                 .frameworks = frameworks,
                 PP_TORCH_LIMITS,
                 .experts = PP_EXPERTS_WHOLE_WITHIN_EP, /* parallel_dims.py, moe_sharding.py */
+                .pads_with_hybridep = true,
                 .precisions = 1 << PP_PRECISION_MXFP8,
                 .dense_precisions = 1 << PP_PRECISION_FP8_CURRENT |
                                     1 << PP_PRECISION_FP8_CURRENT_ALL | 1 << PP_PRECISION_NVFP4,

@@ -28,6 +28,14 @@ pp_status pp_target_check_settings(const pp_target *target, const pp_plan *plan,
                                        limits->name, err);
     if (!status && p->cp > 1)
         status = pp_target_check_cp_comm(limits, plan->cp_comm, PP_INFEASIBLE, limits->name, err);
+    if (!status && plan->recompute == PP_RECOMPUTE_SELECTIVE && !limits->recompute_modules &&
+        plan->recompute_modules && plan->recompute_modules != PP_MODULES_CORE)
+        return pp_err_set(err, PP_INFEASIBLE, limits->name,
+                          "it cannot be told which modules to recompute; plan with --target %s",
+                          limits->name);
+    if (!status && p->ep > 1)
+        status =
+            pp_target_check_dispatcher(limits, plan->dispatcher, PP_INFEASIBLE, limits->name, err);
     own.etp = pp_parallel_etp_of(p, limits->experts);
     if (status || !experts || pp_parallel_etp(&own) == pp_parallel_etp(p))
         return status;

@@ -118,6 +118,7 @@ static pp_status set_switches(const pp_plan *plan, const pp_profile_in_use *use,
     pp_stack_change(&plan->stack.changes, switches);
     switches->recompute =
         plan->recompute == PP_RECOMPUTE_UNKNOWN ? PP_RECOMPUTE_NONE : plan->recompute;
+    switches->recompute_modules = plan->recompute_modules;
     if (plan->sequence_parallel >= 0)
         switches->sequence_parallel = plan->sequence_parallel;
     if (plan->zero >= 0)
@@ -127,6 +128,8 @@ static pp_status set_switches(const pp_plan *plan, const pp_profile_in_use *use,
     switches->grad_dtype = plan->grad_dtype;
     switches->moments = plan->moments;
     switches->cp_comm = plan->cp_comm;
+    switches->dispatcher = plan->dispatcher;
+    switches->moe_imbalance = plan->moe_imbalance;
     switches->p2p = plan->p2p;
     pp_profile_settings(use, ignored, sizeof ignored, &switches->dtype);
     return PP_OK;
@@ -149,6 +152,7 @@ static pp_status recost(const pp_args *args, pp_profile_in_use *use, pp_plan *pl
                           "the nodes and heads of this job give %" PRId64 "; plan again",
                           plan->cp_inner, pp_context_inner(&context));
     pp_plan_set_cp_comm(plan, &context);
+    pp_plan_set_dispatch(plan, &context);
     if (!pp_order_placement(plan->order[0], &context.placement))
         return pp_err_set(err, PP_USAGE, "--recost",
                           "the placement of the plan's stages is not one that ppsim knows");

@@ -114,6 +114,22 @@ static pp_status note_cp_comm(const pp_plan *plan, pp_notes *notes, pp_err *err)
                         name, plan->cp_inner, plan->parallel.cp / plan->cp_inner);
 }
 
+static pp_status note_dispatch(const pp_plan *plan, pp_notes *notes, pp_err *err)
+{
+    static const char *const how[] = {
+        [PP_DISPATCHER_ALLTOALL] = "NCCL sends a copy of a token to each of its experts",
+        [PP_DISPATCHER_ALLGATHER] = "every rank gets all tokens of its group",
+        [PP_DISPATCHER_DEEPEP] = "a token goes once to each node that has experts of it",
+        [PP_DISPATCHER_DEEPEP_LL] = "a copy of a token goes to each of its experts, in 8 bits",
+        [PP_DISPATCHER_HYBRIDEP] = "a token goes once to each node that has experts of it, and is "
+                                   "sorted on the way"
+    };
+    return pp_notes_add(notes, err, "experts",
+                        "dispatcher %s: %s; the busiest rank has %g times the mean of tokens",
+                        pp_dispatcher_names()[plan->dispatcher], how[plan->dispatcher],
+                        plan->moe_imbalance);
+}
+
 static pp_status note_software(const pp_search_result *result, pp_notes *notes, pp_err *err)
 {
     const pp_assumed *assumed = &result->assumed;
@@ -129,6 +145,8 @@ static pp_status note_software(const pp_search_result *result, pp_notes *notes, 
         on_off(s->tp_overlap), s->zero);
     if (!status && result->plan->parallel.cp > 1)
         status = note_cp_comm(result->plan, notes, err);
+    if (!status && result->plan->parallel.ep > 1)
+        status = note_dispatch(result->plan, notes, err);
     if (!status && s->moments != PP_MOMENTS_FP32)
         status = pp_notes_add(notes, err, "optimizer",
                               "moments in %s; %g bytes of state per parameter, of which the master "

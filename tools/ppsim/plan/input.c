@@ -250,6 +250,39 @@ static pp_status read_sizes(const pp_args *args, pp_plan_input *r, pp_err *err)
     return status;
 }
 
+/* Modules alone ask for selective recomputation, too. */
+static pp_status read_modules(const pp_args *args, pp_switch_request *s, pp_err *err)
+{
+    const char *const *names = pp_recompute_module_names();
+    const char *text = pp_args_text(args, "--recompute-modules");
+    unsigned modules = 0;
+    if (!text)
+        return PP_OK;
+    for (const char *at = text;; at++) {
+        const size_t bytes = strcspn(at, ",");
+        int k = 0;
+        while (names[k] && (strlen(names[k]) != bytes || strncmp(names[k], at, bytes) != 0))
+            k++;
+        if (!names[k])
+            return pp_err_set(err, PP_USAGE, "--recompute-modules",
+                              "'%.*s' is not one of core_attn, layernorm, mla_up_proj, mlp, "
+                              "moe_act, shared_experts, moe (with commas between them)",
+                              (int)(bytes < 40 ? bytes : 40), at);
+        modules |= 1U << k;
+        at += bytes;
+        if (!*at)
+            break;
+    }
+    if (s->given.recompute && s->value.recompute != PP_RECOMPUTE_SELECTIVE)
+        return pp_err_set(err, PP_USAGE, "--recompute-modules",
+                          "is for --recompute selective, not %s",
+                          pp_recompute_name(s->value.recompute));
+    s->given.recompute = s->given.recompute_modules = true;
+    s->value.recompute = PP_RECOMPUTE_SELECTIVE;
+    s->value.recompute_modules = modules;
+    return PP_OK;
+}
+
 static pp_status read_recompute(const pp_args *args, pp_switch_request *s, pp_err *err)
 {
     static const char *const methods[] = { "uniform", NULL };
@@ -263,7 +296,7 @@ static pp_status read_recompute(const pp_args *args, pp_switch_request *s, pp_er
         status = pp_args_choice(args, "--recompute-num-layers", layers, &only, err);
     s->value.recompute = (pp_recompute)choice;
     s->given.recompute = pp_args_has(args, "--recompute");
-    return status;
+    return status ? status : read_modules(args, s, err);
 }
 
 /* Reads --communicators: a layout, or auto. */
@@ -417,6 +450,54 @@ static pp_status read_cp_comm(const pp_args *args, pp_switch_request *s, pp_err 
     return status;
 }
 
+/* Also by Megatron-LM's names: a dispatcher "flex" has a backend. */
+static pp_status read_dispatcher(const pp_args *args, pp_switch_request *s, pp_err *err)
+{
+    static const char *const names[] = { "auto",      "alltoall", "allgather", "deepep",
+                                         "deepep-ll", "hybridep", NULL };
+    static const char *const types[] = { "alltoall", "allgather", "flex", NULL };
+    static const char *const backends[] = { "deepep", "hybridep", NULL };
+    const bool type_given = pp_args_has(args, "--moe-token-dispatcher-type");
+    const bool backend_given = pp_args_has(args, "--moe-flex-dispatcher-backend");
+    int own = 0, type = 2, backend = 0;
+    pp_status status = pp_args_choice(args, "--moe-dispatcher", names, &own, err);
+    if (!status)
+        status = pp_args_choice(args, "--moe-token-dispatcher-type", types, &type, err);
+    if (!status)
+        status = pp_args_choice(args, "--moe-flex-dispatcher-backend", backends, &backend, err);
+    if (status)
+        return status;
+    if (pp_args_has(args, "--moe-dispatcher") && (type_given || backend_given))
+        return pp_err_set(err, PP_USAGE, "--moe-dispatcher", "excludes %s",
+                          type_given ? "--moe-token-dispatcher-type"
+                                     : "--moe-flex-dispatcher-backend");
+    if (backend_given && type != 2)
+        return pp_err_set(err, PP_USAGE, "--moe-flex-dispatcher-backend",
+                          "needs --moe-token-dispatcher-type flex");
+    s->given.dispatcher = own > 0 || type_given || backend_given;
+    if (own > 0)
+        s->value.dispatcher = (pp_dispatcher)(own - 1);
+    else if (type < 2)
+        s->value.dispatcher = (pp_dispatcher)type;
+    else
+        s->value.dispatcher = backend ? PP_DISPATCHER_HYBRIDEP : PP_DISPATCHER_DEEPEP;
+    return PP_OK;
+}
+
+static pp_status read_imbalance(const pp_args *args, pp_switch_request *s, pp_err *err)
+{
+    const char *text = pp_args_text(args, "--moe-imbalance");
+    char *end = NULL;
+    s->value.moe_imbalance = text ? strtod(text, &end) : 1;
+    if (!text || (*text && !*end && s->value.moe_imbalance >= 1 &&
+                  s->value.moe_imbalance <= PP_IMBALANCE_MOST))
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, "--moe-imbalance",
+                      "'%.40s' is not a number from 1 to %g: the tokens of the busiest rank's "
+                      "experts over the mean of all ranks",
+                      text, PP_IMBALANCE_MOST);
+}
+
 /* Refuses a format in which the stack does not train. */
 static pp_status check_precision(const pp_stack *stack, pp_precision precision, pp_err *err)
 {
@@ -458,6 +539,7 @@ static pp_status read_switches(const pp_args *args, pp_plan_input *r, pp_err *er
         (status = pp_args_choice(args, "--grad-dtype", pp_dtype_names(), &dtype, err)) ||
         (status = pp_args_choice(args, "--zero", zeros, &zero, err)) ||
         (status = read_layout(args, r, err)) || (status = read_cp_comm(args, s, err)) ||
+        (status = read_dispatcher(args, s, err)) || (status = read_imbalance(args, s, err)) ||
         (status = read_transfers(args, s, err)))
         return status;
     s->value.flash_attention = attention == 1;

@@ -82,6 +82,27 @@ static const char *recompute_words(pp_recompute recompute)
     return "unknown recomputation";
 }
 
+/* " of layernorm and moe_act"; nothing for the attention core, which is what is usual. */
+static void add_modules(unsigned modules, pp_text *words)
+{
+    int left = 0;
+    for (int k = 0; k < PP_MODULES; k++)
+        left += (modules >> k & 1) != 0;
+    if (!modules || modules == PP_MODULES_CORE)
+        return;
+    pp_text_add(words, " of");
+    for (int k = 0, n = 0; k < PP_MODULES; k++) {
+        if (!(modules >> k & 1))
+            continue;
+        pp_text_add(words, "%s %s",
+                    n == 0          ? ""
+                    : n + 1 == left ? " and"
+                                    : ",",
+                    pp_recompute_module_names()[k]);
+        n++;
+    }
+}
+
 void pp_answer_setup(const pp_plan *plan, pp_text *words)
 {
     if (plan->precision != PP_PRECISION_BF16)
@@ -90,13 +111,20 @@ void pp_answer_setup(const pp_plan *plan, pp_text *words)
     pp_answer_degrees(&plan->parallel, words);
     if (plan->cp_comm != PP_CP_COMM_RING)
         pp_text_add(words, ", cp exchange %s", pp_cp_comm_names()[plan->cp_comm]);
+    if (plan->parallel.ep > 1)
+        pp_text_add(words, ", %s", pp_dispatcher_names()[plan->dispatcher]);
+    if (plan->moe_imbalance > 1)
+        pp_text_add(words, ", imbalance %g", plan->moe_imbalance);
     if (plan->zero >= 0 && plan->parallel.dp * plan->parallel.cp > 1)
         pp_text_add(words, ", ZeRO %d", plan->zero);
     if (plan->moments != PP_MOMENTS_FP32)
         pp_text_add(words, ", optimizer in %s", pp_moments_names()[plan->moments]);
     pp_text_add(words, "; ");
     add_data(plan, words);
-    pp_text_add(words, "; %s; ", recompute_words(plan->recompute));
+    pp_text_add(words, "; %s", recompute_words(plan->recompute));
+    if (plan->recompute == PP_RECOMPUTE_SELECTIVE)
+        add_modules(plan->recompute_modules, words);
+    pp_text_add(words, "; ");
     if (strcmp(plan->schedule, pp_planned_schedule.name) == 0)
         pp_text_add(words, "a custom order");
     else

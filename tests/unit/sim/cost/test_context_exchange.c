@@ -67,8 +67,8 @@ END_TEST
 static double all_to_all_seconds(const pp_hardware *hw, pp_collective_group group, double q,
                                  double k, double v, double o)
 {
-    return pp_all_to_all_seconds(hw, group, q, 1) + pp_all_to_all_seconds(hw, group, k, 1) +
-           pp_all_to_all_seconds(hw, group, v, 1) + pp_all_to_all_seconds(hw, group, o, 1);
+    return pp_all_to_all_seconds(hw, group, q) + pp_all_to_all_seconds(hw, group, k) +
+           pp_all_to_all_seconds(hw, group, v) + pp_all_to_all_seconds(hw, group, o);
 }
 
 /* Queries, keys, values and the output. */

@@ -251,7 +251,9 @@ START_TEST(experts_elsewhere_cost_two_exchanges)
     r.parallel.ep = 8;
     const pp_unit_cost there = unit(&r, &hw, PP_UNIT_LAYER, 0);
     const double routed = 2 * TOKENS * 4096 * 2; /* two experts per token, bf16 */
-    const double exchange_s = routed * 7 / 8 / (hw.network_efficiency * 50e9);
+    /* NCCL's all-to-all gets 0.88 / 0.75 / 1.61 of the rate of rings (sim/cost/dispatch.c) */
+    const double part = 0.88 / 0.75 / 1.61;
+    const double exchange_s = routed * 7 / 8 / (part * hw.network_efficiency * 50e9);
     ck_assert_double_gt(there.f_s - here.f_s, 1.9 * exchange_s);
     ck_assert_double_lt(there.f_s - here.f_s, 2.3 * exchange_s / hw.sustained);
     ck_assert_double_gt(there.i_s - here.i_s, 1.9 * exchange_s);

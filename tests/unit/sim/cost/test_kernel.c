@@ -189,7 +189,7 @@ static error_summary exchange_errors(const char *gpu, int file, int first, int l
                 pp_group_of(hw.gpus_per_node, (int64_t)sample_number(s.rows[i], 3), 1);
             const double bytes = sample_number(s.rows[i], 4);
             const double seconds = k == 3
-                                       ? pp_all_to_all_seconds(&hw, group, bytes, 1)
+                                       ? pp_all_to_all_seconds(&hw, group, bytes)
                                        : pp_collective_seconds(&hw, (pp_collective)k, group, bytes);
             errors[count++] = seconds / (1e-6 * sample_number(s.rows[i], 5)) - 1;
         }
@@ -336,7 +336,7 @@ START_TEST(times_grow_with_work)
             pp_collective_seconds(&hw, PP_ALL_GATHER, pp_group_of(hw.gpus_per_node, 64, 4),
                                   1e4 * size),
             pp_p2p_seconds(&hw, false, 16, 1e4 * size),
-            pp_all_to_all_seconds(&hw, pp_group_of(hw.gpus_per_node, 16, 1), 1e4 * size, 8),
+            pp_all_to_all_seconds(&hw, pp_group_of(hw.gpus_per_node, 16, 1), 1e4 * size),
         };
         double *const last[] = { &gemm, &attention, &collective, &far, &p2p, &exchange };
         for (size_t k = 0; k < sizeof now / sizeof now[0]; k++) {
@@ -348,24 +348,26 @@ START_TEST(times_grow_with_work)
 }
 END_TEST
 
-/* Over the network, a token goes once to every other node that has one of its experts: with 8
- * experts on 2 nodes of 8 GPUs, to 255 / 256 of the other node, where 8 copies of it would send 4.
- * A node alone uses its links only. */
-START_TEST(tokens_cross_the_network_once_per_node)
+/* Of what each of 16 ranks on two nodes sends, half goes over the network, and 7 of 16 parts over
+ * the links, at the same time. A node alone uses its links only. */
+START_TEST(an_all_to_all_uses_links_and_network_at_once)
 {
     pp_hardware hw = hardware("h100-80g");
     while (hw.collective[hw.collective_count - 1].kind == PP_ALL_TO_ALL)
         hw.collective_count--; /* not measured: the time of the link */
     const double rate = hw.network_efficiency * hw.network_bytes_per_s / 8;
-    const double bytes = 8e9, latency = hw.node_p2p.alpha_s + hw.network_p2p.alpha_s;
+    const double bytes = 1e9, start = hw.node_p2p.alpha_s;
+    const double links = hw.node_p2p.link_bytes_per_s;
     const pp_collective_group two = pp_group_of(hw.gpus_per_node, 16, 1);
-    ck_assert_double_eq_tol(pp_all_to_all_seconds(&hw, two, bytes, 8) - latency,
-                            bytes / 8 * 255 / 256 / rate, 1e-9);
-    ck_assert_double_eq_tol(pp_all_to_all_seconds(&hw, two, bytes / 8, 1) - latency,
-                            bytes / 8 / 2 / rate, 1e-9);
     const pp_collective_group node = pp_group_of(hw.gpus_per_node, 8, 1);
-    ck_assert_double_eq_tol(pp_all_to_all_seconds(&hw, node, bytes, 8) - hw.node_p2p.alpha_s,
-                            bytes * 7 / 8 / hw.node_p2p.link_bytes_per_s, 1e-9);
+    ck_assert_double_eq_tol(pp_all_to_all_seconds(&hw, two, bytes),
+                            start + hw.network_p2p.alpha_s + bytes / 2 / rate, 1e-9);
+    ck_assert_double_eq_tol(pp_exchange_seconds(&hw, two, 64 * bytes, bytes, 0.5),
+                            start + hw.network_p2p.alpha_s + 64 * bytes * 7 / 8 / links, 1e-9);
+    ck_assert_double_eq_tol(pp_exchange_seconds(&hw, two, bytes, bytes, 0.5),
+                            start + hw.network_p2p.alpha_s + 2 * bytes / rate, 1e-9);
+    ck_assert_double_eq_tol(pp_all_to_all_seconds(&hw, node, bytes), start + bytes * 7 / 8 / links,
+                            1e-9);
 }
 END_TEST
 
@@ -559,7 +561,7 @@ int main(void)
     tcase_add_test(tc, send_receive_follows_the_channel_form);
     tcase_add_test(tc, a_gemm_that_begins_a_wave_is_slower);
     tcase_add_test(tc, a_message_has_its_part_of_the_network);
-    tcase_add_test(tc, tokens_cross_the_network_once_per_node);
+    tcase_add_test(tc, an_all_to_all_uses_links_and_network_at_once);
     tcase_add_test(tc, a_group_uses_the_cards_of_its_members);
     tcase_add_loop_test(tc, times_grow_with_work, 0, NAMES);
     tcase_add_test(tc, packs_cost_the_sum_of_their_sequences);

@@ -129,11 +129,48 @@ START_TEST(full_recompute_is_written_and_sequence_parallelism_only_where_on)
                  "--context-parallel-size 2\n"
                  "--cp-comm-type p2p\n"
                  "--expert-model-parallel-size 4\n"
-                 "--moe-token-dispatcher-type flex\n"
-                 "--moe-enable-deepep\n"
+                 "--moe-token-dispatcher-type alltoall\n"
                  "--recompute-granularity full\n"
                  "--recompute-method uniform\n"
                  "--recompute-num-layers 1\n");
+}
+END_TEST
+
+/* --moe-token-dispatcher-type, --moe-flex-dispatcher-backend and --recompute-modules of
+ * Megatron-LM's arguments; the attention core is what it recomputes if no module is named. */
+START_TEST(dispatchers_and_modules_are_written)
+{
+    static const struct {
+        pp_dispatcher kind;
+        unsigned modules;
+        const char *dispatcher, *recompute;
+    } rows[] = {
+        { PP_DISPATCHER_ALLTOALL, PP_MODULES_CORE, "alltoall\n", "" },
+        { PP_DISPATCHER_ALLGATHER, 1U << PP_MODULE_MOE, "allgather\n",
+          "--recompute-modules moe\n" },
+        { PP_DISPATCHER_DEEPEP, 1U << PP_MODULE_LAYERNORM | 1U << PP_MODULE_MOE_ACT,
+          "flex\n--moe-flex-dispatcher-backend deepep\n",
+          "--recompute-modules layernorm moe_act\n" },
+        { PP_DISPATCHER_HYBRIDEP, 0, "flex\n--moe-flex-dispatcher-backend hybridep\n", "" },
+    };
+    pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("1f1b");
+    pp_order *order PP_CLEANUP(pp_order_free) = step_order("1f1b", 4, 1, 8, 0);
+    plan->parallel = (pp_parallel){ .pp = 4, .tp = 1, .cp = 1, .dp = 8, .ep = 8, .vpp = 1 };
+    plan->recompute = PP_RECOMPUTE_SELECTIVE;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char expected[500];
+        plan->dispatcher = rows[i].kind;
+        plan->recompute_modules = rows[i].modules;
+        snprintf(expected, sizeof expected,
+                 "--pipeline-model-parallel-size 4\n"
+                 "--tensor-model-parallel-size 1\n"
+                 "--context-parallel-size 1\n"
+                 "--expert-model-parallel-size 8\n"
+                 "--moe-token-dispatcher-type %s"
+                 "--recompute-granularity selective\n%s",
+                 rows[i].dispatcher, rows[i].recompute);
+        expect_lines(plan, order, expected);
+    }
 }
 END_TEST
 
@@ -300,6 +337,7 @@ int main(void)
     tcase_add_test(tc, a_partition_is_written_as_a_layout_alone);
     tcase_add_test(tc, the_exchange_of_context_parallelism_has_its_name);
     tcase_add_test(tc, what_is_not_known_is_not_written);
+    tcase_add_test(tc, dispatchers_and_modules_are_written);
     tcase_add_test(tc, full_recompute_is_written_and_sequence_parallelism_only_where_on);
     tcase_add_test(tc, recomputation_per_microbatch_is_refused_with_the_nearest);
     tcase_add_test(tc, recomputation_that_is_alike_is_written_as_block_or_word);

@@ -135,18 +135,28 @@ END_TEST
 START_TEST(experts_travel_as_predicted)
 {
     static const char *const paths[] = { "t.toml", "t.py" };
-    static const char *const said[] = { "expert_parallel_comm_backend = \"deepep\"\n",
-                                        "model_registry(..., moe_comm_backend=\"deepep\")" };
+    static const char *const said[] = { "expert_parallel_comm_backend = \"%s\"\n",
+                                        "model_registry(..., moe_comm_backend=\"%s\")" };
+    static const struct {
+        pp_dispatcher kind;
+        const char *name;
+    } rows[] = { { PP_DISPATCHER_ALLTOALL, "standard" },
+                 { PP_DISPATCHER_DEEPEP, "deepep" },
+                 { PP_DISPATCHER_HYBRIDEP, "hybridep" } };
     pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("interleaved");
     pp_order *order PP_CLEANUP(pp_order_free) = step_order("interleaved", 2, 2, 4, 0);
     const pp_export data = { .plan = plan, .order = order, .path = paths[_i] };
-    for (int ep = 1; ep <= 2; ep++) {
+    for (int i = 0; i < 6; i++) {
+        const int ep = 1 + i % 2;
+        char expected[100];
         pp_text text PP_CLEANUP(pp_text_free) = { 0 };
         pp_companion companion = { 0 };
         pp_err err = { 0 };
         plan->parallel.ep = ep;
+        plan->dispatcher = rows[i / 2].kind;
+        snprintf(expected, sizeof expected, said[_i], rows[i / 2].name);
         STEP_OK(format_of("torchtitan")->emit(&data, &text, &companion, &err), err);
-        ck_assert_int_eq(strstr(text.data, said[_i]) != NULL, ep > 1);
+        ck_assert_int_eq(strstr(text.data, expected) != NULL, ep > 1);
         pp_text_free(&companion.text);
     }
 }

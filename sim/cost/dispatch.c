@@ -1,0 +1,120 @@
+/* Time of dispatch and combine of experts by what each kind of dispatcher sends. A token has k
+ * experts on E ranks of N nodes, all equally likely (routing that is limited to some nodes is not
+ * modelled). Of n places it needs n (1 - (1 - 1/n)^k) in the mean.
+ *
+ *   alltoall   a copy for each expert, by NCCL: k (E - m) / E over the network, m ranks per node
+ *   allgather  all tokens to all ranks, and a reduce-scatter of what all return
+ *   deepep     a copy for each node over the network, passed on to each rank of that node that
+ * needs it; so does hybridep, which also sorts by expert on the way (DeepSeek-V3, arXiv 2412.19437,
+ * section 3.2.2; Megatron-Core's fused_a2a.py) deepep-ll  a copy for each expert, in 8 bits on the
+ * way there, by DeepEP's low-latency kernels
+ *
+ * Links inside a node and the network work at the same time. The rates over the network, as parts
+ * of that of rings: DeepEP's README (H800, 4096 tokens of 7168, 8 experts in 4 groups) has 0.88 of
+ * the cards' 50 GB/s on 4 and 8 nodes, where 2 nodes are bound by NVLink; NCCL's all-to-all between
+ * two nodes of H100 takes 1.61 times as long as DeepEP for the same bytes, whatever the
+ * imbalance, 2.6 to 5.1 (deepspeedai/DeepSpeed pull request 8213). */
+#include "sim/cost/dispatch.h"
+
+#include <math.h>
+
+#define RING_PART 0.75 /* of the network's peak, the prior of the hardware files */
+#define DEEPEP_PART (0.88 / RING_PART)
+#define ALLTOALL_PART (DEEPEP_PART / 1.61)
+/* Of a row in 8 bits, a byte per element and a scale of 4 bytes for 128 of them. */
+#define LOW_BYTES (1 + 4.0 / 128)
+
+static double places(double n, double k)
+{
+    return n * (1 - pow(1 - 1 / n, k));
+}
+
+typedef struct sizes {
+    pp_collective_group group;
+    double ranks, members, nodes;
+    double row; /* bytes of the tokens that a rank sends, each once */
+    double k;   /* experts of a token */
+} sizes;
+
+static sizes sizes_of(const pp_gpu_batch *local)
+{
+    const pp_parallel *par = &local->context->parallel;
+    const pp_collective_group group =
+        pp_group_of(pp_hardware_node_part(local->hw, par), par->ep, pp_parallel_etp(par));
+    return (sizes){ .group = group,
+                    .ranks = (double)group.ranks,
+                    .members = (double)group.members,
+                    .nodes = (double)group.ranks / (double)group.members,
+                    .row = local->norm_bytes,
+                    .k = (double)local->model->experts_per_token };
+}
+
+/* A copy for each expert. part: of a row's bytes that is sent. */
+static double copies_seconds(const pp_gpu_batch *local, const sizes *s, double part, double rate)
+{
+    const double each = part * s->k * s->row / s->ranks;
+    return pp_exchange_seconds(local->hw, s->group, each * s->members,
+                               each * (s->ranks - s->members), rate);
+}
+
+/* A copy for each node, and there one for each rank. */
+static double nodes_seconds(const pp_gpu_batch *local, const sizes *s)
+{
+    const double others = places(s->nodes, s->k) * (s->nodes - 1) / s->nodes;
+    return pp_exchange_seconds(local->hw, s->group, s->row * places(s->ranks, s->k),
+                               s->row * others, DEEPEP_PART);
+}
+
+static double gather_seconds(const pp_gpu_batch *local, const sizes *s)
+{
+    const pp_parallel *par = &local->context->parallel;
+    const int64_t ranks = par->ep * pp_parallel_etp(par);
+    const pp_collective_group group = pp_group_of(pp_hardware_node_part(local->hw, par), ranks, 1);
+    const double all = s->row * (double)ranks;
+    return pp_collective_seconds(local->hw, PP_ALL_GATHER, group, all) +
+           pp_collective_seconds(local->hw, PP_REDUCE_SCATTER, group, all);
+}
+
+static double seconds_of(const pp_gpu_batch *local, const sizes *s)
+{
+    if (s->group.ranks <= 1 || !(s->row > 0) || pp_exchange_is_omitted(local, PP_EXCHANGE_EP))
+        return 0;
+    switch (local->context->switches.dispatcher) {
+    case PP_DISPATCHER_ALLTOALL:
+        return 2 * copies_seconds(local, s, 1, ALLTOALL_PART);
+    case PP_DISPATCHER_ALLGATHER:
+        return gather_seconds(local, s);
+    case PP_DISPATCHER_DEEPEP_LL:
+        return copies_seconds(local, s, LOW_BYTES / local->element_bytes, DEEPEP_PART) +
+               copies_seconds(local, s, 1, DEEPEP_PART);
+    case PP_DISPATCHER_DEEPEP:
+    case PP_DISPATCHER_HYBRIDEP:
+        break;
+    }
+    return 2 * nodes_seconds(local, s);
+}
+
+pp_dispatch_cost pp_dispatch_of(const pp_gpu_batch *local)
+{
+    const sizes s = sizes_of(local);
+    const double routed = s.k * s.row, copied = s.row + routed;
+    const pp_dispatcher kind = local->context->switches.dispatcher;
+    const bool sorts = s.ranks > 1 && (double)local->model->experts > s.ranks;
+    pp_dispatch_cost cost = { .seconds = seconds_of(local, &s) };
+    /* rows are copied for each expert of their token, and added on their way back; DeepEP does that
+     * with what arrived, HybridEP while it arrives */
+    if (s.ranks > 1 && kind == PP_DISPATCHER_HYBRIDEP)
+        return cost;
+    cost.bytes[0] = cost.bytes[1] = copied;
+    /* what all-to-all brings to several experts of a rank is sorted by expert, and back
+     * (sort_chunks_by_idxs) */
+    if (sorts && kind == PP_DISPATCHER_ALLTOALL)
+        cost.bytes[2] = cost.bytes[3] = 2 * routed;
+    return cost;
+}
+
+bool pp_dispatch_is_followed_by_gather(const pp_gpu_batch *local)
+{
+    const pp_cost_context *context = local->context;
+    return context->parallel.ep <= 1 || context->switches.dispatcher != PP_DISPATCHER_ALLGATHER;
+}

@@ -1,0 +1,222 @@
+/* What dispatchers exchange, in closed form, and what modules cost that are recomputed. */
+#include "sim/cost/dispatch.h"
+#include "sim/cost/layer.h"
+#include "sim/cost/modules.h"
+#include "tests/support/published.h"
+
+#include <math.h>
+
+#define TOKENS 4096
+
+/* DeepSeek-V3 on H100s without curves of collectives in a node: the links' rate. */
+static pp_cost_context context_of(const pp_model *model, const pp_hardware *hw, int64_t ep,
+                                  pp_dispatcher kind)
+{
+    pp_cost_context c = { .model = model,
+                          .hardware = hw,
+                          .parallel = { .pp = 1, .tp = 1, .cp = 1, .dp = 64, .ep = ep, .vpp = 1 } };
+    c.switches = stack_switches("megatron-bridge-2026", &c.parallel);
+    c.switches.recompute = PP_RECOMPUTE_NONE;
+    c.switches.dispatcher = kind;
+    return c;
+}
+
+static pp_hardware h100(void)
+{
+    pp_hardware hw = run_hardware("h100-80g");
+    while (hw.collective[hw.collective_count - 1].kind == PP_ALL_TO_ALL)
+        hw.collective_count--;
+    return hw;
+}
+
+static pp_dispatch_cost dispatch(const pp_cost_context *c)
+{
+    const pp_gpu_batch local = pp_gpu_batch_of(c, TOKENS, (int64_t)TOKENS * TOKENS);
+    return pp_dispatch_of(&local);
+}
+
+/* 64 ranks on 8 nodes, 8 experts per token of 7168 in 16 bits. NCCL sends 7 of 8 copies to other
+ * nodes; DeepEP one to each of the 7 (1 - (7/8)^8) others that are needed in the mean, at 1.61
+ * times the rate, which is 0.88 of the card's where rings get 0.75. */
+START_TEST(a_token_crosses_the_network_as_often_as_its_dispatcher_sends_it)
+{
+    const pp_hardware hw = h100();
+    const pp_model model = run_model("deepseek-v3");
+    const double row = 2.0 * 7168 * TOKENS, card = 0.88 / 0.75 * hw.network_efficiency * 50e9;
+    const double start = hw.node_p2p.alpha_s + hw.network_p2p.alpha_s;
+    const double nodes = 7 * (1 - pow(7.0 / 8, 8));
+    const struct {
+        pp_dispatcher kind;
+        double seconds;
+    } rows[] = {
+        { PP_DISPATCHER_ALLTOALL, 2 * (8 * row * 7 / 8 / (card / 1.61) + start) },
+        { PP_DISPATCHER_DEEPEP, 2 * (row * nodes / card + start) },
+        { PP_DISPATCHER_HYBRIDEP, 2 * (row * nodes / card + start) },
+        { PP_DISPATCHER_DEEPEP_LL, 8 * row * 7 / 8 / card * (1 + (1 + 4.0 / 128) / 2) + 2 * start },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        pp_cost_context c = context_of(&model, &hw, 64, rows[i].kind);
+        ck_assert_double_eq_tol(dispatch(&c).seconds, rows[i].seconds, 1e-12);
+        c.omitted = 1U << PP_EXCHANGE_EP;
+        ck_assert_double_eq(dispatch(&c).seconds, 0);
+    }
+    const pp_cost_context c = context_of(&model, &hw, 64, PP_DISPATCHER_ALLGATHER);
+    const pp_collective_group all = pp_group_of(8, 64, 1);
+    ck_assert_double_eq_tol(dispatch(&c).seconds,
+                            pp_collective_seconds(&hw, PP_ALL_GATHER, all, 64 * row) +
+                                pp_collective_seconds(&hw, PP_REDUCE_SCATTER, all, 64 * row),
+                            1e-12);
+}
+END_TEST
+
+/* In a node NCCL sends a copy for each expert, DeepEP one for each of the 8 (1 - (7/8)^8) ranks
+ * that are needed in the mean; of both, 7 of 8 leave the GPU. */
+START_TEST(one_node_uses_its_links_only)
+{
+    const pp_hardware hw = h100();
+    const pp_model model = run_model("deepseek-v3");
+    const double row = 2.0 * 7168 * TOKENS, links = hw.node_p2p.link_bytes_per_s;
+    const double ranks = 8 * (1 - pow(7.0 / 8, 8));
+    const pp_cost_context copies = context_of(&model, &hw, 8, PP_DISPATCHER_ALLTOALL);
+    const pp_cost_context once = context_of(&model, &hw, 8, PP_DISPATCHER_DEEPEP);
+    const pp_cost_context none = context_of(&model, &hw, 1, PP_DISPATCHER_DEEPEP);
+    ck_assert_double_eq_tol(dispatch(&copies).seconds,
+                            2 * (8 * row * 7 / 8 / links + hw.node_p2p.alpha_s), 1e-12);
+    ck_assert_double_eq_tol(dispatch(&once).seconds,
+                            2 * (ranks * row * 7 / 8 / links + hw.node_p2p.alpha_s), 1e-12);
+    ck_assert_double_eq(dispatch(&none).seconds, 0);
+}
+END_TEST
+
+/* All copy rows for their experts and add them up; all-to-all also sorts what arrives, where a rank
+ * has several experts; HybridEP does all of it on the way. */
+START_TEST(kernels_beside_the_exchange)
+{
+    static const struct {
+        int64_t ep;
+        pp_dispatcher kind;
+        int copies, sorts;
+    } rows[] = {
+        { 64, PP_DISPATCHER_ALLTOALL, 2, 2 }, { 256, PP_DISPATCHER_ALLTOALL, 2, 0 },
+        { 1, PP_DISPATCHER_ALLTOALL, 2, 0 },  { 64, PP_DISPATCHER_DEEPEP, 2, 0 },
+        { 64, PP_DISPATCHER_HYBRIDEP, 0, 0 }, { 1, PP_DISPATCHER_HYBRIDEP, 2, 0 },
+    };
+    const pp_hardware hw = h100();
+    const pp_model model = run_model("deepseek-v3");
+    const double row = 2.0 * 7168 * TOKENS;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        pp_cost_context c = context_of(&model, &hw, rows[i].ep, rows[i].kind);
+        c.parallel.dp = 256;
+        const pp_dispatch_cost cost = dispatch(&c);
+        for (int k = 0; k < 4; k++)
+            ck_assert_double_eq(cost.bytes[k], k < 2 ? (rows[i].copies ? 9 * row : 0)
+                                                     : (rows[i].sorts ? 16 * row : 0));
+    }
+}
+END_TEST
+
+static pp_unit_cost layer(const pp_cost_context *c)
+{
+    pp_unit_cost cost;
+    pp_err err = { 0 };
+    STEP_OK(pp_cost_unit(c, PP_UNIT_LAYER, c->model->layers - 1, TOKENS, (int64_t)TOKENS * TOKENS,
+                         &cost, &err),
+            err);
+    return cost;
+}
+
+/* With twice the tokens the busiest rank takes longer and keeps more, of experts alone. */
+START_TEST(imbalance_is_of_experts)
+{
+    const pp_hardware hw = h100();
+    const pp_model model = run_model("deepseek-v3");
+    pp_cost_context c = context_of(&model, &hw, 64, PP_DISPATCHER_DEEPEP);
+    const pp_unit_cost even = layer(&c);
+    c.switches.moe_imbalance = 2;
+    const pp_unit_cost busy = layer(&c);
+    /* of 8 rows per token the experts' inputs, and 3 x 2048 inner columns, all in 16 bits */
+    const double kept = 2.0 * 8 * (7168 + 3 * 2048) * TOKENS;
+    ck_assert_double_eq(busy.activation_bytes - even.activation_bytes, kept);
+    ck_assert_double_gt(busy.f_s, 1.2 * even.f_s);
+    ck_assert_double_lt(busy.f_s, 2 * even.f_s);
+    ck_assert_double_gt(busy.temporary_bytes, even.temporary_bytes);
+    ck_assert_double_eq(busy.parameters, even.parameters);
+}
+END_TEST
+
+/* Bytes that a layer of DeepSeek-V3 does not keep, counted by hand; time is in I only, and that of
+ * the module's forward. */
+START_TEST(modules_free_what_they_compute)
+{
+    static const double bytes[PP_MODULES] = {
+        [PP_MODULE_CORE_ATTN] = 4 * 128,
+        [PP_MODULE_LAYERNORM] = 2 * 2 * 7168,
+        [PP_MODULE_MLA_UP_PROJ] = 2 * 128 * (192 + 192 + 128),
+        [PP_MODULE_MLP] = 0, /* the last layer has experts */
+        [PP_MODULE_MOE_ACT] = 2 * 8 * 2048,
+        [PP_MODULE_SHARED_EXPERTS] = 2 * 3 * 2048,
+        [PP_MODULE_MOE] = 2 * 8 * 7168 + 13 * 256 + 2 * 8 * 3 * 2048 + 2 * 3 * 2048,
+    };
+    const pp_hardware hw = h100();
+    const pp_model model = run_model("deepseek-v3");
+    pp_cost_context c = context_of(&model, &hw, 64, PP_DISPATCHER_DEEPEP);
+    const pp_unit_cost none = layer(&c);
+    c.switches.recompute = PP_RECOMPUTE_SELECTIVE;
+    for (int k = 0; k < PP_MODULES; k++) {
+        c.switches.recompute_modules = 1U << k;
+        const pp_unit_cost some = layer(&c);
+        const pp_gpu_batch local = pp_gpu_batch_of(&c, TOKENS, (int64_t)TOKENS * TOKENS);
+        const double seconds = pp_module_seconds(&local, true, (pp_recompute_module)k);
+        ck_assert_double_eq_tol(none.activation_bytes - some.activation_bytes, bytes[k] * TOKENS,
+                                1e-3);
+        ck_assert_double_eq_tol(some.i_s - none.i_s, seconds / pp_sustained_of(&c), 1e-12);
+        ck_assert_double_eq(some.f_s, none.f_s);
+        ck_assert_double_eq(some.w_s, none.w_s);
+        ck_assert_int_eq(seconds > 0, bytes[k] > 0);
+    }
+    /* what is within another counts once */
+    c.switches.recompute_modules = 1U << PP_MODULE_MOE;
+    const pp_unit_cost moe = layer(&c);
+    c.switches.recompute_modules |= 1U << PP_MODULE_MOE_ACT | 1U << PP_MODULE_SHARED_EXPERTS;
+    ck_assert_double_eq(layer(&c).activation_bytes, moe.activation_bytes);
+    ck_assert_double_eq(layer(&c).i_s, moe.i_s);
+    /* nothing is as long as all, and the attention core is what no set means */
+    c.switches.recompute = PP_RECOMPUTE_FULL;
+    ck_assert_double_lt(moe.i_s, layer(&c).i_s);
+    c.switches.recompute = PP_RECOMPUTE_SELECTIVE;
+    c.switches.recompute_modules = 0;
+    const pp_unit_cost core = layer(&c);
+    c.switches.recompute_modules = PP_MODULES_CORE;
+    ck_assert_double_eq(layer(&c).i_s, core.i_s);
+}
+END_TEST
+
+/* Flash attention keeps next to nothing, so that its core is not worth its time; norms, activation
+ * functions and the queries, keys and values of MLA are. Dense models have the core. */
+START_TEST(cheap_modules_are_chosen)
+{
+    const pp_hardware hw = h100();
+    const pp_model mla = run_model("deepseek-v3"), dense = run_model("llama3-70b");
+    const pp_cost_context c = context_of(&mla, &hw, 64, PP_DISPATCHER_DEEPEP);
+    const pp_cost_context d = context_of(&dense, &hw, 1, PP_DISPATCHER_DEEPEP);
+    const unsigned chosen = pp_modules_worth(&c);
+    ck_assert_uint_eq(pp_modules_worth(&d), PP_MODULES_CORE);
+    ck_assert(chosen >> PP_MODULE_LAYERNORM & 1 && chosen >> PP_MODULE_MLA_UP_PROJ & 1 &&
+              chosen >> PP_MODULE_MOE_ACT & 1);
+    ck_assert(!(chosen >> PP_MODULE_CORE_ATTN & 1) && !(chosen >> PP_MODULE_MOE & 1));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("dispatch");
+    TCase *tc = tcase_create("experts");
+    suite_add_tcase(suite, tc);
+    tcase_add_test(tc, a_token_crosses_the_network_as_often_as_its_dispatcher_sends_it);
+    tcase_add_test(tc, one_node_uses_its_links_only);
+    tcase_add_test(tc, kernels_beside_the_exchange);
+    tcase_add_test(tc, imbalance_is_of_experts);
+    tcase_add_test(tc, modules_free_what_they_compute);
+    tcase_add_test(tc, cheap_modules_are_chosen);
+    return step_run(suite);
+}
