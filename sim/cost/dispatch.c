@@ -2,12 +2,12 @@
  * experts on E ranks of N nodes, all equally likely (routing that is limited to some nodes is not
  * modelled). Of n places it needs n (1 - (1 - 1/n)^k) in the mean.
  *
- *   alltoall   a copy for each expert, by NCCL: k (E - m) / E over the network, m ranks per node
- *   allgather  all tokens to all ranks, and a reduce-scatter of what all return
- *   deepep     a copy for each node over the network, passed on to each rank of that node that
- * needs it; so does hybridep, which also sorts by expert on the way (DeepSeek-V3, arXiv 2412.19437,
- * section 3.2.2; Megatron-Core's fused_a2a.py) deepep-ll  a copy for each expert, in 8 bits on the
- * way there, by DeepEP's low-latency kernels
+ *   alltoall   a copy for each expert, by NCCL: k (E - m) / E over the network, m ranks per node;
+ * as long as measured, if the machine was allgather  all tokens to all ranks, and a reduce-scatter
+ * of what all return deepep     a copy for each node over the network, passed on to each rank of
+ * that node that needs it; so does hybridep, which also sorts by expert on the way (DeepSeek-V3,
+ * arXiv 2412.19437, section 3.2.2; Megatron-Core's fused_a2a.py) deepep-ll  a copy for each expert,
+ * in 8 bits on the way there, by DeepEP's low-latency kernels
  *
  * Links inside a node and the network work at the same time. The rates over the network, as parts
  * of that of rings: DeepEP's README (H800, 4096 tokens of 7168, 8 experts in 4 groups) has 0.88 of
@@ -77,10 +77,13 @@ static double gather_seconds(const pp_gpu_batch *local, const sizes *s)
 
 static double seconds_of(const pp_gpu_batch *local, const sizes *s)
 {
+    double measured_s = 0;
     if (s->group.ranks <= 1 || !(s->row > 0) || pp_exchange_is_omitted(local, PP_EXCHANGE_EP))
         return 0;
     switch (local->context->switches.dispatcher) {
     case PP_DISPATCHER_ALLTOALL:
+        if (pp_all_to_all_measured(local->hw, s->group, s->k * s->row, &measured_s))
+            return 2 * measured_s;
         return 2 * copies_seconds(local, s, 1, ALLTOALL_PART);
     case PP_DISPATCHER_ALLGATHER:
         return gather_seconds(local, s);

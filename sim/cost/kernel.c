@@ -233,13 +233,19 @@ double pp_exchange_seconds(const pp_hardware *hw, pp_collective_group group, dou
            (group.members < group.ranks ? hw->network_p2p.alpha_s : 0);
 }
 
+bool pp_all_to_all_measured(const pp_hardware *hw, pp_collective_group group, double bytes,
+                            double *seconds_out)
+{
+    return measured_group(hw, PP_MEASURED_ALL_TO_ALL, group, bytes, seconds_out);
+}
+
 double pp_all_to_all_seconds(const pp_hardware *hw, pp_collective_group group, double bytes)
 {
     const double members = (double)group.members, ranks = (double)group.ranks;
     double seconds = 0;
     if (group.ranks <= 1 || !(bytes > 0))
         return 0;
-    if (measured_group(hw, PP_MEASURED_ALL_TO_ALL, group, bytes, &seconds))
+    if (pp_all_to_all_measured(hw, group, bytes, &seconds))
         return seconds;
     return pp_exchange_seconds(hw, group, bytes * members / ranks,
                                bytes * (ranks - members) / ranks, 1);

@@ -63,6 +63,9 @@ double pp_collective_seconds(const pp_hardware *hw, pp_collective kind, pp_colle
 double pp_exchange_seconds(const pp_hardware *hw, pp_collective_group group, double inside_bytes,
                            double network_bytes, double part);
 
+/* The time of an all-to-all in which every rank sends `bytes`, if the machine was measured. */
+bool pp_all_to_all_measured(const pp_hardware *hw, pp_collective_group group, double bytes,
+                            double *seconds_out);
 /* Every rank sends `bytes`, the same part to each rank of the group. */
 double pp_all_to_all_seconds(const pp_hardware *hw, pp_collective_group group, double bytes);
 

@@ -88,6 +88,33 @@ START_TEST(one_node_uses_its_links_only)
 }
 END_TEST
 
+static bool half_a_second(void *context, const pp_measured_at *at, double *seconds_out)
+{
+    const double row = 2.0 * 7168 * TOKENS;
+    if (at->kind != PP_MEASURED_ALL_TO_ALL)
+        return false;
+    ck_assert_double_eq(at->bytes, 8 * row);
+    ck_assert(at->ranks == 64 && at->spans);
+    *seconds_out = *(double *)context;
+    return true;
+}
+
+/* A measured all-to-all is NCCL's, and says nothing of DeepEP. */
+START_TEST(what_was_measured_is_taken_for_alltoall)
+{
+    double half = 0.5;
+    const pp_measured measured = { .context = &half, .ask = half_a_second };
+    pp_hardware hw = h100();
+    const pp_model model = run_model("deepseek-v3");
+    const pp_cost_context copies = context_of(&model, &hw, 64, PP_DISPATCHER_ALLTOALL);
+    const pp_cost_context once = context_of(&model, &hw, 64, PP_DISPATCHER_DEEPEP);
+    const double before = dispatch(&once).seconds;
+    hw.measured = &measured;
+    ck_assert_double_eq(dispatch(&copies).seconds, 1);
+    ck_assert_double_eq(dispatch(&once).seconds, before);
+}
+END_TEST
+
 /* All copy rows for their experts and add them up; all-to-all also sorts what arrives, where a rank
  * has several experts; HybridEP does all of it on the way. */
 START_TEST(kernels_beside_the_exchange)
@@ -214,6 +241,7 @@ int main(void)
     suite_add_tcase(suite, tc);
     tcase_add_test(tc, a_token_crosses_the_network_as_often_as_its_dispatcher_sends_it);
     tcase_add_test(tc, one_node_uses_its_links_only);
+    tcase_add_test(tc, what_was_measured_is_taken_for_alltoall);
     tcase_add_test(tc, kernels_beside_the_exchange);
     tcase_add_test(tc, imbalance_is_of_experts);
     tcase_add_test(tc, modules_free_what_they_compute);
