@@ -249,6 +249,61 @@ START_TEST(the_exchange_of_context_parallelism_is_read_back)
 }
 END_TEST
 
+static pp_plan *plan_with_experts(void)
+{
+    pp_plan *plan = sample_plan();
+    plan->parallel.dp = plan->parallel.ep = 2;
+    plan->dispatcher = PP_DISPATCHER_HYBRIDEP;
+    plan->moe_imbalance = 1.5;
+    plan->recompute = PP_RECOMPUTE_SELECTIVE;
+    plan->recompute_modules = 1U << PP_MODULE_MOE_ACT | 1U << PP_MODULE_LAYERNORM;
+    return plan;
+}
+
+static void spoil_experts(const char *from, const char *to, const char *where, const char *text)
+{
+    spoil_in(plan_with_experts(), from, to, where, text);
+}
+
+/* A file of before 0.3 has neither: it was predicted with DeepEP, and its selective recomputation
+ * is of the attention core. */
+START_TEST(dispatch_and_modules_are_read_back)
+{
+    const char *at = "p.json#/parallel", *list = "p.json#/recompute_modules";
+    pp_plan *plan = plan_with_experts();
+    pp_plan *again = read_back(plan);
+    ck_assert_int_eq(again->dispatcher, PP_DISPATCHER_HYBRIDEP);
+    ck_assert_double_eq(again->moe_imbalance, 1.5);
+    ck_assert_uint_eq(again->recompute_modules, plan->recompute_modules);
+    pp_plan_free(&again);
+    char *text = print_plan(plan);
+    char *line = strstr(text, "\"moe_dispatcher\"");
+    ck_assert_ptr_nonnull(line);
+    const char *next = strchr(line, '\n');
+    memmove(line, next, strlen(next) + 1);
+    pp_err err = { 0 };
+    STEP_OK(read_plan(text, &again, &err), err);
+    ck_assert_int_eq(again->dispatcher, PP_DISPATCHER_DEEPEP);
+    free(text);
+    pp_plan_free(&again);
+    plan->parallel.ep = 1; /* then there is nothing to exchange */
+    plan->moe_imbalance = 1;
+    plan->recompute_modules = 0;
+    again = read_back(plan);
+    ck_assert_int_eq(again->dispatcher, PP_DISPATCHER_ALLTOALL);
+    ck_assert_double_eq(again->moe_imbalance, 1);
+    ck_assert_uint_eq(again->recompute_modules, PP_MODULES_CORE);
+    pp_plan_free(&again);
+    pp_plan_free(&plan);
+    spoil_experts("\"hybridep\"", "\"tutel\"", at, "moe_dispatcher \"tutel\" is not known");
+    spoil_experts("moe_imbalance\": 1.5", "moe_imbalance\": 0.5", "p.json#/parallel/moe_imbalance",
+                  "from 1 to");
+    spoil_experts("\"moe_act\"", "\"act\"", "p.json#/recompute_modules/1",
+                  "is not the name of a module");
+    spoil_experts("\n  \"layernorm\",\n  \"moe_act\"\n ", "", list, "names no module");
+}
+END_TEST
+
 START_TEST(every_framework_is_read_back)
 {
     pp_plan *plan = sample_plan();
@@ -477,6 +532,7 @@ int main(void)
     tcase_add_test(tc, memory_is_that_of_the_replica_that_needs_most);
     tcase_add_test(tc, broken_plans_are_refused_with_the_place);
     tcase_add_test(tc, the_exchange_of_context_parallelism_is_read_back);
+    tcase_add_test(tc, dispatch_and_modules_are_read_back);
     tcase_add_test(tc, every_framework_is_read_back);
     tcase_add_test(tc, every_name_of_a_setting_is_read_back);
     tcase_add_test(tc, unknown_settings_are_refused_with_the_place);
