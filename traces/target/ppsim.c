@@ -9,6 +9,10 @@ const pp_target pp_target_ppsim = {
                 .rules = "the runtime of ppsim executes every plan",
                 .frameworks = frameworks,
                 .orders = true,
+                .recompute_modules = true,
+                .dispatchers = 1 << PP_DISPATCHER_ALLTOALL | 1 << PP_DISPATCHER_ALLGATHER |
+                               1 << PP_DISPATCHER_DEEPEP | 1 << PP_DISPATCHER_DEEPEP_LL |
+                               1 << PP_DISPATCHER_HYBRIDEP,
                 .no_precision = "it has no kernels for fewer bits",
                 .no_low_state = "its runtime has these types alone",
                 .unequal = PP_SIZES_PLAN },

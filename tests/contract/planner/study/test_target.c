@@ -230,6 +230,39 @@ START_TEST(context_parallelism_is_exchanged_as_the_runtime_does)
 }
 END_TEST
 
+/* The dispatcher is the stack's where the target has it, and one that it has otherwise; what is
+ * given and not there is refused. */
+START_TEST(experts_are_exchanged_as_the_runtime_does)
+{
+    planning p = planning_of("mixtral-8x7b", "h100-80g");
+    for (size_t i = 0; i < pp_target_count(); i++) {
+        const pp_target_limits *target = &pp_target_at(i)->limits;
+        ck_assert(target->dispatchers >> target->dispatcher & 1);
+        for (int k = 0; pp_dispatcher_names()[k / 2]; k++) {
+            const int kind = k / 2;
+            const bool given = k % 2, has = target->dispatchers >> kind & 1;
+            pp_plan_request request = request_for(&p, NULL, 0);
+            pp_stack stack = *request.switches.stack;
+            pp_err err = { 0 };
+            request.schedule = pp_schedule_find("1f1b");
+            request.orders = PP_ORDERS_NAMED;
+            stack.switches.dispatcher = given ? PP_DISPATCHER_ALLTOALL : (pp_dispatcher)kind;
+            request.switches.stack = &stack;
+            request.switches.given.dispatcher = given;
+            request.switches.value.dispatcher = (pp_dispatcher)kind;
+            const pp_status status = pp_target_apply(target, false, &request, &err);
+            ck_assert_int_eq(status, given && !has ? PP_USAGE : PP_OK);
+            if (status) {
+                ck_assert_str_eq(err.where, "moe_dispatcher");
+                continue;
+            }
+            const pp_switches s = pp_switches_requested(&request.switches, stack.switches);
+            ck_assert_int_eq(s.dispatcher, has ? kind : (int)target->dispatcher);
+        }
+    }
+}
+END_TEST
+
 START_TEST(what_it_does_not_run_is_refused)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
@@ -278,6 +311,7 @@ int main(void)
     for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i += 2)
         tcase_add_loop_test(tc, the_runtime_takes_bare_ends, i, i + 1);
     tcase_add_test(tc, context_parallelism_is_exchanged_as_the_runtime_does);
+    tcase_add_test(tc, experts_are_exchanged_as_the_runtime_does);
     tcase_add_test(tc, what_it_does_not_run_is_refused);
     suite_add_tcase(suite, tc);
     return step_run(suite);
