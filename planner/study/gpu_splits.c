@@ -814,6 +814,45 @@ static void recommend(const splits *list, const results *all, pp_search_result *
     r->reason = pp_choice_why(&choice->candidate[0], &r->fastest);
 }
 
+/* True if the answer must have a packing or an order that named schedules alone do not give. */
+static bool needs_more(const pp_plan_request *request)
+{
+    return request->orders == PP_ORDERS_PLANNED ||
+           (request->lengths && request->packings && !request->packings[PP_PACKING_FIRST_FIT]);
+}
+
+/* Makes the result of the incumbent as it is: it was not searched for free orders or packings. */
+static pp_status keep_incumbent(splits *list, pp_search_result **choice_out, pp_err *err)
+{
+    pp_found *found = list->incumbent;
+    const pp_plan_request *request = list->request;
+    pp_search_outcome outcome = { .best = found->best,
+                                  .ranking.unstudied = request->jitter != NULL };
+    if (request->orders == PP_ORDERS_BETTER && !request->schedule && !request->only) {
+        outcome.orders.verdict = PP_FREE_ORDERS_UNSEARCHED;
+        outcome.orders.named = found->search.pool.candidate[found->best].schedule;
+    }
+    pp_status status = pp_search_result_new(&found->search, &outcome, choice_out, err);
+    if (!status && request->lengths && request->packings)
+        (*choice_out)->packing.verdict = PP_PACKING_UNSEARCHED;
+    return status;
+}
+
+/* True if a split was searched with so little of the budget that the incumbent of the first looks
+ * is better by more than a tie, or with --fastest at all. */
+static bool is_behind(const splits *list, const pp_candidate *taken)
+{
+    const pp_plan_request *request = list->request;
+    const double tie = request->fastest ? 0 : request->tie;
+    if (!list->incumbent || request->jitter || needs_more(request) ||
+        !pp_budget_is_limited(request))
+        return false;
+    const pp_found *found = list->incumbent;
+    const pp_candidate *c = &found->search.pool.candidate[found->best];
+    return pp_candidate_score(taken, taken->step_ns) >
+           pp_candidate_score(c, c->step_ns) * (1 + tie);
+}
+
 /* Searches the split with the best named schedule, then others, as long as there is budget left and
  * one of them can win or tie. */
 static pp_status search_splits(splits *list, pp_search_result **choice_out, pp_err *err)
@@ -838,34 +877,12 @@ static pp_status search_splits(splits *list, pp_search_result **choice_out, pp_e
     if (status || (status = why.status) || !all.count)
         return status;
     const size_t taken = take_result(list, &all);
+    if (is_behind(list, &all.row[taken]->candidate[0]))
+        return keep_incumbent(list, choice_out, err);
     recommend(list, &all, all.row[taken]);
     *choice_out = all.row[taken];
     all.row[taken] = NULL; /* the caller's */
     return PP_OK;
-}
-
-/* True if the answer must have a packing or an order that named schedules alone do not give. */
-static bool needs_more(const pp_plan_request *request)
-{
-    return request->orders == PP_ORDERS_PLANNED ||
-           (request->lengths && request->packings && !request->packings[PP_PACKING_FIRST_FIT]);
-}
-
-/* Makes the result of the incumbent as it is: it was not searched for free orders or packings. */
-static pp_status keep_incumbent(splits *list, pp_search_result **choice_out, pp_err *err)
-{
-    pp_found *found = list->incumbent;
-    const pp_plan_request *request = list->request;
-    pp_search_outcome outcome = { .best = found->best,
-                                  .ranking.unstudied = request->jitter != NULL };
-    if (request->orders == PP_ORDERS_BETTER && !request->schedule && !request->only) {
-        outcome.orders.verdict = PP_FREE_ORDERS_UNSEARCHED;
-        outcome.orders.named = found->search.pool.candidate[found->best].schedule;
-    }
-    pp_status status = pp_search_result_new(&found->search, &outcome, choice_out, err);
-    if (!status && request->lengths && request->packings)
-        (*choice_out)->packing.verdict = PP_PACKING_UNSEARCHED;
-    return status;
 }
 
 static pp_status undecided(const splits *list, pp_err *err)
