@@ -2,12 +2,13 @@
  * experts on E ranks of N nodes, all equally likely (routing that is limited to some nodes is not
  * modelled). Of n places it needs n (1 - (1 - 1/n)^k) in the mean.
  *
- *   alltoall   a copy for each expert, by NCCL: k (E - m) / E over the network, m ranks per node;
- * as long as measured, if the machine was allgather  all tokens to all ranks, and a reduce-scatter
- * of what all return deepep     a copy for each node over the network, passed on to each rank of
- * that node that needs it; so does hybridep, which also sorts by expert on the way (DeepSeek-V3,
- * arXiv 2412.19437, section 3.2.2; Megatron-Core's fused_a2a.py) deepep-ll  a copy for each expert,
- * in 8 bits on the way there, by DeepEP's low-latency kernels
+ * - alltoall, by NCCL: a copy for each expert, of which k (E - m) / E cross the network, with m
+ * ranks per node. It takes as long as measured, if the machine was.
+ * - allgather: all tokens go to all ranks, and a reduce-scatter brings back what all return.
+ * - deepep: a copy for each node crosses the network, and is passed on to each rank of that node
+ * that needs it (DeepSeek-V3, arXiv 2412.19437, section 3.2.2; Megatron-Core's fused_a2a.py).
+ * - hybridep: the same, and rows are sorted by expert on the way.
+ * - deepep-ll: a copy for each expert, in 8 bits on the way there, by DeepEP's low-latency kernels.
  *
  * Links inside a node and the network work at the same time. The rates over the network, as parts
  * of that of rings: DeepEP's README (H800, 4096 tokens of 7168, 8 experts in 4 groups) has 0.88 of
