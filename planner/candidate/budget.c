@@ -49,6 +49,12 @@ bool pp_budget_is_over(const pp_plan_request *request, double ops)
            (request->stop && seconds_left(request) <= ops * RESULT_S_PER_OP);
 }
 
+double pp_budget_part_of_result(const pp_plan_request *request, double ops)
+{
+    const double seconds = ops * (SIMULATION_S_PER_OP + RESULT_S_PER_OP);
+    return request->budget_s > 0 && seconds > ALWAYS_S ? fmin(1, seconds / request->budget_s) : 0;
+}
+
 uint64_t pp_budget_iterations(double ops)
 {
     return ops > OPS_PER_ITERATION ? (uint64_t)ceil(ops / OPS_PER_ITERATION) : 1;

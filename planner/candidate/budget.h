@@ -10,6 +10,9 @@ bool pp_budget_is_limited(const pp_plan_request *request);
 bool pp_budget_time_is_up(const pp_plan_request *request);
 /* True if the time is used up, but for that of a result with so many ops. */
 bool pp_budget_is_over(const pp_plan_request *request, double ops);
+/* The part of the time that a simulation of so many ops and its result take; 0 if it is not
+ * limited, or little. */
+double pp_budget_part_of_result(const pp_plan_request *request, double ops);
 /* The iterations of a budget that a simulation of so many ops uses: 1 for each begun million. */
 uint64_t pp_budget_iterations(double ops);
 /* The effort of the costs and the bound of so many classes of microbatches on so many stages: 1 for

@@ -101,7 +101,9 @@ static bool is_better(const pp_candidate *a, const pp_candidate *b)
 /* Simulates the other orders of an only replica; takes the one that is best in the framework. */
 static pp_status try_others(pp_ordering *o, pp_candidate *c, pp_err *err)
 {
-    for (size_t k = 0; k < o->others; k++) {
+    const pp_plan_request *request = o->search->problem->request;
+    const double ops = pp_search_ops(o->search, c);
+    for (size_t k = 0; k < o->others && !pp_budget_is_over(request, ops); k++) {
         pp_candidate now;
         pp_status status = simulate(o, &o->other[k].order, &now, err);
         if (status)
@@ -162,9 +164,10 @@ static bool fill_share(const pp_search *search, size_t parts, int64_t iterations
     const pp_plan_request *request = search->problem->request;
     *share_out = (pp_budget_share){ .request = request };
     if (request->stop && request->spent) {
+        const double end = 1 - pp_budget_part_of_result(request, search->progress.ops);
         share_out->from = request->spent(request->context);
-        share_out->to = share_out->from + (1 - share_out->from) / (double)parts;
-        return !search->progress.stopped && share_out->from < 1;
+        share_out->to = share_out->from + (end - share_out->from) / (double)parts;
+        return !search->progress.stopped && share_out->from < end;
     }
     if (!request->max_simulations)
         return true;
