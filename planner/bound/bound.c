@@ -101,7 +101,11 @@ static pp_ns back_work_ns(const bounding *b, size_t row)
 static pp_ns forward_work_ns(const bounding *b, size_t row)
 {
     pp_ns alone = b->costs->f_ns[row];
-    return b->pairs ? pp_min(alone, pp_max(0, b->costs->pair_ns[row] - b->longest_b_ns)) : alone;
+    if (!b->pairs)
+        return alone;
+    return b->costs->pair_ns[row]
+               ? pp_min(alone, pp_max(0, b->costs->pair_ns[row] - b->longest_b_ns))
+               : alone - b->costs->hidden_ns[row];
 }
 
 static pp_ns latency_ns(const bounding *b, const pp_ns *send_ns, size_t row, uint32_t from,
@@ -396,6 +400,7 @@ pp_status pp_bound_makespan(const pp_costs *costs, const uint32_t *stage_rank, b
         .costs = costs,
         .stage_rank = stage_rank,
         .split = split,
+        .pairs = costs->has_pairs,
         .mirrored_from = costs->microbatches,
         .fits = true,
         .limit_bytes = costs->has_memory && memory_limit_bytes > 0 ? memory_limit_bytes : 0,

@@ -84,6 +84,19 @@ static pp_status check_request(const pp_plan_request *request, pp_err *err)
     return PP_OK;
 }
 
+/* Megatron-Core recomputes no whole layers beside a forward (transformer_config.py). */
+static pp_status check_overlap(const pp_plan_request *request, pp_err *err)
+{
+    if (!request->schedule || !request->schedule->overlaps_experts ||
+        !request->switches.given.recompute ||
+        request->switches.value.recompute != PP_RECOMPUTE_FULL)
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RECOMPUTE),
+                      "%s recomputes no whole layers, as Megatron-Core; give selective, or "
+                      "schedule interleaved",
+                      request->schedule->name);
+}
+
 static pp_status check_batch(const pp_plan_problem *problem, pp_err *err)
 {
     int64_t each = problem->parallel.dp * or_one(problem->request->micro_batch_size);
@@ -178,7 +191,9 @@ static pp_status fill(pp_plan_problem *problem, const pp_plan_request *request, 
     if ((status = read_overrides(problem, err)))
         return status;
     problem->framework = request->framework ? request->framework : &pp_framework_ideal;
-    status = check_batch(problem, err);
+    status = check_overlap(problem->request, err);
+    if (!status)
+        status = check_batch(problem, err);
     return status || request->partition != PP_PARTITION_LAYOUT ? status
                                                                : check_layout(problem, err);
 }

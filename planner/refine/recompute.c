@@ -536,9 +536,9 @@ static size_t list_needy(const pp_pool *pool, double best_score, needy *list)
                                 ? b->part_ns[PP_BOUND_LOAD]
                                 : b->part_ns[PP_BOUND_PATH];
         const double least = pp_candidate_score(c, setup->least_step_ns - b->ns + alone);
-        if (c->legal && lacks_memory(c, b) && c->recompute == PP_RECOMPUTE_NONE && setup->legal &&
-            !setup->unseen && least * (1 + 1.0 / PP_MEASURABLE_PART) < best_score &&
-            !is_hopeless(pool, setup))
+        if (c->legal && !(c->schedule && c->schedule->overlaps_experts) && lacks_memory(c, b) &&
+            c->recompute == PP_RECOMPUTE_NONE && setup->legal && !setup->unseen &&
+            least * (1 + 1.0 / PP_MEASURABLE_PART) < best_score && !is_hopeless(pool, setup))
             list[count++] = (needy){ least, i };
     }
     qsort(list, count, sizeof *list, compare_needy);

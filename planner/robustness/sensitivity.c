@@ -183,8 +183,10 @@ static void shift(const study *s, size_t k, pp_ns change, pp_costs *costs)
     if (k < program->stages) {
         pp_ns *tables[] = { costs->f_ns, costs->i_ns, costs->w_ns, costs->b_ns, costs->pair_ns };
         for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++) {
-            for (uint32_t c = 0; c < costs->classes; c++)
-                tables[t][(size_t)c * costs->stages + k] += change;
+            for (uint32_t c = 0; c < costs->classes; c++) {
+                pp_ns *cell = &tables[t][(size_t)c * costs->stages + k];
+                *cell += tables[t] == costs->pair_ns && !*cell ? 0 : change;
+            }
         }
         return;
     }
@@ -208,7 +210,7 @@ static void stretch_pairs(const pp_program *program, pp_costs *costs)
         pp_op backward = program->op[pp_pair_backward(program, i)];
         pp_ns back_ns = costs->b_ns[pp_cost_index(costs, backward.stage, backward.microbatch)];
         pp_ns *pair_ns = &costs->pair_ns[pp_cost_index(costs, forward.stage, forward.microbatch)];
-        *pair_ns = *pair_ns > back_ns ? *pair_ns : back_ns;
+        *pair_ns = *pair_ns && *pair_ns < back_ns ? back_ns : *pair_ns;
     }
 }
 
@@ -272,7 +274,8 @@ pp_status pp_sensitivity_study(const pp_jitter_subject *subject, pp_sensitivity 
     if (!out)
         return pp_err_nomem(err);
     pp_status status = study_new(subject, &s, err);
-    if (!status && !subject->program->comm && !subject->costs->has_pairs)
+    if (!status && !subject->program->comm &&
+        !(subject->costs->has_pairs && subject->program->has_pairs))
         status = follow_paths(&s, &out->has_path, &out->path_end_ns, err);
     if (!status && !out->has_path)
         status = take_differences(&s, err);

@@ -290,15 +290,23 @@ static bool takes_chunks(const pp_plan_problem *problem, const pp_schedule *sche
 
 static bool serves(const pp_setup *setup, const pp_schedule *schedule, size_t data)
 {
+    const pp_recompute how = setup->context.switches.recompute;
+    if (schedule->overlaps_experts && how > PP_RECOMPUTE_SELECTIVE)
+        return false; /* Megatron-Core refuses to recompute whole layers then */
     return !setup->unseen && setup->data == data && setup->split == schedule->splits_backward &&
            setup->context.placement == schedule->placement;
 }
 
 /* True if the request admits the schedule. Megatron's layout places stage i on rank i mod p. On one
  * rank, which never waits, none is faster than 1F1B, or needs less memory. */
-static bool wanted(const pp_plan_request *request, const pp_schedule *schedule)
+static bool wanted(const pp_plan_problem *problem, const pp_schedule *schedule)
 {
+    const pp_plan_request *request = problem->request;
     if (schedule->simulate_only)
+        return false;
+    if (schedule->overlaps_experts && schedule != request->schedule &&
+        (!problem->framework->overlaps_pairs || request->model->experts <= 0 ||
+         problem->parallel.ep <= 1))
         return false;
     if (request->schedule)
         return schedule == request->schedule;
@@ -354,8 +362,7 @@ static pp_status add_chunks(pp_search *search, point at, int64_t v, pp_err *err)
     at.context.parallel.vpp = v;
     for (size_t k = 0; k < pp_schedule_count(); k++) {
         const pp_schedule *schedule = pp_schedule_at(k);
-        if (!wanted(search->problem->request, schedule) ||
-            !takes_chunks(search->problem, schedule, v))
+        if (!wanted(search->problem, schedule) || !takes_chunks(search->problem, schedule, v))
             continue;
         pp_err why = pp_err_like(err);
         size_t data;
@@ -519,6 +526,7 @@ pp_status pp_search_enumerate(pp_search *search, pp_err *err)
                     .hardware = request->hardware,
                     .parallel = parallel,
                     .overrides = request->overrides,
+                    .pairs_overlap = search->problem->framework->overlaps_pairs,
                     .links_modelled = search->problem->framework->size_protocols != NULL,
                     .switches = pp_switches_requested(&request->switches, stack)
                 };

@@ -93,8 +93,14 @@ static pp_ns exchange_of(const pp_program *program, const pp_costs *costs, const
                          uint32_t rank)
 {
     pp_ns sum_ns = 0;
-    for (size_t i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++)
-        sum_ns += op_ns(costs, program->op[i]) - op_ns(bare, program->op[i]);
+    for (size_t i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
+        if (pp_pair_starts(program, costs, i)) { /* what it hides takes no time */
+            sum_ns += pp_pair_ns(program, costs, i) - pp_pair_ns(program, bare, i);
+            i++;
+        } else {
+            sum_ns += op_ns(costs, program->op[i]) - op_ns(bare, program->op[i]);
+        }
+    }
     return sum_ns < 0 ? 0 : sum_ns;
 }
 

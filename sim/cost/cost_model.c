@@ -6,6 +6,7 @@
 
 #include "sim/base/alloc.h"
 #include "sim/base/field.h"
+#include "sim/base/minmax.h"
 #include "sim/base/text.h"
 #include "sim/cost/classes.h"
 #include "sim/cost/context_exchange.h"
@@ -217,6 +218,7 @@ static void unit_cost(const pp_cost_context *context, pp_unit_kind kind, int kin
     pp_gpu_batch local = local_of(context, batch);
     const bool moe = kind_of_layer & MOE;
     pp_work work = { 0 };
+    double hidden = 0;
     *cost = (pp_unit_cost){ 0 };
     if (kind == PP_UNIT_LAYER && !(kind_of_layer & EDGE))
         local.recipe = pp_recipe_of(context->switches.precision);
@@ -227,6 +229,8 @@ static void unit_cost(const pp_cost_context *context, pp_unit_kind kind, int kin
         break;
     case PP_UNIT_LAYER:
         work = pp_layer_work(&local, moe);
+        if (moe && context->pairs_overlap)
+            hidden = pp_layer_hidden_seconds(&local);
         pp_layer_memory(&local, moe, cost);
         cost->model_flops = pp_layer_flops(&local, moe);
         break;
@@ -246,6 +250,7 @@ static void unit_cost(const pp_cost_context *context, pp_unit_kind kind, int kin
     cost->i_s = work.i * slower;
     cost->w_s = work.w * slower;
     cost->saved_s = work.saved * slower;
+    cost->hidden_s = hidden * slower;
 }
 
 pp_status pp_cost_unit(const pp_cost_context *context, pp_unit_kind kind, int64_t layer,
@@ -274,6 +279,7 @@ static void add_unit(pp_unit_cost *sum, const pp_unit_cost *unit, double times)
     sum->i_s += times * unit->i_s;
     sum->w_s += times * unit->w_s;
     sum->saved_s += times * unit->saved_s;
+    sum->hidden_s += times * unit->hidden_s;
     sum->activation_bytes += times * unit->activation_bytes;
     sum->stash_bytes += times * unit->stash_bytes;
     sum->logits_bytes += times * unit->logits_bytes;
@@ -561,25 +567,24 @@ static pp_status fill_cell(const pp_cost_context *context, const pp_unit_cost *c
     if (cost->saved_s != 0 && !status)
         status = pp_ns_from_seconds(fmax(0, cost->i_s + cost->w_s - cost->saved_s) + gap,
                                     "cost model", &costs->b_ns[i], err);
+    if (cost->hidden_s > 0 && !status) {
+        status = pp_ns_from_seconds(cost->hidden_s, "cost model", &costs->hidden_ns[i], err);
+        costs->hidden_ns[i] = pp_min(costs->hidden_ns[i], pp_min(costs->f_ns[i], costs->b_ns[i]));
+        costs->has_pairs = true;
+    }
     return status;
 }
 
 static void copy_cell(pp_costs *costs, size_t from, size_t to)
 {
     int64_t *const tables[] = {
-        costs->f_ns,
-        costs->i_ns,
-        costs->w_ns,
-        costs->b_ns,
-        costs->send_f_ns,
-        costs->send_b_ns,
-        costs->activation_bytes,
-        costs->stash_bytes,
-        costs->recompute_bytes,
-        costs->logits_bytes,
-        costs->temporary_bytes,
-        costs->output_bytes,
-        costs->message_bytes,
+        costs->f_ns,         costs->i_ns,
+        costs->w_ns,         costs->b_ns,
+        costs->hidden_ns,    costs->send_f_ns,
+        costs->send_b_ns,    costs->activation_bytes,
+        costs->stash_bytes,  costs->recompute_bytes,
+        costs->logits_bytes, costs->temporary_bytes,
+        costs->output_bytes, costs->message_bytes,
     };
     for (size_t k = 0; k < sizeof tables / sizeof *tables; k++)
         tables[k][to] = tables[k][from];
@@ -615,6 +620,7 @@ static pp_status fill_class(const pp_cost_context *context, const placed_stage *
         cost.f_s /= placed.speed;
         cost.i_s /= placed.speed;
         cost.w_s /= placed.speed;
+        cost.hidden_s /= placed.speed;
         const transfers link = transfers_of(context, &m, &placed);
         pp_status status = fill_cell(context, &cost, &link, m.bytes, costs, row + s, err);
         if (status)

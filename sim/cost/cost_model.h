@@ -32,6 +32,7 @@ typedef struct pp_cost_context {
     pp_switches switches;
     pp_placement placement;
     const pp_rank_overrides *overrides; /* for single pipeline ranks; NULL: all are alike */
+    bool pairs_overlap;  /* the executor runs the two halves of a pair at the same time */
     bool links_modelled; /* the executor has ranks wait for exchanges where its framework does */
     unsigned omitted;    /* the kinds of exchange that take no time, to find their share of an op */
     const pp_recompute_table *recomputed; /* for PP_RECOMPUTE_MICROBATCHES: of the same workload */
@@ -63,6 +64,7 @@ typedef enum pp_unit_kind {
 typedef struct pp_unit_cost {
     double f_s, i_s, w_s; /* recomputation is part of i_s */
     double saved_s;       /* a fused backward takes i_s + w_s - saved_s */
+    double hidden_s;      /* by which an overlapped pair is shorter than F and B */
     double activation_bytes, stash_bytes, recompute_bytes, logits_bytes;
     double temporary_bytes, output_bytes;
     double parameters;        /* on this GPU, including replicated parts */

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TABLES 14     /* [classes * stages] */
+#define TABLES 15     /* [classes * stages] */
 #define RANK_TABLES 9 /* [ranks] */
 
 static pp_status check_size(uint32_t ranks, uint32_t stages, uint32_t microbatches,
@@ -48,13 +48,21 @@ static int64_t *carve(int64_t **block, size_t count)
 static void list_tables(pp_costs *costs, int64_t **tables[TABLES], int64_t **per_rank[RANK_TABLES])
 {
     int64_t **const cells[TABLES] = {
-        &costs->f_ns,         &costs->i_ns,
-        &costs->w_ns,         &costs->b_ns,
-        &costs->pair_ns,      &costs->send_f_ns,
-        &costs->send_b_ns,    &costs->activation_bytes,
-        &costs->stash_bytes,  &costs->recompute_bytes,
-        &costs->logits_bytes, &costs->temporary_bytes,
-        &costs->output_bytes, &costs->message_bytes,
+        &costs->f_ns,
+        &costs->i_ns,
+        &costs->w_ns,
+        &costs->b_ns,
+        &costs->pair_ns,
+        &costs->hidden_ns,
+        &costs->send_f_ns,
+        &costs->send_b_ns,
+        &costs->activation_bytes,
+        &costs->stash_bytes,
+        &costs->recompute_bytes,
+        &costs->logits_bytes,
+        &costs->temporary_bytes,
+        &costs->output_bytes,
+        &costs->message_bytes,
     };
     int64_t **const ranks[RANK_TABLES] = {
         &costs->parameter_bytes, &costs->gradient_bytes,     &costs->optimizer_bytes,

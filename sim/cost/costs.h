@@ -20,13 +20,15 @@ typedef struct pp_costs {
     uint32_t classes;
     uint32_t *class_of; /* [microbatches] */
 
-    pp_ns *f_ns;    /* forward */
-    pp_ns *i_ns;    /* backward for input */
-    pp_ns *w_ns;    /* backward for weight */
-    pp_ns *b_ns;    /* fused backward; i + w unless given */
-    pp_ns *pair_ns; /* an overlapped F and B together, by stage and microbatch of the F; valid if
-                       has_pairs, else F and B run one after the other */
-    bool has_pairs;
+    pp_ns *f_ns;      /* forward */
+    pp_ns *i_ns;      /* backward for input */
+    pp_ns *w_ns;      /* backward for weight */
+    pp_ns *b_ns;      /* fused backward; i + w unless given */
+    pp_ns *pair_ns;   /* an overlapped F and B together, by stage and microbatch of the F; 0: they
+                         take F + B less what is hidden */
+    pp_ns *hidden_ns; /* the part of F and of B that a pair hides: the smaller of that of its F and
+                         that of its B; at most F and at most B */
+    bool has_pairs;   /* else F and B run one after the other, and the two tables are not used */
     pp_ns *send_f_ns; /* latency of the activation from stage s to s + 1; last stage: 0 */
     pp_ns *send_b_ns; /* latency of the gradient from stage s to s - 1; first stage: 0 */
 

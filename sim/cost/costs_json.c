@@ -29,6 +29,7 @@ static const table times[] = {
     { "send_backward_ns", COLUMN(send_b_ns), PP_NS_MAX, 0 },
 };
 static const table pairs = { "pair_ns", COLUMN(pair_ns), PP_NS_MAX, -1 };
+static const table hidden = { "hidden_ns", COLUMN(hidden_ns), PP_NS_MAX, -1 };
 static const table memory_tables[] = {
     { "activation_bytes", COLUMN(activation_bytes), PP_BYTES_MAX, -1 },
     { "stash_bytes", COLUMN(stash_bytes), PP_BYTES_MAX, -1 },
@@ -310,6 +311,32 @@ static pp_status fill_pairs(const pp_json_at *at, pp_costs *costs, pp_err *err)
     return PP_OK;
 }
 
+/* Reads what pairs hide, which is no more than either half. */
+static pp_status fill_hidden(const pp_json_at *at, pp_costs *costs, pp_err *err)
+{
+    pp_json_at given;
+    pp_status status = pp_json_get(at, hidden.key, &given, err);
+    if (!status && costs->has_pairs)
+        return pp_json_fail(&given, err,
+                            "is not needed beside pair_ns, which says all; give one of them");
+    if (status || (status = fill_table(at, hidden.key, &hidden, costs, err)))
+        return status;
+    costs->has_pairs = true;
+    for (uint32_t j = 0; j < costs->microbatches; j++) {
+        for (uint32_t s = 0; s < costs->stages; s++) {
+            const size_t cell = pp_cost_index(costs, s, j);
+            const pp_ns shorter_ns =
+                costs->f_ns[cell] < costs->b_ns[cell] ? costs->f_ns[cell] : costs->b_ns[cell];
+            if (costs->hidden_ns[cell] > shorter_ns)
+                return pp_json_fail(&given, err,
+                                    "stage %u microbatch %u: an overlapped pair hides %lld ns, "
+                                    "more than its shorter half takes, %lld ns",
+                                    s, j, (long long)costs->hidden_ns[cell], (long long)shorter_ns);
+        }
+    }
+    return PP_OK;
+}
+
 static pp_status fill_sends(const pp_json_at *at, pp_costs *costs, pp_err *err)
 {
     pp_json_at comm;
@@ -377,10 +404,10 @@ static pp_status fill_step(const pp_json_at *root, pp_costs *costs, pp_err *err)
 static pp_status check_keys(const pp_json_at *at, pp_err *err)
 {
     static const char *const keys[] = {
-        "format",           "version",    "ranks",    "stages",
-        "microbatches",     "forward_ns", "input_ns", "weight_ns",
-        "backward_ns",      "pair_ns",    "comm_ns",  "send_forward_ns",
-        "send_backward_ns", "memory",     "step",     NULL
+        "format",     "version",  "ranks",           "stages",           "microbatches",
+        "forward_ns", "input_ns", "weight_ns",       "backward_ns",      "pair_ns",
+        "hidden_ns",  "comm_ns",  "send_forward_ns", "send_backward_ns", "memory",
+        "step",       NULL
     };
     static const char *const memory_keys[] = { "activation_bytes", "stash_bytes",
                                                "recompute_bytes",  "logits_bytes",
@@ -468,6 +495,8 @@ pp_status pp_costs_read(const pp_json_at *at, uint32_t ranks, uint32_t stages,
         status = fill_backward(at, costs, err);
     if (!status && pp_json_has(at, pairs.key))
         status = fill_pairs(at, costs, err);
+    if (!status && pp_json_has(at, hidden.key))
+        status = fill_hidden(at, costs, err);
     if (!status)
         status = fill_sends(at, costs, err);
     if (!status && pp_json_has(at, "memory"))
@@ -557,6 +586,15 @@ static bool backward_is_sum(const pp_costs *costs)
     return true;
 }
 
+static bool has_hidden(const pp_costs *costs)
+{
+    const size_t cells = (size_t)costs->classes * costs->stages;
+    size_t i = 0;
+    while (i < cells && !costs->hidden_ns[i])
+        i++;
+    return i < cells;
+}
+
 pp_json *pp_costs_write(const pp_costs *costs, pp_json_build *build)
 {
     pp_json *root = pp_json_new_object(build);
@@ -570,7 +608,7 @@ pp_json *pp_costs_write(const pp_costs *costs, pp_json_build *build)
             write_table(build, root, costs, &times[i]);
     }
     if (costs->has_pairs)
-        write_table(build, root, costs, &pairs);
+        write_table(build, root, costs, has_hidden(costs) ? &hidden : &pairs);
     if (costs->has_memory) {
         pp_json *memory = pp_json_new_object(build);
         for (size_t i = 0; i < COUNT(memory_tables); i++)

@@ -14,16 +14,26 @@
  * of that of rings: DeepEP's README (H800, 4096 tokens of 7168, 8 experts in 4 groups) has 0.88 of
  * the cards' 50 GB/s on 4 and 8 nodes, where 2 nodes are bound by NVLink; NCCL's all-to-all between
  * two nodes of H100 takes 1.61 times as long as DeepEP for the same bytes, whatever the
- * imbalance, 2.6 to 5.1 (deepspeedai/DeepSpeed pull request 8213). */
+ * imbalance, 2.6 to 5.1 (deepspeedai/DeepSpeed pull request 8213), and 1.3 times in published steps
+ * of Qwen3-235B on 256 H100: 1.45 lies between.
+ *
+ * SMs that the kernels of an exchange hold: DeepEP's by its default (Buffer.num_sms) 20, those of
+ * HybridEP 16 (Megatron-Core's moe_hybridep_num_sms), the low-latency ones of DeepEP all, since
+ * they start a block per SM. NCCL's hold one per channel; the hardware files of
+ * A100 and H100 have 32 channels inside a node and 16 where a communicator spans nodes. */
 #include "sim/cost/dispatch.h"
 
 #include <math.h>
 
 #define RING_PART 0.75 /* of the network's peak, the prior of the hardware files */
 #define DEEPEP_PART (0.88 / RING_PART)
-#define ALLTOALL_PART (DEEPEP_PART / 1.61)
+#define ALLTOALL_PART (DEEPEP_PART / 1.45)
 /* Of a row in 8 bits, a byte per element and a scale of 4 bytes for 128 of them. */
 #define LOW_BYTES (1 + 4.0 / 128)
+#define DEEPEP_SMS 20
+#define HYBRIDEP_SMS 16
+#define NCCL_NODE_SMS 32
+#define NCCL_NETWORK_SMS 16
 
 static double places(double n, double k)
 {
@@ -121,4 +131,27 @@ bool pp_dispatch_is_followed_by_gather(const pp_gpu_batch *local)
 {
     const pp_cost_context *context = local->context;
     return context->parallel.ep <= 1 || context->switches.dispatcher != PP_DISPATCHER_ALLGATHER;
+}
+
+double pp_dispatch_sm_share(const pp_gpu_batch *local)
+{
+    const sizes s = sizes_of(local);
+    const double all = (double)local->hw->sm_count;
+    double held = s.nodes > 1 ? NCCL_NETWORK_SMS : NCCL_NODE_SMS;
+    if (s.ranks <= 1)
+        return 0;
+    switch (local->context->switches.dispatcher) {
+    case PP_DISPATCHER_ALLTOALL:
+    case PP_DISPATCHER_ALLGATHER:
+        break;
+    case PP_DISPATCHER_DEEPEP:
+        held = DEEPEP_SMS;
+        break;
+    case PP_DISPATCHER_HYBRIDEP:
+        held = HYBRIDEP_SMS;
+        break;
+    case PP_DISPATCHER_DEEPEP_LL:
+        return 1;
+    }
+    return fmin(1, held / fmax(all, 1));
 }

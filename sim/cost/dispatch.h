@@ -18,5 +18,8 @@ pp_dispatch_cost pp_dispatch_of(const pp_gpu_batch *local);
 /* True if etp ranks gather the rows of all of them after the exchange, which they do unless the
  * dispatcher's own gather brought them. */
 bool pp_dispatch_is_followed_by_gather(const pp_gpu_batch *local);
+/* The share of the GPU's SMs that the dispatcher's kernels hold while rows are on their way, from 0
+ * (one rank) to 1. Compute that overlaps with the exchange has the other SMs only. */
+double pp_dispatch_sm_share(const pp_gpu_batch *local);
 
 #endif

@@ -98,6 +98,18 @@ double pp_gpu_gemm_seconds(const pp_gpu_batch *local, double m, double n, double
     return gemm_seconds(local, m, n, k, batch, pass, PP_GEMM_16BIT);
 }
 
+/* Small kernels of independent weights in 8 or 4 bits: TransformerEngine quantizes for each apart,
+ * and cuBLAS wants the scales of both operands swizzled in mxfp8 and nvfp4 (its split_quantize and
+ * swizzle_scaling_factors). Those of one weight are part of its curve. */
+static double small_kernels_seconds(const pp_gpu_batch *local, double groups, bool quantizes)
+{
+    const pp_gemm_format format = local->recipe->format;
+    const bool swizzles = format == PP_GEMM_MXFP8 || format == PP_GEMM_NVFP4;
+    if (!format || groups <= 1)
+        return 0;
+    return ((quantizes ? groups - 1 : 0) + (swizzles ? 2 * groups : 0)) * local->hw->kernel_s;
+}
+
 void pp_add_linear(const pp_gpu_batch *local, double m, double n, double k, double groups,
                    pp_work *work)
 {
@@ -105,10 +117,13 @@ void pp_add_linear(const pp_gpu_batch *local, double m, double n, double k, doub
     const pp_gemm_format format = local->recipe->format;
     const double quantized = local->recipe->quantize_bytes * m * groups;
     work->f += groups * gemm_seconds(local, m, n, k, 1, PP_GEMM_FORWARD, format) +
-               pp_elementwise_seconds(local->hw, quantized * k);
+               pp_elementwise_seconds(local->hw, quantized * k) +
+               small_kernels_seconds(local, groups, true);
     work->i += groups * gemm_seconds(local, m, k, n, 1, PP_GEMM_INPUT, format) +
-               pp_elementwise_seconds(local->hw, quantized * n);
-    work->w += groups * gemm_seconds(local, n, k, m, 1, PP_GEMM_WEIGHT, format);
+               pp_elementwise_seconds(local->hw, quantized * n) +
+               small_kernels_seconds(local, groups, true);
+    work->w += groups * gemm_seconds(local, n, k, m, 1, PP_GEMM_WEIGHT, format) +
+               small_kernels_seconds(local, groups, false);
     if (!sw->fused_wgrad) /* a kernel reads the new gradient, and reads and writes the main one */
         work->w += pp_elementwise_seconds(
             local->hw,

@@ -8,6 +8,7 @@
 #include "sim/cost/context_exchange.h"
 #include "sim/cost/gpu_batch.h"
 #include "sim/cost/measured_layer.h"
+#include "sim/cost/pair.h"
 
 #include <math.h>
 
@@ -16,6 +17,11 @@
 #define DETERMINISTIC_BACKWARD 1.26
 #define FORWARD_KERNELS 20 /* kernels that the host launches per layer */
 #define BACKWARD_KERNELS 42
+/* The host's work for one product of one expert in 8 or 4 bits, in launches: TransformerEngine
+ * quantizes, swizzles scales and wraps tensors for each expert. Fitted to the steps of two models
+ * on B200 without CUDA graphs, whose layers take 0.67 and 0.69 ms per expert
+ * (docs/explanation/cost-model.md, section 3). */
+#define LOW_EXPERT_LAUNCHES 13
 
 /* Unfused attention of earlier Megatron-LM: two batched GEMMs, masked softmax, dropout. */
 static void add_unfused_core(const pp_gpu_batch *local, const pp_attention_widths *a, pp_work *work)
@@ -133,6 +139,24 @@ static void add_mlp(const pp_gpu_batch *local, double rows, double width, double
     pp_add_elementwise(local, 0, m->linear_bias ? wide : 0, work); /* gradient of the bias */
 }
 
+/* Gathers the rows of all etp ranks, and scatters what they return. rows: bytes of all of them. */
+static double etp_seconds(const pp_gpu_batch *local, double rows)
+{
+    pp_gpu_batch experts = *local;
+    experts.tensor_group = pp_group_of(pp_hardware_node_part(local->hw, &local->context->parallel),
+                                       pp_parallel_etp(&local->context->parallel), 1);
+    if (!pp_dispatch_is_followed_by_gather(local))
+        return 0;
+    return pp_gather_seconds(&experts, PP_ALL_GATHER, rows) +
+           pp_gather_seconds(&experts, PP_REDUCE_SCATTER, rows);
+}
+
+/* The rows of experts on this GPU, if all have as many. */
+static double expert_rows(const pp_gpu_batch *local)
+{
+    return (double)local->model->experts_per_token * local->tokens * local->expert_t / local->t;
+}
+
 /* Adds router, exchange over ep, and experts, which are divided by ep and etp and drop no tokens. A
  * GPU sends its own rows, and gets as many; etp ranks gather the rows of all of them, so that each
  * GPU has rows for its part of some experts. All wait for the GPU with the most rows. */
@@ -140,7 +164,6 @@ static void add_experts(const pp_gpu_batch *local, pp_work *work)
 {
     const pp_model *m = local->model;
     const pp_parallel *par = &local->context->parallel;
-    const double top = (double)m->experts_per_token;
     const double own = local->sequence_parallel ? local->tokens / local->t : local->tokens;
     const double groups = (double)m->experts / (double)par->ep;
     pp_gpu_batch router = *local;
@@ -151,20 +174,30 @@ static void add_experts(const pp_gpu_batch *local, pp_work *work)
     work->i += dispatch.seconds;
     for (int k = 0; k < 4; k++)
         pp_add_elementwise(local, dispatch.bytes[k], dispatch.bytes[k], work);
-    pp_gpu_batch experts = *local;
-    experts.tensor_group =
-        pp_group_of(pp_hardware_node_part(local->hw, par), pp_parallel_etp(par), 1);
-    const double rows = top * local->tokens * local->expert_t / local->t;
-    const double gathered = rows * (double)m->hidden * local->element_bytes;
-    if (pp_dispatch_is_followed_by_gather(local)) {
-        const double both = pp_gather_seconds(&experts, PP_ALL_GATHER, gathered) +
-                            pp_gather_seconds(&experts, PP_REDUCE_SCATTER, gathered);
-        work->f += both;
-        work->i += both;
-    }
+    const double rows = expert_rows(local);
+    const double gather = etp_seconds(local, rows * (double)m->hidden * local->element_bytes);
+    work->f += gather;
+    work->i += gather;
     add_mlp(local, local->imbalance * rows / groups, (double)m->expert_ffn / local->expert_t,
             groups, work);
     add_mlp(local, local->tokens, (double)m->shared_ffn / local->t, 1, work);
+}
+
+/* What the host takes to launch the kernels of a layer. Experts have products of their own, two in
+ * the forward and four in the backward. */
+typedef struct host_time {
+    double f, b;
+} host_time;
+
+static host_time host_time_of(const pp_gpu_batch *local, bool moe)
+{
+    const double launch = local->hw->launch_s;
+    const double experts = (double)local->model->experts / (double)local->context->parallel.ep;
+    const double each = moe ? experts * (local->recipe->format ? LOW_EXPERT_LAUNCHES : 1) : 0;
+    if (local->context->switches.cuda_graphs)
+        return (host_time){ 0 };
+    return (host_time){ (FORWARD_KERNELS + 2 * each) * launch,
+                        (BACKWARD_KERNELS + 4 * each) * launch };
 }
 
 static pp_work modelled_layer(const pp_gpu_batch *local, bool moe)
@@ -176,15 +209,13 @@ static pp_work modelled_layer(const pp_gpu_batch *local, bool moe)
     else
         add_mlp(local, local->tokens, (double)local->model->ffn / local->t, 1, &work);
     add_frame(local, &work);
-    if (local->context->switches.cuda_graphs)
-        return work;
     /* not faster than the host can launch the kernels */
-    work.f = fmax(work.f, FORWARD_KERNELS * local->hw->launch_s);
+    const host_time host = host_time_of(local, moe);
+    work.f = fmax(work.f, host.f);
     const double backward = work.i + work.w;
-    const double floor_s = BACKWARD_KERNELS * local->hw->launch_s;
-    if (backward < floor_s) {
-        work.i *= floor_s / backward;
-        work.w *= floor_s / backward;
+    if (backward < host.b) {
+        work.i *= host.b / backward;
+        work.w *= host.b / backward;
     }
     return work;
 }
@@ -242,6 +273,30 @@ double pp_module_seconds(const pp_gpu_batch *local, bool moe, pp_recompute_modul
     return 0;
 }
 
+/* What a pair of this layer needs, with selective recomputation in the backward of its half. */
+static pp_pair_parts pair_parts_of(const pp_gpu_batch *local)
+{
+    const double rows = expert_rows(local) * (double)local->model->hidden * local->element_bytes;
+    const double exchange = pp_dispatch_of(local).seconds + etp_seconds(local, rows);
+    pp_work attention = { 0 }, experts = { 0 };
+    add_attention(local, &attention);
+    add_experts(local, &experts);
+    add_frame(local, &experts);
+    const bool selective = local->context->switches.recompute == PP_RECOMPUTE_SELECTIVE;
+    for (int k = 0; k < PP_MODULES && selective; k++) {
+        const bool of_experts =
+            k == PP_MODULE_MOE_ACT || k == PP_MODULE_SHARED_EXPERTS || k == PP_MODULE_MOE;
+        if (pp_modules_of(local, true) >> k & 1)
+            (of_experts ? &experts : &attention)->i +=
+                pp_module_seconds(local, true, (pp_recompute_module)k);
+    }
+    return (pp_pair_parts){ .attention = { attention.f, attention.i, attention.w },
+                            .experts = { fmax(0, experts.f - exchange),
+                                         fmax(0, experts.i - exchange), experts.w },
+                            .dispatch = exchange / 2,
+                            .combine = exchange / 2 };
+}
+
 pp_work pp_layer_work(const pp_gpu_batch *local, bool moe)
 {
     const pp_recompute recompute = local->context->switches.recompute;
@@ -258,4 +313,16 @@ pp_work pp_layer_work(const pp_gpu_batch *local, bool moe)
             work.i += pp_module_seconds(local, moe, (pp_recompute_module)k);
     }
     return work;
+}
+
+double pp_layer_hidden_seconds(const pp_gpu_batch *local)
+{
+    if (!(local->tokens > 0) || local->context->parallel.ep <= 1 ||
+        pp_exchange_is_omitted(local, PP_EXCHANGE_EP))
+        return 0;
+    const pp_pair_parts parts = pair_parts_of(local);
+    const pp_work work = pp_layer_work(local, true);
+    const host_time host = host_time_of(local, true);
+    const double hidden = pp_pair_hidden_seconds(&parts, fmin(0.9, pp_dispatch_sm_share(local)));
+    return fmax(0, fmin(hidden, work.f + work.i + work.w - host.f - host.b));
 }

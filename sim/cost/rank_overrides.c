@@ -170,8 +170,8 @@ bool pp_rank_override_joins(const pp_rank_override *link, uint32_t rank, uint32_
 
 static pp_status slow_down(pp_costs *costs, size_t cell, double speed, pp_err *err)
 {
-    pp_ns *const times[] = { &costs->f_ns[cell], &costs->i_ns[cell], &costs->w_ns[cell],
-                             &costs->b_ns[cell], &costs->pair_ns[cell] };
+    pp_ns *const times[] = { &costs->f_ns[cell], &costs->i_ns[cell],    &costs->w_ns[cell],
+                             &costs->b_ns[cell], &costs->pair_ns[cell], &costs->hidden_ns[cell] };
     bool sum = costs->b_ns[cell] == costs->i_ns[cell] + costs->w_ns[cell];
     pp_status status = PP_OK;
     for (size_t k = 0; k < sizeof times / sizeof *times && !status; k++)

@@ -43,8 +43,11 @@ static pp_status tabulate(engine *e, const pp_costs *costs, pp_err *err)
         [PP_OP_B] = costs->b_ns,
     };
     pp_ns longest = 0;
-    for (size_t i = 0; costs->has_pairs && i < e->kind_size; i++)
-        longest = costs->pair_ns[i] > longest ? costs->pair_ns[i] : longest;
+    for (size_t i = 0; costs->has_pairs && i < e->kind_size; i++) {
+        const pp_ns alone_ns = costs->f_ns[i] + costs->b_ns[i];
+        const pp_ns pair_ns = costs->pair_ns[i] > alone_ns ? costs->pair_ns[i] : alone_ns;
+        longest = pair_ns > longest ? pair_ns : longest;
+    }
     for (uint32_t j = 0; j < costs->microbatches; j++) {
         size_t row = (size_t)costs->class_of[j] * costs->stages;
         if (e->cost[row].duration_ns != UNKNOWN)
@@ -143,11 +146,12 @@ pp_status pp_simulate_from(const pp_program *program, const pp_costs *costs, con
     pp_status status = engine_new(program, costs, &e, err);
     if (status || (begin_ns && (status = set_begin(&e, begin_ns, err))))
         return status;
-    if (costs->has_pairs && (status = pp_pairs_check(program, costs, err)))
+    const bool pairs = costs->has_pairs && program->has_pairs;
+    if (pairs && (status = pp_pairs_check(program, costs, err)))
         return status;
     if (program->comm)
         return pp_simulate_comm(program, costs, e.clock_ns, timeline, err);
-    if (costs->has_pairs)
+    if (pairs)
         return pp_simulate_pairs(program, costs, e.clock_ns, timeline, err);
     if (program->mirrored_from < program->microbatches)
         run(&e, true, timeline);

@@ -84,7 +84,7 @@ static pp_status lower_rank(const pp_lowering *l, pp_err *err)
 static pp_status colossalai_lower(const pp_order *order, pp_program **program_out, pp_err *err)
 {
     uint32_t group = 0;
-    pp_status status = pp_megatron_check(order, "colossalai", &group, err);
+    pp_status status = pp_megatron_check(order, "colossalai", false, &group, err);
     if (!status && group) /* one_f_one_b.py evaluates as in its warm-up */
         status =
             pp_lower_check_trains(order, "colossalai interleaved", "megatron, torch or ideal", err);

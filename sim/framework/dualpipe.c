@@ -192,6 +192,7 @@ const pp_framework pp_framework_dualpipe = {
     .summary = "DualPipe: one batch of transfers before each computation, waited for at once "
                "(dualpipe, dualpipev)",
     .lower = dualpipe_lower,
+    .overlaps_pairs = true,
     .size_protocols = &pp_size_protocols_fixed,
     /* dualpipe.py: append_irecv allocates; to_free holds what was sent until the batch is done
      * (_commit_and_wait_comm); return_outputs is off */

@@ -9,4 +9,5 @@ const pp_framework pp_framework_ideal = {
     .summary = "no framework: an op waits only for its data and the link's latency; transfers "
                "never block compute",
     .lower = pp_program_from_order,
+    .overlaps_pairs = true,
 };

@@ -22,7 +22,7 @@ static pp_status lower_interleaved(const pp_lowering *l, pp_err *err)
 static pp_status megatron_lower(const pp_order *order, pp_program **program_out, pp_err *err)
 {
     uint32_t group = 0;
-    pp_status status = pp_megatron_check(order, "megatron", &group, err);
+    pp_status status = pp_megatron_check(order, "megatron", true, &group, err);
     if (status)
         return status;
     return pp_lower_ranks(order, group, group ? lower_interleaved : lower_single, program_out, err);
@@ -33,6 +33,7 @@ const pp_framework pp_framework_megatron = {
     .summary = "Megatron-LM: sends and receives in batches and waits for each batch at once (1f1b, "
                "interleaved)",
     .lower = megatron_lower,
+    .overlaps_pairs = true,
     .size_protocols = &pp_size_protocols_megatron,
     /* p2p_communication.py allocates when it receives; schedules.py frees an output after the wait
      * for its send (deallocate_pipeline_outputs, which the trainer sets) */

@@ -18,6 +18,7 @@ const pp_framework pp_framework_megatron_overlap = {
     .summary = "Megatron-LM with its default, overlap_p2p_comm: interleaved, it waits late for "
                "isend and irecv (1f1b, interleaved)",
     .lower = megatron_overlap_lower,
+    .overlaps_pairs = true,
     .size_protocols = &pp_size_protocols_megatron_overlap,
     /* as for megatron; a send is waited for when the next one is posted */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_WAITED },

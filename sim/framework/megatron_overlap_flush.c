@@ -15,6 +15,7 @@ const pp_framework pp_framework_megatron_overlap_flush = {
     .name = "megatron-overlap-flush",
     .summary = "megatron-overlap in the warm-up and cool-down, too (overlap_p2p_comm_warmup_flush)",
     .lower = megatron_overlap_flush_lower,
+    .overlaps_pairs = true,
     .size_protocols = &pp_size_protocols_megatron_overlap,
     /* as for megatron; a send is waited for when the next one is posted */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_WAITED },

@@ -50,7 +50,7 @@ static pp_status megatron_unbatched_lower(const pp_order *order, pp_program **pr
 {
     uint32_t group = 0;
     pp_program *program = NULL;
-    pp_status status = pp_megatron_check(order, "megatron-unbatched", &group, err);
+    pp_status status = pp_megatron_check(order, "megatron-unbatched", true, &group, err);
     if (status || (status = pp_lower_ranks(order, group, lower_rank, &program, err)))
         return status;
     /* in PyTorch, isend and irecv outside a batch use a communicator per pair of ranks */
@@ -64,6 +64,7 @@ const pp_framework pp_framework_megatron_unbatched = {
     .summary = "Megatron-LM without batches: isend and irecv one by one in odd/even order, waited "
                "for at once",
     .lower = megatron_unbatched_lower,
+    .overlaps_pairs = true,
     .size_protocols = &pp_size_protocols_megatron_parity,
     /* as for megatron */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_WAITED },

@@ -1,13 +1,19 @@
 /* Checks overlapped pairs against their costs. Linear in the program. */
 #include "sim/program/pairs.h"
 
+#include "sim/base/minmax.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
 pp_ns pp_pair_ns(const pp_program *program, const pp_costs *costs, size_t i)
 {
     pp_op op = program->op[pp_pair_forward(program, i)];
-    return costs->pair_ns[pp_cost_index(costs, op.stage, op.microbatch)];
+    pp_op back = program->op[pp_pair_backward(program, i)];
+    size_t f = pp_cost_index(costs, op.stage, op.microbatch);
+    size_t b = pp_cost_index(costs, back.stage, back.microbatch);
+    pp_ns hidden_ns = pp_min(costs->hidden_ns[f], costs->hidden_ns[b]);
+    return costs->pair_ns[f] ? costs->pair_ns[f] : costs->f_ns[f] + costs->b_ns[b] - hidden_ns;
 }
 
 const char *pp_pair_print(const pp_program *program, size_t i, char *buffer, size_t size)

@@ -34,6 +34,8 @@ static pp_program *allocate(const pp_order *order, size_t count)
     program->stage_rank = program->topological_order + count;
     memcpy(program->rank_begin, order->rank_begin, begins);
     memcpy(program->op, order->ops, count * sizeof(pp_op));
+    for (size_t i = 0; i < count && !program->has_pairs; i++)
+        program->has_pairs = program->op[i].paired;
     memcpy(program->stage_rank, order->stage_rank, order->stages * sizeof(uint32_t));
     return program;
 }

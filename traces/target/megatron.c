@@ -1,5 +1,6 @@
 /* Writes arguments for Megatron-LM's pretraining scripts. Megatron-LM makes its schedule itself, so
- * the order must be one of those that it makes (1F1B and interleaved, in schedules.py). The same
+ * the order must be one of those that it makes (1F1B and interleaved, in schedules.py, and
+ * interleaved with overlapped pairs, in combined_1f1b.py). The same
  * schedule is built here and compared with the order op by op. */
 #include "sim/framework/registry.h"
 #include "sim/schedule/registry.h"
@@ -13,7 +14,7 @@ static const pp_framework *const frameworks[] = { &pp_framework_megatron_overlap
                                                   &pp_framework_megatron,
                                                   &pp_framework_megatron_overlap_flush, NULL };
 static const pp_schedule *const schedules[] = { &pp_schedule_one_f_one_b, &pp_schedule_interleaved,
-                                                NULL };
+                                                &pp_schedule_combined_1f1b, NULL };
 
 /* Returns Megatron-LM's microbatch group size: the number of forwards of its first chunk that rank
  * 0 runs in a row. */
@@ -30,11 +31,20 @@ static uint32_t group_size(const pp_order *order)
     return count;
 }
 
+static bool has_pairs(const pp_order *order)
+{
+    for (size_t i = 0; i < order->rank_begin[order->ranks]; i++) {
+        if (order->ops[i].paired)
+            return true;
+    }
+    return false;
+}
+
 /* Fails: INFEASIBLE when Megatron does not run this order, NOMEM. */
 static pp_status check_schedule(const pp_export *data, uint32_t chunks, uint32_t group, pp_err *err)
 {
     const pp_order *order = data->order;
-    const char *wanted = chunks > 1 ? "interleaved" : "1f1b";
+    const char *wanted = chunks < 2 ? "1f1b" : has_pairs(order) ? "combined-1f1b" : "interleaved";
     const pp_schedule_params shape = {
         .ranks = order->ranks,
         .chunks = chunks,
@@ -262,6 +272,31 @@ static void add_context(const pp_plan *plan, pp_text *text)
                     plan->cp_inner, plan->parallel.cp / plan->cp_inner);
 }
 
+/* What Megatron-Core asserts for overlap_moe_expert_parallel_comm (transformer_config.py). The
+ * gradients of weights are computed apart, so that more of the exchange hides. */
+static pp_status add_pairs(const pp_export *data, pp_text *text, pp_err *err)
+{
+    const pp_plan *plan = data->plan;
+    const pp_recompute recompute = pp_plan_recompute(plan, data->order->stages);
+    if (!has_pairs(data->order))
+        return PP_OK;
+    if (plan->parallel.ep <= 1)
+        return pp_err_set(err, PP_INFEASIBLE, "megatron",
+                          "Megatron-LM overlaps forwards and backwards to hide the exchange of "
+                          "experts, of which there is none without expert parallelism; choose "
+                          "'interleaved'");
+    if (plan->dispatcher == PP_DISPATCHER_ALLGATHER)
+        return pp_err_set(err, PP_INFEASIBLE, "megatron",
+                          "Megatron-LM cannot hide the exchange of dispatcher allgather; choose "
+                          "another, or 'interleaved'");
+    if (recompute == PP_RECOMPUTE_FULL || recompute == PP_RECOMPUTE_STAGES)
+        return pp_err_set(err, PP_INFEASIBLE, "megatron",
+                          "Megatron-LM recomputes no whole layers where forwards overlap with "
+                          "backwards; choose 'interleaved', or recompute modules");
+    pp_text_add(text, "--overlap-moe-expert-parallel-comm\n--delay-wgrad-compute\n");
+    return PP_OK;
+}
+
 static pp_status emit(const pp_export *data, pp_text *text, pp_companion *companion, pp_err *err)
 {
     static const char *const dispatchers[] = { [PP_DISPATCHER_ALLTOALL] = "alltoall",
@@ -304,7 +339,7 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
     add_known(text, "global-batch-size", plan->global_batch_size);
     add_known(text, "seq-length", plan->seq_length);
     add_mtp(data, text);
-    if ((status = add_transfers(data, chunks, text, err)))
+    if ((status = add_transfers(data, chunks, text, err)) || (status = add_pairs(data, text, err)))
         return status;
     status = add_recompute(plan, order->stages, text, err);
     return status ? status : pp_text_check(text, err);
@@ -312,8 +347,9 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
 
 const pp_target pp_target_megatron = {
     .limits = { .name = "megatron",
-                .rules = "Megatron-LM makes its own schedule: 1f1b or interleaved, with whole "
-                         "backwards and stages on a loop; if microbatches differ in size, it sends "
+                .rules = "Megatron-LM makes its own schedule: 1f1b, interleaved or combined-1f1b, "
+                         "with whole backwards and stages on a loop; if microbatches differ in "
+                         "size, it sends "
                          "the sizes (variable_seq_lengths)",
                 .frameworks = frameworks,
                 .only = schedules,
@@ -329,7 +365,7 @@ const pp_target pp_target_megatron = {
                 .unequal = PP_SIZES_MESSAGE },
     .format = { .name = "megatron",
                 .summary = "command-line arguments for Megatron-LM, with the layout string (1f1b, "
-                           "interleaved)",
+                           "interleaved, combined-1f1b)",
                 .holds = PP_HOLDS_ORDER,
                 .emit = emit },
 };

@@ -45,7 +45,7 @@ pp_status pp_lower_pairs(const pp_order *order, const char *framework, pp_progra
 {
     uint32_t group = 0;
     pp_program *program = NULL;
-    pp_status status = pp_megatron_check(order, framework, &group, err);
+    pp_status status = pp_megatron_check(order, framework, false, &group, err);
     if (!status && group) /* InferenceSchedule has one chunk */
         status =
             pp_lower_check_trains(order, "neuronx interleaved", "megatron, torch or ideal", err);

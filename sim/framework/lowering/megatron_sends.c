@@ -44,9 +44,12 @@ pp_interleaved pp_interleaved_of(const pp_lowering *l)
     bool evaluation = l->program->forward_only; /* then all forwards are warm-up */
     size_t total = (l->end - l->begin) / (evaluation ? 1 : 2);
     size_t wanted = 2 * (size_t)(l->program->ranks - 1 - l->rank) + (size_t)(chunks - 1) * l->group;
+    const bool pairs = l->program->has_pairs;
+    wanted += pairs;
     return (pp_interleaved){ .l = l,
                              .total = total,
-                             .warm = wanted < total && !evaluation ? wanted : total };
+                             .warm = wanted < total && !evaluation ? wanted : total,
+                             .pairs = pairs };
 }
 
 uint32_t pp_interleaved_forward(const pp_interleaved *loop, size_t k)
@@ -146,21 +149,23 @@ static uint32_t group_of(const pp_order *order)
     return group;
 }
 
-pp_status pp_megatron_check(const pp_order *order, const char *framework, uint32_t *group_out,
-                            pp_err *err)
+pp_status pp_megatron_check(const pp_order *order, const char *framework, bool pairs,
+                            uint32_t *group_out, pp_err *err)
 {
     bool plain = order->stages == order->ranks;
     uint32_t group = plain ? 0 : group_of(order);
     bool same = false;
     pp_status status = pp_schedule_makes(plain ? "1f1b" : "interleaved", order, group, &same, err);
+    if (!status && !same && !plain && pairs)
+        status = pp_schedule_makes("combined-1f1b", order, group, &same, err);
     if (status)
         return status;
     if (!same)
         return pp_err_set(
             err, PP_USAGE, pp_err_name(err, PP_FIELD_FRAMEWORK),
-            "%s runs only 1f1b, and interleaved with microbatch groups of at least p; "
+            "%s runs only 1f1b, and interleaved%s with microbatch groups of at least p; "
             "choose such a schedule or another executor",
-            framework);
+            framework, pairs ? " or combined-1f1b" : "");
     *group_out = group;
     return PP_OK;
 }

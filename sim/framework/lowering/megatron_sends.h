@@ -30,6 +30,7 @@ void pp_megatron_interleaved(const pp_lowering *l, pp_megatron_batch *batch);
 typedef struct pp_interleaved {
     const pp_lowering *l;
     size_t total, warm;
+    bool pairs; /* forwards overlap with backwards, after a warm-up that is one longer */
 } pp_interleaved;
 
 pp_interleaved pp_interleaved_of(const pp_lowering *l);
@@ -44,10 +45,10 @@ uint32_t pp_interleaved_backward(const pp_interleaved *loop, size_t k);
 const pp_op *pp_interleaved_next_f(const pp_interleaved *loop, size_t k, pp_op *op_out);
 const pp_op *pp_interleaved_next_b(const pp_interleaved *loop, size_t k, pp_op *op_out);
 
-/* Checks that Megatron can run the order. group_out: the number of
- * microbatches that a chunk runs before the next chunk; 0 without interleaving.
- * Fails: USAGE when it cannot, or the groups are smaller than p; NOMEM. */
-PP_MUST_CHECK pp_status pp_megatron_check(const pp_order *order, const char *framework,
+/* Checks that Megatron's loops can run the order, or with `pairs` also its combined 1F1B.
+ * group_out: the number of microbatches that a chunk runs before the next chunk; 0 without
+ * interleaving. Fails: USAGE when it cannot, or the groups are smaller than p; NOMEM. */
+PP_MUST_CHECK pp_status pp_megatron_check(const pp_order *order, const char *framework, bool pairs,
                                           uint32_t *group_out, pp_err *err);
 
 #endif

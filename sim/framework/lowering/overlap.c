@@ -138,14 +138,20 @@ static void steady(loop *p)
     const pp_op *op = l->program->op;
     pp_op space;
     for (size_t k = 0; k + p->at.warm < p->at.total; k++) {
-        uint32_t i = pp_interleaved_forward(&p->at, k + p->at.warm);
-        await_input(p, &p->f, i);
-        pp_comm_run(l->builder, l->rank, i);
-        hand_over(p, &p->f, &op[i], next_f(p, k + p->at.warm, &space));
-        i = pp_interleaved_backward(&p->at, k);
-        await_input(p, &p->b, i);
-        pp_comm_run(l->builder, l->rank, i);
-        hand_over(p, &p->b, &op[i], next_b(p, k, &space));
+        const uint32_t f = pp_interleaved_forward(&p->at, k + p->at.warm);
+        const uint32_t b = pp_interleaved_backward(&p->at, k);
+        await_input(p, &p->f, f);
+        if (p->at.pairs) /* combined_1f1b.py: pre_forward and pre_backward, then both */
+            await_input(p, &p->b, b);
+        pp_comm_run(l->builder, l->rank, f);
+        if (p->at.pairs)
+            pp_comm_run(l->builder, l->rank, b);
+        hand_over(p, &p->f, &op[f], next_f(p, k + p->at.warm, &space));
+        if (!p->at.pairs) {
+            await_input(p, &p->b, b);
+            pp_comm_run(l->builder, l->rank, b);
+        }
+        hand_over(p, &p->b, &op[b], next_b(p, k, &space));
     }
 }
 
@@ -215,7 +221,7 @@ pp_status pp_megatron_overlap(const pp_order *order, const char *framework, bool
 {
     uint32_t group = 0;
     pp_program *program = NULL;
-    pp_status status = pp_megatron_check(order, framework, &group, err);
+    pp_status status = pp_megatron_check(order, framework, true, &group, err);
     if (!status && !group)
         return pp_lower_ranks(order, 0, lower_single, program_out, err);
     if (!status)

@@ -237,6 +237,8 @@ static const struct {
     { "megatron", "interleaved", 4, 4, 16, 4, AS_LOWERED, false, OK, OK },
     { "megatron", "interleaved", 4, 4, 16, 8, AS_LOWERED, false, OK, OK },
     { "megatron", "interleaved", 8, 4, 32, 32, AS_LOWERED, false, OK, OK },
+    { "megatron", "combined-1f1b", 4, 2, 8, 4, AS_LOWERED, false, OK, OK },
+    { "megatron", "combined-1f1b", 4, 4, 16, 8, AS_LOWERED, false, OK, OK },
     { "dualpipe", "dualpipev", 4, 2, 8, 0, AS_LOWERED, false, OK, OK },
     { "dualpipe", "dualpipev", 16, 2, 40, 0, AS_LOWERED, false, OK, OK },
     { "deepspeed", "1f1b", 4, 1, 8, 0, AS_LOWERED, false, OK, OK },
@@ -248,6 +250,8 @@ static const struct {
     { "zero-bubble", "zbv-auto", 8, 2, 32, 0, AS_LOWERED, false, OK, OK },
     { "megatron-overlap", "interleaved", 4, 2, 8, 0, AS_LOWERED, false, OK, OK },
     { "megatron-overlap", "interleaved", 2, 2, 8, 0, AS_LOWERED, false, OK, OK },
+    { "megatron-overlap", "combined-1f1b", 4, 2, 8, 0, AS_LOWERED, false, OK, OK },
+    { "megatron-overlap", "combined-1f1b", 2, 3, 8, 0, AS_LOWERED, false, OK, OK },
     { "megatron-overlap-flush", "interleaved", 2, 2, 8, 0, AS_LOWERED, false, HANGS, OK },
     { "megatron-overlap-flush", "interleaved", 4, 2, 8, 0, AS_LOWERED, false, HANGS, OK },
     /* Megatron's transfers issued one by one, then waited for together */

@@ -33,6 +33,12 @@ static uint32_t interleaved(uint32_t rank, uint32_t v)
     return 2 * (P - 1 - rank) + (v - 1) * P + 1;
 }
 
+/* One more, since a forward runs beside the backward that would free memory for it. */
+static uint32_t combined(uint32_t rank, uint32_t v)
+{
+    return interleaved(rank, v) + 1;
+}
+
 /* Qi 2024: the memory of 1F1B, p of one stage or 2p of two. */
 static uint32_t one_step(uint32_t rank, uint32_t v)
 {
@@ -87,6 +93,7 @@ static const struct {
     { "eager-1f1b", 1, 3 * (M + P - 1), eager },
     { "interleaved", 2, 3 * (2 * M + P - 1), interleaved },
     { "interleaved", 4, 3 * (4 * M + P - 1), interleaved },
+    { "combined-1f1b", 2, 3 * (2 * M + P - 1), combined },
     { "looped-bfs", 2, 3 * (2 * M + P - 1), all },
     { "interleaved-zb", 2, 399, one_step },
     { "zb-h1", 1, 3 * M + P - 1, one_step },
@@ -159,6 +166,43 @@ START_TEST(equal_orders_of_two_frameworks_are_equal)
 }
 END_TEST
 
+/* Forwards and backwards of combined-1f1b are those of interleaved, each kind in the same order;
+ * the warm-up has one forward more, and each later forward is paired with the backward after it. */
+START_TEST(combined_forwards_are_paired)
+{
+    for (uint32_t v = 2; v <= 4; v++) {
+        pp_order *apart PP_CLEANUP(pp_order_free) = build("interleaved", v, P);
+        pp_order *pairs PP_CLEANUP(pp_order_free) = build("combined-1f1b", v, P);
+        for (uint32_t r = 0; r < P; r++) {
+            const pp_op *a = &apart->ops[apart->rank_begin[r]];
+            const pp_op *b = &pairs->ops[pairs->rank_begin[r]];
+            const size_t count = apart->rank_begin[r + 1] - apart->rank_begin[r];
+            ck_assert_uint_eq(pairs->rank_begin[r + 1] - pairs->rank_begin[r], count);
+            for (int kind = PP_OP_F; kind <= PP_OP_B; kind += PP_OP_B - PP_OP_F) {
+                size_t i = 0, k = 0;
+                for (; i < count && k < count; i++, k++) {
+                    while (i < count && a[i].kind != kind)
+                        i++;
+                    while (k < count && b[k].kind != kind)
+                        k++;
+                    if (i < count && k < count)
+                        ck_assert(a[i].stage == b[k].stage && a[i].microbatch == b[k].microbatch);
+                }
+            }
+            size_t warm = 0;
+            while (b[warm].kind == PP_OP_F && !b[warm].paired)
+                warm++;
+            ck_assert_uint_eq(warm, interleaved(r, v)); /* that is w + 1 */
+            for (size_t k = warm; k < count; k++) {
+                ck_assert_int_eq(b[k].paired, b[k].kind == PP_OP_F);
+                if (b[k].kind == PP_OP_F)
+                    ck_assert_int_eq(b[k + 1].kind, PP_OP_B);
+            }
+        }
+    }
+}
+END_TEST
+
 /* One direction of DualPipe is DualPipeV on half of the ranks (4.2): rank r of 8 and rank r of 16
  * do the same, phase by phase. */
 START_TEST(dualpipe_is_two_halves_of_dualpipev)
@@ -217,6 +261,7 @@ int main(void)
     tcase_add_loop_test(tc, orders_are_complete_and_keep_their_memory_and_time, 0, ROWS);
     tcase_add_test(tc, every_schedule_of_the_table_is_tried);
     tcase_add_test(tc, equal_orders_of_two_frameworks_are_equal);
+    tcase_add_test(tc, combined_forwards_are_paired);
     tcase_add_test(tc, dualpipe_is_two_halves_of_dualpipev);
     tcase_add_loop_test(tc, executors_finish_it, 0, ROWS);
     suite_add_tcase(suite, tc);

@@ -36,7 +36,7 @@ static pp_dispatch_cost dispatch(const pp_cost_context *c)
 }
 
 /* 64 ranks on 8 nodes, 8 experts per token of 7168 in 16 bits. NCCL sends 7 of 8 copies to other
- * nodes; DeepEP one to each of the 7 (1 - (7/8)^8) others that are needed in the mean, at 1.61
+ * nodes; DeepEP one to each of the 7 (1 - (7/8)^8) others that are needed in the mean, at 1.45
  * times the rate, which is 0.88 of the card's where rings get 0.75. */
 START_TEST(a_token_crosses_the_network_as_often_as_its_dispatcher_sends_it)
 {
@@ -49,7 +49,7 @@ START_TEST(a_token_crosses_the_network_as_often_as_its_dispatcher_sends_it)
         pp_dispatcher kind;
         double seconds;
     } rows[] = {
-        { PP_DISPATCHER_ALLTOALL, 2 * (8 * row * 7 / 8 / (card / 1.61) + start) },
+        { PP_DISPATCHER_ALLTOALL, 2 * (8 * row * 7 / 8 / (card / 1.45) + start) },
         { PP_DISPATCHER_DEEPEP, 2 * (row * nodes / card + start) },
         { PP_DISPATCHER_HYBRIDEP, 2 * (row * nodes / card + start) },
         { PP_DISPATCHER_DEEPEP_LL, 8 * row * 7 / 8 / card * (1 + (1 + 4.0 / 128) / 2) + 2 * start },
@@ -139,6 +139,33 @@ START_TEST(kernels_beside_the_exchange)
             ck_assert_double_eq(cost.bytes[k], k < 2 ? (rows[i].copies ? 9 * row : 0)
                                                      : (rows[i].sorts ? 16 * row : 0));
     }
+}
+END_TEST
+
+/* An H100 has 132 SMs. */
+START_TEST(kernels_of_an_exchange_hold_sms)
+{
+    static const struct {
+        int64_t ep;
+        pp_dispatcher kind;
+        double sms;
+    } rows[] = {
+        { 8, PP_DISPATCHER_ALLTOALL, 32 },   { 64, PP_DISPATCHER_ALLTOALL, 16 },
+        { 8, PP_DISPATCHER_ALLGATHER, 32 },  { 64, PP_DISPATCHER_ALLGATHER, 16 },
+        { 64, PP_DISPATCHER_DEEPEP, 20 },    { 64, PP_DISPATCHER_HYBRIDEP, 16 },
+        { 8, PP_DISPATCHER_DEEPEP_LL, 132 }, { 1, PP_DISPATCHER_ALLTOALL, 0 },
+    };
+    pp_hardware hw = h100();
+    const pp_model model = run_model("deepseek-v3");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const pp_cost_context c = context_of(&model, &hw, rows[i].ep, rows[i].kind);
+        const pp_gpu_batch local = pp_gpu_batch_of(&c, TOKENS, (int64_t)TOKENS * TOKENS);
+        ck_assert_double_eq_tol(pp_dispatch_sm_share(&local), rows[i].sms / 132, 1e-12);
+    }
+    hw.sm_count = 10; /* a GPU with fewer SMs than the kernels want has none left */
+    const pp_cost_context c = context_of(&model, &hw, 64, PP_DISPATCHER_DEEPEP);
+    const pp_gpu_batch local = pp_gpu_batch_of(&c, TOKENS, (int64_t)TOKENS * TOKENS);
+    ck_assert_double_eq(pp_dispatch_sm_share(&local), 1);
 }
 END_TEST
 
@@ -243,6 +270,7 @@ int main(void)
     tcase_add_test(tc, one_node_uses_its_links_only);
     tcase_add_test(tc, what_was_measured_is_taken_for_alltoall);
     tcase_add_test(tc, kernels_beside_the_exchange);
+    tcase_add_test(tc, kernels_of_an_exchange_hold_sms);
     tcase_add_test(tc, imbalance_is_of_experts);
     tcase_add_test(tc, modules_free_what_they_compute);
     tcase_add_test(tc, cheap_modules_are_chosen);

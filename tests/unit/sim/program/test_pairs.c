@@ -84,6 +84,33 @@ START_TEST(both_halves_need_their_inputs_at_the_start_and_results_leave_at_the_e
 }
 END_TEST
 
+/* F 3 and B 4: what the pair of two cells hides is the smaller of what they hide, and a given
+ * duration comes first. */
+START_TEST(a_pair_hides_what_both_halves_hide)
+{
+    pp_err err = { 0 };
+    step s PP_CLEANUP(step_free) = { .order = read_rows("0F0,(0F1;0B0)OVERLAP_F_B,0B1\n") };
+    STEP_OK(pp_costs_new(1, 1, 2, 2, &s.costs, &err), err);
+    s.costs->class_of[1] = 1;
+    s.costs->has_pairs = true;
+    s.costs->f_ns[0] = s.costs->f_ns[1] = 3;
+    s.costs->b_ns[0] = s.costs->b_ns[1] = 4;
+    s.costs->hidden_ns[0] = 1;
+    s.costs->hidden_ns[1] = 2;
+    step_simulate(&s);
+    ck_assert_int_eq(s.report->makespan_ns, 3 + (3 + 4 - 1) + 4);
+    pp_bound bound;
+    STEP_OK(pp_bound_order(s.costs, s.order, 0, &bound, &err), err);
+    ck_assert_int_eq(bound.part_ns[PP_BOUND_LOAD], (3 - 1) + (3 - 2) + 4 + 4);
+    s.costs->pair_ns[1] = 5;
+    STEP_OK(pp_simulate_into(s.program, s.costs, s.timeline, &err), err);
+    ck_assert_int_eq(pp_timeline_makespan(s.timeline), 3 + 5 + 4);
+    s.costs->has_pairs = false;
+    STEP_OK(pp_simulate_into(s.program, s.costs, s.timeline, &err), err);
+    ck_assert_int_eq(pp_timeline_makespan(s.timeline), 2 * (3 + 4));
+}
+END_TEST
+
 /* The same with sends and receives: torch issues them separately, and links take no time at the
  * sender. */
 START_TEST(a_program_with_communication_overlaps_alike)
@@ -204,6 +231,7 @@ int main(void)
 {
     Suite *suite = suite_create("pairs");
     TCase *tc = tcase_create("pairs");
+    tcase_add_test(tc, a_pair_hides_what_both_halves_hide);
     tcase_add_test(tc, a_pair_takes_its_own_time_and_counts_once);
     tcase_add_test(tc, the_forward_of_a_pair_says_how_long_it_takes);
     tcase_add_test(tc, both_halves_need_their_inputs_at_the_start_and_results_leave_at_the_end);
