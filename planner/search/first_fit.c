@@ -84,8 +84,10 @@ static pp_plan_request plainest(const pp_plan_request *request, int64_t tp)
     if (!one.schedule && !one.group_size && one.parallel.vpp <= 1 &&
         one.partition != PP_PARTITION_LAYOUT && allows(request, &pp_schedule_one_f_one_b))
         one.schedule = &pp_schedule_one_f_one_b;
-    if (!one.parallel.vpp && one.partition != PP_PARTITION_LAYOUT && one.schedule)
-        one.parallel.vpp = one.schedule->chunks ? (int64_t)one.schedule->chunks : 2;
+    if (!one.parallel.vpp && one.partition != PP_PARTITION_LAYOUT && one.schedule) {
+        const uint32_t only = pp_schedule_chunks(one.schedule, (uint32_t)one.parallel.pp);
+        one.parallel.vpp = only ? (int64_t)only : 2;
+    }
     if (!is_short(&one))
         return one;
     if (one.partition == PP_PARTITION_AUTO)

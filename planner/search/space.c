@@ -102,7 +102,7 @@ static values chunk_counts(const pp_plan_problem *problem)
     }
     add_value(&list, 1);
     const pp_schedule *schedule = problem->request->schedule;
-    if (pp == 1 && (!schedule || schedule->chunks == 1))
+    if (pp == 1 && (!schedule || pp_schedule_chunks(schedule, 1) == 1))
         return list;
     for (int64_t v = 2; v <= 12 && v * pp <= layers; v++) {
         if (layers % (v * pp) == 0 || v <= 4)
@@ -284,7 +284,8 @@ static pp_status add_point_setups(pp_search *search, const point *at, size_t fir
 /* True if the schedule takes v chunks per rank, and groups if the request has a group size. */
 static bool takes_chunks(const pp_plan_problem *problem, const pp_schedule *schedule, int64_t v)
 {
-    bool takes = schedule->chunks ? v == (int64_t)schedule->chunks : v >= 2;
+    const uint32_t only = pp_schedule_chunks(schedule, (uint32_t)problem->parallel.pp);
+    bool takes = only ? v == (int64_t)only : v >= 2;
     return takes && (!problem->request->group_size || schedule->grouped);
 }
 
@@ -298,7 +299,8 @@ static bool serves(const pp_setup *setup, const pp_schedule *schedule, size_t da
 }
 
 /* True if the request admits the schedule. Megatron's layout places stage i on rank i mod p. On one
- * rank, which never waits, none is faster than 1F1B, or needs less memory. */
+ * rank, which never waits, none is faster than 1F1B, or needs less memory, but where an exchange
+ * hides. */
 static bool wanted(const pp_plan_problem *problem, const pp_schedule *schedule)
 {
     const pp_plan_request *request = problem->request;
@@ -312,7 +314,7 @@ static bool wanted(const pp_plan_problem *problem, const pp_schedule *schedule)
         return schedule == request->schedule;
     if (request->parallel.pp == 1 && request->parallel.vpp <= 1 && !request->group_size &&
         !request->only && request->partition != PP_PARTITION_LAYOUT &&
-        schedule != &pp_schedule_one_f_one_b)
+        schedule != &pp_schedule_one_f_one_b && !schedule->overlaps_experts)
         return false;
     if (request->partition == PP_PARTITION_LAYOUT && schedule->placement != PP_PLACE_LOOP)
         return false;

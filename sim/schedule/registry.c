@@ -18,18 +18,24 @@ PP_REGISTRY(schedule, schedules, .noun = "schedule", .field = PP_FIELD_SCHEDULE,
 PP_REGISTRY_FIND(schedule, schedules);
 PP_REGISTRY_GET(schedule, schedules);
 
+uint32_t pp_schedule_chunks(const pp_schedule *schedule, uint32_t ranks)
+{
+    return schedule->overlaps_experts && ranks == 1 ? 1 : schedule->chunks;
+}
+
 pp_status pp_schedule_check(const pp_schedule *schedule, const pp_schedule_params *params,
                             pp_err *err)
 {
     if (params->ranks < 1 || params->microbatches < 1 || params->chunks < 1)
         return pp_err_set(err, PP_USAGE, NULL, "ranks, chunks and microbatches must be positive");
-    if (schedule->chunks && params->chunks != schedule->chunks)
+    const uint32_t only = pp_schedule_chunks(schedule, params->ranks);
+    if (only && params->chunks != only)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_CHUNKS),
                           "%s has %" PRIu32 " stage%s per rank, not %" PRIu32
                           "; leave %s out or choose 'interleaved'",
-                          schedule->name, schedule->chunks, schedule->chunks == 1 ? "" : "s",
-                          params->chunks, pp_err_name(err, PP_FIELD_CHUNKS));
-    if (!schedule->chunks && params->chunks < 2)
+                          schedule->name, only, only == 1 ? "" : "s", params->chunks,
+                          pp_err_name(err, PP_FIELD_CHUNKS));
+    if (!only && params->chunks < 2)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_CHUNKS),
                           "%s needs at least 2 stages per rank; give %s 2, or choose '1f1b'",
                           schedule->name, pp_err_name(err, PP_FIELD_CHUNKS));

@@ -17,6 +17,10 @@ const pp_schedule *pp_schedule_find(const char *name);
 PP_MUST_CHECK pp_status pp_schedule_get(const char *name, const pp_schedule **schedule_out,
                                         pp_err *err);
 
+/* The only legal v on so many ranks, or 0: any from 2 on. Without a pipeline, forwards overlap with
+ * backwards of an only stage. */
+uint32_t pp_schedule_chunks(const pp_schedule *schedule, uint32_t ranks);
+
 /* Checks sizes, v and group size against what the schedule supports. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_schedule_check(const pp_schedule *schedule,
                                           const pp_schedule_params *params, pp_err *err);

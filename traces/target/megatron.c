@@ -44,7 +44,7 @@ static bool has_pairs(const pp_order *order)
 static pp_status check_schedule(const pp_export *data, uint32_t chunks, uint32_t group, pp_err *err)
 {
     const pp_order *order = data->order;
-    const char *wanted = chunks < 2 ? "1f1b" : has_pairs(order) ? "combined-1f1b" : "interleaved";
+    const char *wanted = has_pairs(order) ? "combined-1f1b" : chunks < 2 ? "1f1b" : "interleaved";
     const pp_schedule_params shape = {
         .ranks = order->ranks,
         .chunks = chunks,

@@ -156,7 +156,7 @@ pp_status pp_megatron_check(const pp_order *order, const char *framework, bool p
     uint32_t group = plain ? 0 : group_of(order);
     bool same = false;
     pp_status status = pp_schedule_makes(plain ? "1f1b" : "interleaved", order, group, &same, err);
-    if (!status && !same && !plain && pairs)
+    if (!status && !same && pairs)
         status = pp_schedule_makes("combined-1f1b", order, group, &same, err);
     if (status)
         return status;

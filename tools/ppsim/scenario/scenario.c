@@ -141,9 +141,10 @@ static pp_status read_shape(const pp_args *args, const char *name, const pp_sche
     pp_status status = pp_schedule_get(name, &schedule, err);
     if (status)
         return status;
-    int64_t v = schedule->chunks;
-    if ((status = pp_args_int(args, "--pp", 1, PP_RANKS_MAX, &pp, err)) ||
-        (status = pp_args_int(args, "--microbatches", 1, PP_MICROBATCHES_MAX, &m, err)) ||
+    if ((status = pp_args_int(args, "--pp", 1, PP_RANKS_MAX, &pp, err)))
+        return status;
+    int64_t v = pp_schedule_chunks(schedule, (uint32_t)pp);
+    if ((status = pp_args_int(args, "--microbatches", 1, PP_MICROBATCHES_MAX, &m, err)) ||
         (status = pp_args_int(args, "--vpp", 1, PP_STAGES_MAX, &v, err)) ||
         (status =
              pp_args_int(args, "--microbatch-group-size", 1, PP_MICROBATCHES_MAX, &group, err)))
