@@ -1,6 +1,5 @@
 /* Time of dispatch and combine of experts by what each kind of dispatcher sends. A token has k
- * experts on E ranks of N nodes, all equally likely (routing that is limited to some nodes is not
- * modelled). Of n places it needs n (1 - (1 - 1/n)^k) in the mean.
+ * experts on E ranks of N nodes; sim/cost/routing.c says how many of these it reaches.
  *
  * - alltoall, by NCCL: a copy for each expert, of which k (E - m) / E cross the network, with m
  * ranks per node. It takes as long as measured, if the machine was.
@@ -23,6 +22,8 @@
  * A100 and H100 have 32 channels inside a node and 16 where a communicator spans nodes. */
 #include "sim/cost/dispatch.h"
 
+#include "sim/cost/routing.h"
+
 #include <math.h>
 
 #define RING_PART 0.75 /* of the network's peak, the prior of the hardware files */
@@ -34,11 +35,6 @@
 #define HYBRIDEP_SMS 16
 #define NCCL_NODE_SMS 32
 #define NCCL_NETWORK_SMS 16
-
-static double places(double n, double k)
-{
-    return n * (1 - pow(1 - 1 / n, k));
-}
 
 typedef struct sizes {
     pp_collective_group group;
@@ -71,9 +67,11 @@ static double copies_seconds(const pp_gpu_batch *local, const sizes *s, double p
 /* A copy for each node, and there one for each rank. */
 static double nodes_seconds(const pp_gpu_batch *local, const sizes *s)
 {
-    const double others = places(s->nodes, s->k) * (s->nodes - 1) / s->nodes;
-    return pp_exchange_seconds(local->hw, s->group, s->row * places(s->ranks, s->k),
-                               s->row * others, DEEPEP_PART);
+    const int64_t experts = local->model->experts / s->group.ranks; /* of a rank */
+    const double ranks = pp_routing_reached(local->model, experts);
+    const double nodes = pp_routing_reached(local->model, experts * s->group.members);
+    const double others = nodes * (s->nodes - 1) / s->nodes;
+    return pp_exchange_seconds(local->hw, s->group, s->row * ranks, s->row * others, DEEPEP_PART);
 }
 
 static double gather_seconds(const pp_gpu_batch *local, const sizes *s)

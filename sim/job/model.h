@@ -13,6 +13,7 @@
 #define PP_MODEL_SIZE_MAX ((int64_t)1 << 31) /* for sizes without a limit of their own */
 #define PP_MODEL_SEQ_MAX ((int64_t)1 << 24)  /* sums of its squares must fit 64 bits */
 #define PP_MODEL_EXPERTS_MAX ((int64_t)1 << 20)
+#define PP_MODEL_GROUPS_MAX 1024 /* of experts: ways to choose some of them fit a double */
 #define PP_MODEL_MTP_MAX 64
 #define PP_MODEL_PARAMETERS_MAX ((int64_t)1 << 53) /* exact as a double */
 
@@ -47,10 +48,12 @@ typedef struct pp_model {
 
     int64_t experts; /* 0: dense */
     int64_t experts_per_token;
-    int64_t expert_ffn;   /* inner width of one routed expert */
-    int64_t shared_ffn;   /* inner width of all shared experts together; 0: none */
-    int64_t dense_layers; /* MoE models: number of dense layers, which come first */
-    bool router_bias;     /* a bias per expert that balances the load (DeepSeek-V3) */
+    int64_t expert_groups; /* equal ranges of experts; a token has experts of some only; 0: none */
+    int64_t groups_per_token; /* from which its experts come */
+    int64_t expert_ffn;       /* inner width of one routed expert */
+    int64_t shared_ffn;       /* inner width of all shared experts together; 0: none */
+    int64_t dense_layers;     /* MoE models: number of dense layers, which come first */
+    bool router_bias;         /* a bias per expert that balances the load (DeepSeek-V3) */
 
     pp_attention_kind attention;
     int64_t q_lora_rank;      /* MLA; 0: q is projected directly */

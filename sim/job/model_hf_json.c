@@ -25,6 +25,7 @@ struct hf_arch {
     int64_t window;     /* of sliding_window */
     int64_t dense_layers;
     int64_t shared_experts;
+    int64_t expert_groups, groups_per_token;
     bool switched_window; /* sliding_window counts only with use_sliding_window */
     bool qkv_bias;
     bool qk_norm;
@@ -45,6 +46,8 @@ static const pp_model_keys llama_keys = {
     .ffn = "intermediate_size",
     .experts = "n_routed_experts",
     .experts_per_token = "num_experts_per_tok",
+    .expert_groups = "n_group",
+    .groups_per_token = "topk_group",
     .expert_ffn = "moe_intermediate_size",
     .dense_layers = "first_k_dense_replace",
     .kv_lora_rank = "kv_lora_rank",
@@ -252,6 +255,23 @@ static pp_status read_qwen3_moe(const pp_json_at *root, const hf_arch *arch, pp_
     return PP_OK;
 }
 
+/* DeepSeek-V2 has groups, but uses them with one of its methods only; "greedy" takes the best
+ * experts of all. */
+static pp_status read_groups(const pp_json_at *root, const hf_arch *arch, pp_model *m, pp_err *err)
+{
+    const char *method = "";
+    pp_status status = may_size(root, "n_group", 0, arch->expert_groups, 0, &m->expert_groups, err);
+    if (status ||
+        (status = may_size(root, "topk_group", 0, arch->groups_per_token, 0, &m->groups_per_token,
+                           err)) ||
+        (pp_json_has(root, "topk_method") &&
+         (status = pp_json_get_text(root, "topk_method", &method, err))))
+        return status;
+    if (strcmp(method, "greedy") == 0 || (!*method && !arch->expert_groups))
+        m->expert_groups = m->groups_per_token = 0;
+    return PP_OK;
+}
+
 static pp_status read_deepseek(const pp_json_at *root, const hf_arch *arch, pp_model *m,
                                pp_err *err)
 {
@@ -267,6 +287,7 @@ static pp_status read_deepseek(const pp_json_at *root, const hf_arch *arch, pp_m
         (status = need_size(root, "qk_nope_head_dim", &m->qk_nope_head_dim, err)) ||
         (status = need_size(root, "qk_rope_head_dim", &m->qk_rope_head_dim, err)) ||
         (status = need_size(root, "v_head_dim", &m->v_head_dim, err)) ||
+        (status = read_groups(root, arch, m, err)) ||
         (status = may_size(root, "q_lora_rank", 0, 1536, 0, &m->q_lora_rank, err)) ||
         (status = may_size(root, "n_shared_experts", 0, arch->shared_experts, 0, &shared, err)) ||
         (status = may_size(root, "moe_layer_freq", 1, 1, 1, &frequency, err)) ||
@@ -366,6 +387,8 @@ static const hf_arch deepseek_v3 = {
     .read_more = read_deepseek,
     .dense_layers = 3,
     .shared_experts = 1,
+    .expert_groups = 8,
+    .groups_per_token = 4,
     .router_bias = true,
 };
 

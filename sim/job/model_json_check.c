@@ -163,13 +163,40 @@ static pp_status complete_mla(const pp_json_at *root, const pp_model_keys *keys,
     return PP_OK;
 }
 
+/* Experts per token are checked before. */
+static pp_status check_groups(const pp_json_at *root, const pp_model_keys *keys, const pp_model *m,
+                              pp_err *err)
+{
+    char text[200];
+    const int64_t groups = m->expert_groups, chosen = m->groups_per_token;
+    if (groups == 0 && chosen == 0)
+        return PP_OK;
+    if (groups == 0 || m->experts % groups != 0 || groups > PP_MODEL_GROUPS_MAX) {
+        snprintf(text, sizeof text,
+                 "groups of experts must divide the %" PRId64
+                 " experts and be at most %d, but there are %" PRId64,
+                 m->experts, PP_MODEL_GROUPS_MAX, groups);
+        return pp_model_fail(root, keys->expert_groups, err, text);
+    }
+    const int64_t size = m->experts / groups, least = (m->experts_per_token + size - 1) / size;
+    if (chosen < least || chosen > groups) {
+        snprintf(text, sizeof text,
+                 "groups per token must be from %" PRId64 " (for %" PRId64
+                 " experts per token in groups of %" PRId64 ") to %" PRId64 ", not %" PRId64,
+                 least, m->experts_per_token, size, groups, chosen);
+        return pp_model_fail(root, keys->groups_per_token, err, text);
+    }
+    return PP_OK;
+}
+
 static pp_status complete_moe(const pp_json_at *root, const pp_model_keys *keys, pp_model *m,
                               pp_err *err)
 {
     char text[200];
+    pp_status status;
     if (m->experts == 0) {
-        if (m->experts_per_token || m->expert_ffn || m->shared_ffn || m->dense_layers ||
-            m->router_bias)
+        if (m->experts_per_token || m->expert_groups || m->groups_per_token || m->expert_ffn ||
+            m->shared_ffn || m->dense_layers || m->router_bias)
             return pp_model_fail(root, keys->experts, err,
                                  "sizes of experts are given, but the number of experts is not");
         return PP_OK;
@@ -184,6 +211,8 @@ static pp_status complete_moe(const pp_json_at *root, const pp_model_keys *keys,
                  m->experts, m->experts_per_token);
         return pp_model_fail(root, keys->experts_per_token, err, text);
     }
+    if ((status = check_groups(root, keys, m, err)))
+        return status;
     if (m->expert_ffn == 0)
         return pp_model_fail(root, keys->expert_ffn, err,
                              "the inner width of an expert is missing");

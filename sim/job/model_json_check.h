@@ -14,6 +14,8 @@ typedef struct pp_model_keys {
     const char *ffn;
     const char *experts;
     const char *experts_per_token;
+    const char *expert_groups;
+    const char *groups_per_token;
     const char *expert_ffn;
     const char *dense_layers;
     const char *kv_lora_rank;

@@ -35,16 +35,25 @@ static pp_dispatch_cost dispatch(const pp_cost_context *c)
     return pp_dispatch_of(&local);
 }
 
+/* Of 256 experts in 8 groups a token has 8 of 4 groups: the probability that it has none of n. */
+static double without(double n, double of)
+{
+    double part = 1;
+    for (int i = 0; i < 8; i++)
+        part *= (of - n - i) / (of - i);
+    return part;
+}
+
 /* 64 ranks on 8 nodes, 8 experts per token of 7168 in 16 bits. NCCL sends 7 of 8 copies to other
- * nodes; DeepEP one to each of the 7 (1 - (7/8)^8) others that are needed in the mean, at 1.45
- * times the rate, which is 0.88 of the card's where rings get 0.75. */
+ * nodes; DeepEP one to each that is needed in the mean, of which 7 of 8 are others, at 1.45 times
+ * the rate, which is 0.88 of the card's where rings get 0.75. A node has a group of experts. */
 START_TEST(a_token_crosses_the_network_as_often_as_its_dispatcher_sends_it)
 {
     const pp_hardware hw = h100();
     const pp_model model = run_model("deepseek-v3");
     const double row = 2.0 * 7168 * TOKENS, card = 0.88 / 0.75 * hw.network_efficiency * 50e9;
     const double start = hw.node_p2p.alpha_s + hw.network_p2p.alpha_s;
-    const double nodes = 7 * (1 - pow(7.0 / 8, 8));
+    const double nodes = 7.0 / 8 * 4 * (1 - without(32, 128));
     const struct {
         pp_dispatcher kind;
         double seconds;
@@ -69,14 +78,14 @@ START_TEST(a_token_crosses_the_network_as_often_as_its_dispatcher_sends_it)
 }
 END_TEST
 
-/* In a node NCCL sends a copy for each expert, DeepEP one for each of the 8 (1 - (7/8)^8) ranks
- * that are needed in the mean; of both, 7 of 8 leave the GPU. */
+/* In a node NCCL sends a copy for each expert, DeepEP one for each rank that is needed in the mean:
+ * of those with the 4 groups of a token; of both, 7 of 8 leave the GPU. */
 START_TEST(one_node_uses_its_links_only)
 {
     const pp_hardware hw = h100();
     const pp_model model = run_model("deepseek-v3");
     const double row = 2.0 * 7168 * TOKENS, links = hw.node_p2p.link_bytes_per_s;
-    const double ranks = 8 * (1 - pow(7.0 / 8, 8));
+    const double ranks = 4 * (1 - without(32, 128));
     const pp_cost_context copies = context_of(&model, &hw, 8, PP_DISPATCHER_ALLTOALL);
     const pp_cost_context once = context_of(&model, &hw, 8, PP_DISPATCHER_DEEPEP);
     const pp_cost_context none = context_of(&model, &hw, 1, PP_DISPATCHER_DEEPEP);

@@ -256,11 +256,45 @@ END_TEST
     "\"vocab\":100,\"max_seq_length\":64,\"gated_mlp\":false,\"rms_norm\":false,"                \
     "\"linear_bias\":true,\"tied_embeddings\":true,\"learned_positions\":true,\"dropout\":true"  \
     "," more "}"
+#define EXPERTS SMALL ",\"experts\":8,\"experts_per_token\":3,\"expert_ffn\":2"
 #define SMALL "\"hidden\":8,\"heads\":2,\"ffn\":32"
 #define HF(type, more)                                                              \
     "{\"model_type\":\"" type "\",\"num_hidden_layers\":2,\"intermediate_size\":8," \
     "\"vocab_size\":9,\"max_position_embeddings\":16," more "}"
 #define HF_SMALL "\"hidden_size\":8,\"num_attention_heads\":2"
+#define MLA                                                                                    \
+    HF_SMALL ",\"moe_intermediate_size\":4,\"num_experts_per_tok\":2,\"kv_lora_rank\":4,"      \
+             "\"qk_nope_head_dim\":2,\"qk_rope_head_dim\":2,\"v_head_dim\":4,\"first_k_dense_" \
+             "replace\":1"
+
+/* DeepSeek-V2 has groups and may not use them. */
+START_TEST(groups_of_experts_are_read_where_the_router_uses_them)
+{
+    static const struct {
+        const char *text;
+        int64_t groups, chosen;
+    } rows[] = {
+        { HF("deepseek_v3", MLA ",\"n_routed_experts\":16"), 8, 4 },
+        { HF("deepseek_v3", MLA ",\"n_routed_experts\":16,\"n_group\":2,\"topk_group\":1,"
+                                "\"topk_method\":\"noaux_tc\""),
+          2, 1 },
+        { HF("deepseek_v3", MLA ",\"n_routed_experts\":16,\"n_group\":null,\"topk_group\":null"), 0,
+          0 },
+        { HF("deepseek_v2", MLA ",\"n_routed_experts\":16,\"n_group\":4,\"topk_group\":2,"
+                                "\"topk_method\":\"group_limited_greedy\""),
+          4, 2 },
+        { HF("deepseek_v2", MLA ",\"n_routed_experts\":16,\"n_group\":4,\"topk_group\":2,"
+                                "\"topk_method\":\"greedy\""),
+          0, 0 },
+        { HF("deepseek_v2", MLA ",\"n_routed_experts\":16,\"n_group\":4,\"topk_group\":2"), 0, 0 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const pp_model m = parsed(rows[i].text, "m.json");
+        ck_assert_int_eq(m.expert_groups, rows[i].groups);
+        ck_assert_int_eq(m.groups_per_token, rows[i].chosen);
+    }
+}
+END_TEST
 
 START_TEST(our_format_fills_in_what_follows)
 {
@@ -301,6 +335,21 @@ static const struct {
       "from 1 to 4" },
     { OWN(SMALL ",\"experts\":4,\"experts_per_token\":2"), "m.json#", "inner width" },
     { OWN(SMALL ",\"shared_ffn\":4"), "m.json#", "number of experts" },
+    { OWN(SMALL ",\"expert_groups\":4"), "m.json#", "number of experts" },
+    { OWN(EXPERTS ",\"expert_groups\":3,\"groups_per_token\":2"), "m.json#/expert_groups",
+      "divide the 8" },
+    { OWN(EXPERTS ",\"groups_per_token\":2"), "m.json#", "divide the 8" },
+    { OWN(EXPERTS ",\"expert_groups\":4"), "m.json#", "not 0" },
+    { OWN(EXPERTS ",\"expert_groups\":4,\"groups_per_token\":1"), "m.json#/groups_per_token",
+      "from 2 (for 3 experts per token in groups of 2) to 4" },
+    { OWN(EXPERTS ",\"expert_groups\":4,\"groups_per_token\":5"), "m.json#/groups_per_token",
+      "to 4, not 5" },
+    { OWN(SMALL
+          ",\"experts\":4096,\"experts_per_token\":1,\"expert_ffn\":1,\"expert_groups\":2048"),
+      "m.json#/expert_groups", "from 0 to 1024" },
+    { HF("deepseek_v3", MLA ",\"n_routed_experts\":12"), "m.json#", "but there are 8" },
+    { HF("deepseek_v3", MLA ",\"n_routed_experts\":12,\"n_group\":5"), "m.json#/n_group",
+      "divide the 12" },
     { OWN(SMALL ",\"experts\":4,\"experts_per_token\":2,\"expert_ffn\":2,\"dense_layers\":5"),
       "m.json#/dense_layers", "4 layers" },
     { OWN(SMALL ",\"attention\":\"mla\""), "m.json#", "kv_lora_rank" },
@@ -411,6 +460,7 @@ int main(void)
     tcase_add_loop_test(tc, zero_bubble_models_have_the_size_of_their_name, 0, 4);
     tcase_add_loop_test(tc, hugging_face_configs_give_the_published_parameter_count, 0,
                         (int)(sizeof configs / sizeof configs[0]));
+    tcase_add_test(tc, groups_of_experts_are_read_where_the_router_uses_them);
     tcase_add_test(tc, config_of_deepseek_v3_and_the_shipped_file_agree);
     tcase_add_test(tc, moe_layers_begin_after_the_dense_ones_and_include_mtp);
     tcase_add_test(tc, absent_keys_mean_what_the_configuration_class_says);
