@@ -99,6 +99,9 @@ pp_switches pp_switches_requested(const pp_switch_request *request, pp_switches 
         stack.cp_comm = value->cp_comm;
     if (request->given.dispatcher)
         stack.dispatcher = value->dispatcher;
+    if (request->given.moe_fp8_dispatch)
+        stack.moe_fp8_dispatch = value->moe_fp8_dispatch;
+    stack.moe_fp8_dispatch &= pp_dispatcher_has_fp8(stack.dispatcher);
     stack.moe_imbalance = value->moe_imbalance;
     stack.recompute_modules =
         request->given.recompute_modules ? value->recompute_modules : PP_MODULES_CORE;

@@ -64,6 +64,10 @@ static void train_as(const pp_target_limits *target, pp_plan_request *request)
         switches->given.dispatcher = true;
         switches->value.dispatcher = pads ? PP_DISPATCHER_HYBRIDEP : target->dispatcher;
     }
+    if (!target->fp8_dispatch && !switches->given.moe_fp8_dispatch) {
+        switches->given.moe_fp8_dispatch = true;
+        switches->value.moe_fp8_dispatch = false;
+    }
     if (target->fsdp && !switches->given.tp_overlap) {
         switches->given.tp_overlap = true;
         switches->value.tp_overlap = false;
@@ -212,6 +216,9 @@ static pp_status check_formats(const pp_target_limits *target, const pp_plan_req
     if (!status && s->given.dispatcher)
         status = pp_target_check_dispatcher(target, s->value.dispatcher, PP_USAGE,
                                             pp_err_name(err, PP_FIELD_DISPATCHER), err);
+    if (!status && s->given.moe_fp8_dispatch)
+        status = pp_target_check_fp8_dispatch(target, s->value.moe_fp8_dispatch, PP_USAGE,
+                                              pp_err_name(err, PP_FIELD_FP8_DISPATCH), err);
     if (status)
         return status;
     return pp_target_check_precision(target, s->value.precision, parameters,

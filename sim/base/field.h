@@ -48,6 +48,7 @@
     X(MOMENTS, "optimizer_dtype")                      \
     X(CP_COMM, "cp_comm")                              \
     X(DISPATCHER, "moe_dispatcher")                    \
+    X(FP8_DISPATCH, "moe_fp8_dispatch")                \
     X(RECOMPUTE_MODULES, "recompute_modules")          \
     X(TORCH_COMPILE, "torch_compile")                  \
     X(STEP_SYNC, "step_sync")                          \

@@ -9,6 +9,10 @@
  * - hybridep: the same, and rows are sorted by expert on the way.
  * - deepep-ll: a copy for each expert, in 8 bits on the way there, by DeepEP's low-latency kernels.
  *
+ * The others can send in 8 bits, too, where rows go to experts: tokens in the forward, and in the
+ * backward the gradients of what experts returned. What is added up on its way back, outputs and
+ * the gradients of tokens, keeps 16 bits (DeepSeek-V3, arXiv 2412.19437, section 3.3.3).
+ *
  * Links inside a node and the network work at the same time. The rates over the network, as parts
  * of that of rings: DeepEP's README (H800, 4096 tokens of 7168, 8 experts in 4 groups) has 0.88 of
  * the cards' 50 GB/s on 4 and 8 nodes, where 2 nodes are bound by NVLink; NCCL's all-to-all between
@@ -64,14 +68,15 @@ static double copies_seconds(const pp_gpu_batch *local, const sizes *s, double p
                                each * (s->ranks - s->members), rate);
 }
 
-/* A copy for each node, and there one for each rank. */
-static double nodes_seconds(const pp_gpu_batch *local, const sizes *s)
+/* A copy for each node, and there one for each rank. part: of a row's bytes that is sent. */
+static double nodes_seconds(const pp_gpu_batch *local, const sizes *s, double part)
 {
     const int64_t experts = local->model->experts / s->group.ranks; /* of a rank */
     const double ranks = pp_routing_reached(local->model, experts);
     const double nodes = pp_routing_reached(local->model, experts * s->group.members);
     const double others = nodes * (s->nodes - 1) / s->nodes;
-    return pp_exchange_seconds(local->hw, s->group, s->row * ranks, s->row * others, DEEPEP_PART);
+    return pp_exchange_seconds(local->hw, s->group, part * s->row * ranks, part * s->row * others,
+                               DEEPEP_PART);
 }
 
 static double gather_seconds(const pp_gpu_batch *local, const sizes *s)
@@ -86,6 +91,8 @@ static double gather_seconds(const pp_gpu_batch *local, const sizes *s)
 
 static double seconds_of(const pp_gpu_batch *local, const sizes *s)
 {
+    const double low = LOW_BYTES / local->element_bytes;
+    const bool fp8 = local->context->switches.moe_fp8_dispatch;
     double measured_s = 0;
     if (s->group.ranks <= 1 || !(s->row > 0) || pp_exchange_is_omitted(local, PP_EXCHANGE_EP))
         return 0;
@@ -97,13 +104,13 @@ static double seconds_of(const pp_gpu_batch *local, const sizes *s)
     case PP_DISPATCHER_ALLGATHER:
         return gather_seconds(local, s);
     case PP_DISPATCHER_DEEPEP_LL:
-        return copies_seconds(local, s, LOW_BYTES / local->element_bytes, DEEPEP_PART) +
+        return copies_seconds(local, s, low, DEEPEP_PART) +
                copies_seconds(local, s, 1, DEEPEP_PART);
     case PP_DISPATCHER_DEEPEP:
     case PP_DISPATCHER_HYBRIDEP:
         break;
     }
-    return 2 * nodes_seconds(local, s);
+    return nodes_seconds(local, s, fp8 ? low : 1) + nodes_seconds(local, s, 1);
 }
 
 pp_dispatch_cost pp_dispatch_of(const pp_gpu_batch *local)

@@ -32,6 +32,7 @@ typedef struct pp_target_limits {
     pp_experts experts;        /* which etp it has */
     unsigned dispatchers;      /* 1 << pp_dispatcher: those that it has */
     pp_dispatcher dispatcher;  /* that it takes if none is asked for and it has not the stack's */
+    bool fp8_dispatch;         /* these can be told to send rows to experts in 8 bits */
     bool pads_with_hybridep;   /* experts in mxfp8 need rows that only this dispatcher pads */
     bool no_cp_heads; /* context parallelism exchanges keys and values only: a ring, all-gather */
     bool no_mtp;      /* it has no multi-token prediction modules */
@@ -59,5 +60,9 @@ PP_MUST_CHECK pp_status pp_target_check_cp_comm(const pp_target_limits *target, 
 PP_MUST_CHECK pp_status pp_target_check_dispatcher(const pp_target_limits *target,
                                                    pp_dispatcher kind, pp_status refusal,
                                                    const char *what, pp_err *err);
+/* The same for dispatch in 8 bits. */
+PP_MUST_CHECK pp_status pp_target_check_fp8_dispatch(const pp_target_limits *target, bool on,
+                                                     pp_status refusal, const char *what,
+                                                     pp_err *err);
 
 #endif

@@ -26,6 +26,12 @@ const char *const *pp_dispatcher_names(void)
     return names;
 }
 
+bool pp_dispatcher_has_fp8(pp_dispatcher kind)
+{
+    return kind == PP_DISPATCHER_DEEPEP || kind == PP_DISPATCHER_DEEPEP_LL ||
+           kind == PP_DISPATCHER_HYBRIDEP;
+}
+
 const char *const *pp_dtype_names(void)
 {
     static const char *const names[] = { "bf16", "fp16", "fp32", NULL };

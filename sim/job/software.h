@@ -81,6 +81,8 @@ typedef enum pp_dispatcher {
 
 /* "alltoall", "allgather", "deepep", "deepep-ll", "hybridep", NULL; a name's index is its kind. */
 const char *const *pp_dispatcher_names(void);
+/* True if it can send rows to experts in 8 bits. */
+bool pp_dispatcher_has_fp8(pp_dispatcher kind);
 
 /* Settings of the training software. A stack (sim/job/stack.h) is a named set of
  * them. */
@@ -113,6 +115,7 @@ typedef struct pp_switches {
     pp_p2p p2p;
     pp_cp_comm cp_comm;
     pp_dispatcher dispatcher; /* of models with experts */
+    bool moe_fp8_dispatch;    /* rows go to experts in 8 bits, and come back in those of dtype */
     double moe_imbalance;     /* rows of the busiest rank's experts over the mean; 0: 1 */
     /* The share of the speed of kernels that remains in a whole step, with GEMMs in 16 bits and in
      * fewer; 0: the hardware's. */

@@ -50,6 +50,7 @@ typedef struct pp_plan {
     pp_moments moments;
     pp_cp_comm cp_comm;       /* a ring if cp is 1 */
     pp_dispatcher dispatcher; /* if ep is above 1 */
+    bool moe_fp8_dispatch;    /* rows go to experts in 8 bits */
     double moe_imbalance;     /* rows of the busiest rank's experts over the mean, 1 or more */
     int64_t cp_inner;         /* hierarchical: ranks of a group that exchanges all to all; else 0 */
     pp_plan_stack stack;

@@ -70,6 +70,8 @@ static pp_status read_dispatch(const pp_json_at *at, pp_plan *plan, pp_err *err)
     if (pp_json_has(at, "moe_dispatcher"))
         status = read_name(at, "moe_dispatcher", pp_dispatcher_names(), &kind, err);
     plan->dispatcher = plan->parallel.ep > 1 ? (pp_dispatcher)kind : PP_DISPATCHER_ALLTOALL;
+    if (!status && pp_json_has(at, "moe_fp8_dispatch"))
+        status = pp_json_get_bool(at, "moe_fp8_dispatch", &plan->moe_fp8_dispatch, err);
     if (!status && pp_json_has(at, "moe_imbalance"))
         status = pp_json_get_double(at, "moe_imbalance", 1, PP_IMBALANCE_MOST, &plan->moe_imbalance,
                                     err);
@@ -190,6 +192,7 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
                                         "cp_comm",
                                         "cp_inner",
                                         "moe_dispatcher",
+                                        "moe_fp8_dispatch",
                                         "moe_imbalance",
                                         "micro_batch_size",
                                         "global_batch_size",

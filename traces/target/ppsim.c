@@ -10,6 +10,7 @@ const pp_target pp_target_ppsim = {
                 .frameworks = frameworks,
                 .orders = true,
                 .recompute_modules = true,
+                .fp8_dispatch = true,
                 .dispatchers = 1 << PP_DISPATCHER_ALLTOALL | 1 << PP_DISPATCHER_ALLGATHER |
                                1 << PP_DISPATCHER_DEEPEP | 1 << PP_DISPATCHER_DEEPEP_LL |
                                1 << PP_DISPATCHER_HYBRIDEP,

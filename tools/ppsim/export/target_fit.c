@@ -36,6 +36,9 @@ pp_status pp_target_check_settings(const pp_target *target, const pp_plan *plan,
     if (!status && p->ep > 1)
         status =
             pp_target_check_dispatcher(limits, plan->dispatcher, PP_INFEASIBLE, limits->name, err);
+    if (!status)
+        status = pp_target_check_fp8_dispatch(limits, plan->moe_fp8_dispatch, PP_INFEASIBLE,
+                                              limits->name, err);
     own.etp = pp_parallel_etp_of(p, limits->experts);
     if (status || !experts || pp_parallel_etp(&own) == pp_parallel_etp(p))
         return status;

@@ -474,6 +474,10 @@ static pp_status read_dispatcher(const pp_args *args, pp_switch_request *s, pp_e
     if (backend_given && type != 2)
         return pp_err_set(err, PP_USAGE, "--moe-flex-dispatcher-backend",
                           "needs --moe-token-dispatcher-type flex");
+    s->given.moe_fp8_dispatch = pp_args_has(args, "--moe-fp8-dispatch");
+    status = pp_args_switch(args, "--moe-fp8-dispatch", &s->value.moe_fp8_dispatch, err);
+    if (status)
+        return status;
     s->given.dispatcher = own > 0 || type_given || backend_given;
     if (own > 0)
         s->value.dispatcher = (pp_dispatcher)(own - 1);
@@ -481,6 +485,12 @@ static pp_status read_dispatcher(const pp_args *args, pp_switch_request *s, pp_e
         s->value.dispatcher = (pp_dispatcher)type;
     else
         s->value.dispatcher = backend ? PP_DISPATCHER_HYBRIDEP : PP_DISPATCHER_DEEPEP;
+    const pp_dispatcher kind =
+        s->given.dispatcher ? s->value.dispatcher : s->stack->switches.dispatcher;
+    if (s->given.moe_fp8_dispatch && s->value.moe_fp8_dispatch && !pp_dispatcher_has_fp8(kind))
+        return pp_err_set(err, PP_USAGE, "--moe-fp8-dispatch",
+                          "%s sends tokens in 16 bits; add --moe-dispatcher deepep or hybridep",
+                          pp_dispatcher_names()[kind]);
     return PP_OK;
 }
 

@@ -263,6 +263,36 @@ START_TEST(experts_are_exchanged_as_the_runtime_does)
 }
 END_TEST
 
+/* The stack's dispatch in 8 bits is off where the target cannot be told, and refused if given. */
+START_TEST(rows_go_to_experts_as_the_runtime_sends_them)
+{
+    planning p = planning_of("mixtral-8x7b", "h100-80g");
+    for (size_t i = 0; i < pp_target_count(); i++) {
+        const pp_target_limits *target = &pp_target_at(i)->limits;
+        for (int given = 0; given < 2; given++) {
+            pp_plan_request request = request_for(&p, NULL, 0);
+            pp_stack stack = *request.switches.stack;
+            pp_err err = { 0 };
+            request.schedule = pp_schedule_find("1f1b");
+            request.orders = PP_ORDERS_NAMED;
+            stack.switches.dispatcher = PP_DISPATCHER_DEEPEP;
+            stack.switches.moe_fp8_dispatch = true;
+            request.switches.stack = &stack;
+            request.switches.given.moe_fp8_dispatch = request.switches.value.moe_fp8_dispatch =
+                given;
+            const pp_status status = pp_target_apply(target, false, &request, &err);
+            ck_assert_int_eq(status, given && !target->fp8_dispatch ? PP_USAGE : PP_OK);
+            if (status) {
+                ck_assert_str_eq(err.where, "moe_fp8_dispatch");
+                continue;
+            }
+            const pp_switches s = pp_switches_requested(&request.switches, stack.switches);
+            ck_assert_int_eq(s.moe_fp8_dispatch, target->fp8_dispatch);
+        }
+    }
+}
+END_TEST
+
 START_TEST(what_it_does_not_run_is_refused)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
@@ -312,6 +342,7 @@ int main(void)
         tcase_add_loop_test(tc, the_runtime_takes_bare_ends, i, i + 1);
     tcase_add_test(tc, context_parallelism_is_exchanged_as_the_runtime_does);
     tcase_add_test(tc, experts_are_exchanged_as_the_runtime_does);
+    tcase_add_test(tc, rows_go_to_experts_as_the_runtime_sends_them);
     tcase_add_test(tc, what_it_does_not_run_is_refused);
     suite_add_tcase(suite, tc);
     return step_run(suite);

@@ -78,6 +78,27 @@ START_TEST(a_token_crosses_the_network_as_often_as_its_dispatcher_sends_it)
 }
 END_TEST
 
+/* DeepSeek-V3 sends rows to experts in 8 bits, with a scale for 128 of them; what comes back is
+ * added up, and keeps 16. NCCL has no such kernels. */
+START_TEST(rows_may_go_to_experts_in_8_bits)
+{
+    static const pp_dispatcher kinds[] = { PP_DISPATCHER_DEEPEP, PP_DISPATCHER_HYBRIDEP };
+    const pp_hardware hw = h100();
+    const pp_model model = run_model("deepseek-v3");
+    const double start = hw.node_p2p.alpha_s + hw.network_p2p.alpha_s;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        pp_cost_context c = context_of(&model, &hw, 64, kinds[i]);
+        const double way = dispatch(&c).seconds / 2 - start;
+        c.switches.moe_fp8_dispatch = true;
+        ck_assert_double_eq_tol(dispatch(&c).seconds, way * (1 + (1 + 4.0 / 128) / 2) + 2 * start,
+                                1e-12);
+    }
+    for (int k = 0; pp_dispatcher_names()[k]; k++)
+        ck_assert_int_eq(pp_dispatcher_has_fp8((pp_dispatcher)k),
+                         strstr(pp_dispatcher_names()[k], "ep") != NULL);
+}
+END_TEST
+
 /* In a node NCCL sends a copy for each expert, DeepEP one for each rank that is needed in the mean:
  * of those with the 4 groups of a token; of both, 7 of 8 leave the GPU. */
 START_TEST(one_node_uses_its_links_only)
@@ -276,6 +297,7 @@ int main(void)
     TCase *tc = tcase_create("experts");
     suite_add_tcase(suite, tc);
     tcase_add_test(tc, a_token_crosses_the_network_as_often_as_its_dispatcher_sends_it);
+    tcase_add_test(tc, rows_may_go_to_experts_in_8_bits);
     tcase_add_test(tc, one_node_uses_its_links_only);
     tcase_add_test(tc, what_was_measured_is_taken_for_alltoall);
     tcase_add_test(tc, kernels_beside_the_exchange);
