@@ -84,11 +84,19 @@ static pp_status check_request(const pp_plan_request *request, pp_err *err)
     return PP_OK;
 }
 
-/* Megatron-Core recomputes no whole layers beside a forward (transformer_config.py). */
+/* Megatron-Core recomputes no whole layers beside a forward, and overlaps shared experts with no
+ * exchange that a backward hides (transformer_config.py). */
 static pp_status check_overlap(const pp_plan_request *request, pp_err *err)
 {
-    if (!request->schedule || !request->schedule->overlaps_experts ||
-        !request->switches.given.recompute ||
+    if (!request->schedule || !request->schedule->overlaps_experts)
+        return PP_OK;
+    if (request->switches.given.moe_shared_expert_overlap &&
+        request->switches.value.moe_shared_expert_overlap)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SHARED_OVERLAP),
+                          "%s hides the exchange of experts behind a backward, and Megatron-Core "
+                          "does not do both; leave out one of them",
+                          request->schedule->name);
+    if (!request->switches.given.recompute ||
         request->switches.value.recompute != PP_RECOMPUTE_FULL)
         return PP_OK;
     return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RECOMPUTE),

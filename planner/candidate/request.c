@@ -102,9 +102,14 @@ pp_switches pp_switches_requested(const pp_switch_request *request, pp_switches 
     if (request->given.moe_fp8_dispatch)
         stack.moe_fp8_dispatch = value->moe_fp8_dispatch;
     stack.moe_fp8_dispatch &= pp_dispatcher_has_fp8(stack.dispatcher);
+    if (request->given.moe_shared_expert_overlap)
+        stack.moe_shared_expert_overlap = value->moe_shared_expert_overlap;
+    stack.moe_shared_expert_overlap &= stack.dispatcher != PP_DISPATCHER_ALLGATHER;
     stack.moe_imbalance = value->moe_imbalance;
     stack.recompute_modules =
         request->given.recompute_modules ? value->recompute_modules : PP_MODULES_CORE;
+    if (stack.recompute_modules >> PP_MODULE_SHARED_EXPERTS & 1)
+        stack.moe_shared_expert_overlap = false;
     stack.communicators = value->communicators;
     return stack;
 }

@@ -292,8 +292,9 @@ static bool takes_chunks(const pp_plan_problem *problem, const pp_schedule *sche
 static bool serves(const pp_setup *setup, const pp_schedule *schedule, size_t data)
 {
     const pp_recompute how = setup->context.switches.recompute;
-    if (schedule->overlaps_experts && how > PP_RECOMPUTE_SELECTIVE)
-        return false; /* Megatron-Core refuses to recompute whole layers then */
+    if (schedule->overlaps_experts &&
+        (how > PP_RECOMPUTE_SELECTIVE || setup->context.switches.moe_shared_expert_overlap))
+        return false; /* Megatron-Core refuses to recompute whole layers, and to overlap both */
     return !setup->unseen && setup->data == data && setup->split == schedule->splits_backward &&
            setup->context.placement == schedule->placement;
 }

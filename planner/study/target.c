@@ -64,6 +64,10 @@ static void train_as(const pp_target_limits *target, pp_plan_request *request)
         switches->given.dispatcher = true;
         switches->value.dispatcher = pads ? PP_DISPATCHER_HYBRIDEP : target->dispatcher;
     }
+    if (!target->shared_expert_overlap && !switches->given.moe_shared_expert_overlap) {
+        switches->given.moe_shared_expert_overlap = true;
+        switches->value.moe_shared_expert_overlap = false;
+    }
     if (!target->fp8_dispatch && !switches->given.moe_fp8_dispatch) {
         switches->given.moe_fp8_dispatch = true;
         switches->value.moe_fp8_dispatch = false;
@@ -217,8 +221,13 @@ static pp_status check_formats(const pp_target_limits *target, const pp_plan_req
         status = pp_target_check_dispatcher(target, s->value.dispatcher, PP_USAGE,
                                             pp_err_name(err, PP_FIELD_DISPATCHER), err);
     if (!status && s->given.moe_fp8_dispatch)
-        status = pp_target_check_fp8_dispatch(target, s->value.moe_fp8_dispatch, PP_USAGE,
-                                              pp_err_name(err, PP_FIELD_FP8_DISPATCH), err);
+        status = pp_target_check_told(target, s->value.moe_fp8_dispatch, target->fp8_dispatch,
+                                      PP_TARGET_FP8_DISPATCH, PP_USAGE,
+                                      pp_err_name(err, PP_FIELD_FP8_DISPATCH), err);
+    if (!status && s->given.moe_shared_expert_overlap)
+        status = pp_target_check_told(target, s->value.moe_shared_expert_overlap,
+                                      target->shared_expert_overlap, PP_TARGET_SHARED_OVERLAP,
+                                      PP_USAGE, pp_err_name(err, PP_FIELD_SHARED_OVERLAP), err);
     if (status)
         return status;
     return pp_target_check_precision(target, s->value.precision, parameters,

@@ -79,38 +79,48 @@ static double nodes_seconds(const pp_gpu_batch *local, const sizes *s, double pa
                                DEEPEP_PART);
 }
 
-static double gather_seconds(const pp_gpu_batch *local, const sizes *s)
+/* To experts and back. */
+typedef struct ways {
+    double there_s, back_s;
+} ways;
+
+static ways alike(double seconds)
+{
+    return (ways){ seconds, seconds };
+}
+
+static ways gather_ways(const pp_gpu_batch *local, const sizes *s)
 {
     const pp_parallel *par = &local->context->parallel;
     const int64_t ranks = par->ep * pp_parallel_etp(par);
     const pp_collective_group group = pp_group_of(pp_hardware_node_part(local->hw, par), ranks, 1);
     const double all = s->row * (double)ranks;
-    return pp_collective_seconds(local->hw, PP_ALL_GATHER, group, all) +
-           pp_collective_seconds(local->hw, PP_REDUCE_SCATTER, group, all);
+    return (ways){ pp_collective_seconds(local->hw, PP_ALL_GATHER, group, all),
+                   pp_collective_seconds(local->hw, PP_REDUCE_SCATTER, group, all) };
 }
 
-static double seconds_of(const pp_gpu_batch *local, const sizes *s)
+static ways ways_of(const pp_gpu_batch *local, const sizes *s)
 {
     const double low = LOW_BYTES / local->element_bytes;
     const bool fp8 = local->context->switches.moe_fp8_dispatch;
     double measured_s = 0;
     if (s->group.ranks <= 1 || !(s->row > 0) || pp_exchange_is_omitted(local, PP_EXCHANGE_EP))
-        return 0;
+        return alike(0);
     switch (local->context->switches.dispatcher) {
     case PP_DISPATCHER_ALLTOALL:
         if (pp_all_to_all_measured(local->hw, s->group, s->k * s->row, &measured_s))
-            return 2 * measured_s;
-        return 2 * copies_seconds(local, s, 1, ALLTOALL_PART);
+            return alike(measured_s);
+        return alike(copies_seconds(local, s, 1, ALLTOALL_PART));
     case PP_DISPATCHER_ALLGATHER:
-        return gather_seconds(local, s);
+        return gather_ways(local, s);
     case PP_DISPATCHER_DEEPEP_LL:
-        return copies_seconds(local, s, low, DEEPEP_PART) +
-               copies_seconds(local, s, 1, DEEPEP_PART);
+        return (ways){ copies_seconds(local, s, low, DEEPEP_PART),
+                       copies_seconds(local, s, 1, DEEPEP_PART) };
     case PP_DISPATCHER_DEEPEP:
     case PP_DISPATCHER_HYBRIDEP:
         break;
     }
-    return nodes_seconds(local, s, fp8 ? low : 1) + nodes_seconds(local, s, 1);
+    return (ways){ nodes_seconds(local, s, fp8 ? low : 1), nodes_seconds(local, s, 1) };
 }
 
 pp_dispatch_cost pp_dispatch_of(const pp_gpu_batch *local)
@@ -119,7 +129,9 @@ pp_dispatch_cost pp_dispatch_of(const pp_gpu_batch *local)
     const double routed = s.k * s.row, copied = s.row + routed;
     const pp_dispatcher kind = local->context->switches.dispatcher;
     const bool sorts = s.ranks > 1 && (double)local->model->experts > s.ranks;
-    pp_dispatch_cost cost = { .seconds = seconds_of(local, &s) };
+    const ways exchange = ways_of(local, &s);
+    pp_dispatch_cost cost = { .seconds = exchange.there_s + exchange.back_s,
+                              .there_seconds = exchange.there_s };
     /* rows are copied for each expert of their token, and added on their way back; DeepEP does that
      * with what arrived, HybridEP while it arrives */
     if (s.ranks > 1 && kind == PP_DISPATCHER_HYBRIDEP)

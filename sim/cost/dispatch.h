@@ -9,7 +9,8 @@
  * put rows in order. */
 typedef struct pp_dispatch_cost {
     double seconds;
-    double bytes[4]; /* of a kernel each; 0: none */
+    double there_seconds; /* of these: while rows are on their way to experts */
+    double bytes[4];      /* of a kernel each; 0: none */
 } pp_dispatch_cost;
 
 /* The exchange of the stack's dispatcher (pp_dispatcher), without seconds if the context omits the

@@ -157,6 +157,28 @@ static double expert_rows(const pp_gpu_batch *local)
     return (double)local->model->experts_per_token * local->tokens * local->expert_t / local->t;
 }
 
+/* What the exchange hides of shared experts, if they compute beside it, on the SMs that it leaves:
+ * the first layer and the activation while rows go to their experts, the second while they come
+ * back; in the backward the other way round (Megatron-Core's shared_experts.py). */
+static void hide_shared_experts(const pp_gpu_batch *local, const pp_dispatch_cost *dispatch,
+                                pp_work *work)
+{
+    const double width = (double)local->model->shared_ffn / local->t;
+    const double left = 1 - pp_dispatch_sm_share(local);
+    const double there = left * dispatch->there_seconds;
+    const double back = left * (dispatch->seconds - dispatch->there_seconds);
+    pp_work all = { 0 }, down = { 0 };
+    if (!local->context->switches.moe_shared_expert_overlap || !(width > 0))
+        return;
+    add_mlp(local, local->tokens, width, 1, &all);
+    pp_add_linear(local, local->tokens, (double)local->model->hidden, width, 1, &down);
+    const pp_work up = { .f = all.f - down.f, .i = all.i - down.i, .w = all.w - down.w };
+    const double inputs = fmin(down.i, there) + fmin(up.i, back);
+    work->f -= fmin(up.f, there) + fmin(down.f, back);
+    work->i -= inputs;
+    work->saved += fmin(down.i + down.w, there) + fmin(up.i + up.w, back) - inputs;
+}
+
 /* Adds router, exchange over ep, and experts, which are divided by ep and etp and drop no tokens. A
  * GPU sends its own rows, and gets as many; etp ranks gather the rows of all of them, so that each
  * GPU has rows for its part of some experts. All wait for the GPU with the most rows. */
@@ -181,6 +203,7 @@ static void add_experts(const pp_gpu_batch *local, pp_work *work)
     add_mlp(local, local->imbalance * rows / groups, (double)m->expert_ffn / local->expert_t,
             groups, work);
     add_mlp(local, local->tokens, (double)m->shared_ffn / local->t, 1, work);
+    hide_shared_experts(local, &dispatch, work);
 }
 
 /* What the host takes to launch the kernels of a layer. Experts have products of their own, two in
@@ -217,6 +240,7 @@ static pp_work modelled_layer(const pp_gpu_batch *local, bool moe)
         work.i *= host.b / backward;
         work.w *= host.b / backward;
     }
+    work.saved = fmax(0, fmin(work.saved, work.i + work.w - host.b));
     return work;
 }
 
@@ -277,7 +301,8 @@ double pp_module_seconds(const pp_gpu_batch *local, bool moe, pp_recompute_modul
 static pp_pair_parts pair_parts_of(const pp_gpu_batch *local)
 {
     const double rows = expert_rows(local) * (double)local->model->hidden * local->element_bytes;
-    const double exchange = pp_dispatch_of(local).seconds + etp_seconds(local, rows);
+    const pp_dispatch_cost dispatch = pp_dispatch_of(local);
+    const double gather = etp_seconds(local, rows), exchange = dispatch.seconds + gather;
     pp_work attention = { 0 }, experts = { 0 };
     add_attention(local, &attention);
     add_experts(local, &experts);
@@ -293,8 +318,8 @@ static pp_pair_parts pair_parts_of(const pp_gpu_batch *local)
     return (pp_pair_parts){ .attention = { attention.f, attention.i, attention.w },
                             .experts = { fmax(0, experts.f - exchange),
                                          fmax(0, experts.i - exchange), experts.w },
-                            .dispatch = exchange / 2,
-                            .combine = exchange / 2 };
+                            .dispatch = dispatch.there_seconds + gather / 2,
+                            .combine = dispatch.seconds - dispatch.there_seconds + gather / 2 };
 }
 
 pp_work pp_layer_work(const pp_gpu_batch *local, bool moe)
@@ -317,7 +342,9 @@ pp_work pp_layer_work(const pp_gpu_batch *local, bool moe)
 
 double pp_layer_hidden_seconds(const pp_gpu_batch *local)
 {
+    /* Megatron-Core does not overlap shared experts, too */
     if (!(local->tokens > 0) || local->context->parallel.ep <= 1 ||
+        local->context->switches.moe_shared_expert_overlap ||
         pp_exchange_is_omitted(local, PP_EXCHANGE_EP))
         return 0;
     const pp_pair_parts parts = pair_parts_of(local);

@@ -25,6 +25,8 @@ unsigned pp_modules_worth(const pp_cost_context *context)
     for (int k = 0; k < PP_MODULES; k++) {
         const double bytes = pp_module_bytes(&local, moe, (pp_recompute_module)k);
         const double price = pp_module_seconds(&local, moe, (pp_recompute_module)k);
+        if (k == PP_MODULE_SHARED_EXPERTS && context->switches.moe_shared_expert_overlap)
+            continue; /* Megatron-Core does not do both */
         if (bytes > 0 && price * cost.recompute_bytes * PP_MODULE_WORTH < seconds * bytes)
             modules |= 1U << k;
     }

@@ -68,11 +68,10 @@ pp_status pp_target_check_dispatcher(const pp_target_limits *target, pp_dispatch
                       known.data ? known.data : "", pp_dispatcher_names()[kind]);
 }
 
-pp_status pp_target_check_fp8_dispatch(const pp_target_limits *target, bool on, pp_status refusal,
-                                       const char *what, pp_err *err)
+pp_status pp_target_check_told(const pp_target_limits *target, bool on, bool told,
+                               const char *words, pp_status refusal, const char *what, pp_err *err)
 {
-    if (!on || target->fp8_dispatch)
+    if (!on || told)
         return PP_OK;
-    return pp_err_set(err, refusal, what, "target %s cannot be told to dispatch in 8 bits",
-                      target->name);
+    return pp_err_set(err, refusal, what, "target %s cannot be told to %s", target->name, words);
 }

@@ -33,7 +33,8 @@ typedef struct pp_target_limits {
     unsigned dispatchers;      /* 1 << pp_dispatcher: those that it has */
     pp_dispatcher dispatcher;  /* that it takes if none is asked for and it has not the stack's */
     bool fp8_dispatch;         /* these can be told to send rows to experts in 8 bits */
-    bool pads_with_hybridep;   /* experts in mxfp8 need rows that only this dispatcher pads */
+    bool shared_expert_overlap; /* it can be told to compute shared experts beside the exchange */
+    bool pads_with_hybridep;    /* experts in mxfp8 need rows that only this dispatcher pads */
     bool no_cp_heads; /* context parallelism exchanges keys and values only: a ring, all-gather */
     bool no_mtp;      /* it has no multi-token prediction modules */
     bool constant_shapes;          /* all microbatches of a step have one size, by padding */
@@ -60,9 +61,12 @@ PP_MUST_CHECK pp_status pp_target_check_cp_comm(const pp_target_limits *target, 
 PP_MUST_CHECK pp_status pp_target_check_dispatcher(const pp_target_limits *target,
                                                    pp_dispatcher kind, pp_status refusal,
                                                    const char *what, pp_err *err);
-/* The same for dispatch in 8 bits. */
-PP_MUST_CHECK pp_status pp_target_check_fp8_dispatch(const pp_target_limits *target, bool on,
-                                                     pp_status refusal, const char *what,
-                                                     pp_err *err);
+/* The same for a setting that is on or off. told: one of the limits. words: what it does, after
+ * "cannot be told to". */
+PP_MUST_CHECK pp_status pp_target_check_told(const pp_target_limits *target, bool on, bool told,
+                                             const char *words, pp_status refusal, const char *what,
+                                             pp_err *err);
+#define PP_TARGET_FP8_DISPATCH "dispatch in 8 bits"
+#define PP_TARGET_SHARED_OVERLAP "compute shared experts beside the exchange"
 
 #endif

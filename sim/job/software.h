@@ -116,7 +116,8 @@ typedef struct pp_switches {
     pp_cp_comm cp_comm;
     pp_dispatcher dispatcher; /* of models with experts */
     bool moe_fp8_dispatch;    /* rows go to experts in 8 bits, and come back in those of dtype */
-    double moe_imbalance;     /* rows of the busiest rank's experts over the mean; 0: 1 */
+    bool moe_shared_expert_overlap; /* shared experts compute while rows are on their way */
+    double moe_imbalance;           /* rows of the busiest rank's experts over the mean; 0: 1 */
     /* The share of the speed of kernels that remains in a whole step, with GEMMs in 16 bits and in
      * fewer; 0: the hardware's. */
     double sustained, sustained_low;

@@ -259,9 +259,15 @@ static pp_status read_stack(const pp_json_at *root, pp_stack *stack, pp_err *err
     static const char *const keys[] = { "format",   "version",  "name", "summary",
                                         "features", "settings", "gpus", NULL };
     static const char *const lists[] = { "precisions", NULL };
-    static const char *const names[] = { "grad_dtype",       "dtype", "cp_comm", "moe_dispatcher",
-                                         "moe_fp8_dispatch", NULL };
+    static const char *const names[] = { "grad_dtype",
+                                         "dtype",
+                                         "cp_comm",
+                                         "moe_dispatcher",
+                                         "moe_fp8_dispatch",
+                                         "moe_shared_expert_overlap",
+                                         NULL };
     int exchange = PP_CP_COMM_RING, dispatcher = PP_DISPATCHER_ALLTOALL;
+    pp_switches *s = &stack->switches;
     pp_json_at at;
     pp_status status = pp_json_only(root, keys, err);
     if (status ||
@@ -270,16 +276,18 @@ static pp_status read_stack(const pp_json_at *root, pp_stack *stack, pp_err *err
         (status = read_precisions(&at, stack, err)) ||
         (status =
              read_flags(root, "settings", settings, COUNT(settings), names, stack, &at, err)) ||
-        (status = read_dtype(&at, "grad_dtype", &stack->switches.grad_dtype, err)) ||
-        (status = read_dtype(&at, "dtype", &stack->switches.dtype, err)) ||
+        (status = read_dtype(&at, "grad_dtype", &s->grad_dtype, err)) ||
+        (status = read_dtype(&at, "dtype", &s->dtype, err)) ||
         (status = read_choice(&at, "cp_comm", pp_cp_comm_names(), &exchange, err)) ||
         (status = read_choice(&at, "moe_dispatcher", pp_dispatcher_names(), &dispatcher, err)) ||
         (pp_json_has(&at, "moe_fp8_dispatch") &&
-         (status =
-              pp_json_get_bool(&at, "moe_fp8_dispatch", &stack->switches.moe_fp8_dispatch, err))))
+         (status = pp_json_get_bool(&at, "moe_fp8_dispatch", &s->moe_fp8_dispatch, err))) ||
+        (pp_json_has(&at, "moe_shared_expert_overlap") &&
+         (status = pp_json_get_bool(&at, "moe_shared_expert_overlap", &s->moe_shared_expert_overlap,
+                                    err))))
         return status;
-    stack->switches.cp_comm = (pp_cp_comm)exchange;
-    stack->switches.dispatcher = (pp_dispatcher)dispatcher;
+    s->cp_comm = (pp_cp_comm)exchange;
+    s->dispatcher = (pp_dispatcher)dispatcher;
     return read_gpus(root, stack, err);
 }
 

@@ -63,6 +63,8 @@ void pp_plan_set_dispatch(pp_plan *plan, const pp_cost_context *context)
     const bool exchanged = context->parallel.ep > 1;
     plan->dispatcher = exchanged ? context->switches.dispatcher : PP_DISPATCHER_ALLTOALL;
     plan->moe_fp8_dispatch = exchanged && context->switches.moe_fp8_dispatch;
+    plan->moe_shared_expert_overlap =
+        exchanged && context->model->shared_ffn > 0 && context->switches.moe_shared_expert_overlap;
     plan->moe_imbalance = fmax(1, context->switches.moe_imbalance);
 }
 

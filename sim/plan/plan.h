@@ -48,11 +48,12 @@ typedef struct pp_plan {
     bool experts;        /* its model has experts; files say so in 8 and 4 bits */
     pp_dtype grad_dtype; /* of the main gradients */
     pp_moments moments;
-    pp_cp_comm cp_comm;       /* a ring if cp is 1 */
-    pp_dispatcher dispatcher; /* if ep is above 1 */
-    bool moe_fp8_dispatch;    /* rows go to experts in 8 bits */
-    double moe_imbalance;     /* rows of the busiest rank's experts over the mean, 1 or more */
-    int64_t cp_inner;         /* hierarchical: ranks of a group that exchanges all to all; else 0 */
+    pp_cp_comm cp_comm;             /* a ring if cp is 1 */
+    pp_dispatcher dispatcher;       /* if ep is above 1 */
+    bool moe_fp8_dispatch;          /* rows go to experts in 8 bits */
+    bool moe_shared_expert_overlap; /* shared experts compute beside the exchange */
+    double moe_imbalance; /* rows of the busiest rank's experts over the mean, 1 or more */
+    int64_t cp_inner;     /* hierarchical: ranks of a group that exchanges all to all; else 0 */
     pp_plan_stack stack;
     bool step_sync;
     int64_t memory_limit_bytes;    /* 0: none */

@@ -72,6 +72,9 @@ static pp_status read_dispatch(const pp_json_at *at, pp_plan *plan, pp_err *err)
     plan->dispatcher = plan->parallel.ep > 1 ? (pp_dispatcher)kind : PP_DISPATCHER_ALLTOALL;
     if (!status && pp_json_has(at, "moe_fp8_dispatch"))
         status = pp_json_get_bool(at, "moe_fp8_dispatch", &plan->moe_fp8_dispatch, err);
+    if (!status && pp_json_has(at, "moe_shared_expert_overlap"))
+        status = pp_json_get_bool(at, "moe_shared_expert_overlap", &plan->moe_shared_expert_overlap,
+                                  err);
     if (!status && pp_json_has(at, "moe_imbalance"))
         status = pp_json_get_double(at, "moe_imbalance", 1, PP_IMBALANCE_MOST, &plan->moe_imbalance,
                                     err);
@@ -193,6 +196,7 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
                                         "cp_inner",
                                         "moe_dispatcher",
                                         "moe_fp8_dispatch",
+                                        "moe_shared_expert_overlap",
                                         "moe_imbalance",
                                         "micro_batch_size",
                                         "global_batch_size",

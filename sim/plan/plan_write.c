@@ -60,6 +60,8 @@ static pp_json *write_parallel(const pp_plan *plan, pp_json_build *build)
         pp_json_put_text(build, object, "moe_dispatcher", pp_dispatcher_names()[plan->dispatcher]);
     if (plan->moe_fp8_dispatch)
         pp_json_put_bool(build, object, "moe_fp8_dispatch", true);
+    if (plan->moe_shared_expert_overlap)
+        pp_json_put_bool(build, object, "moe_shared_expert_overlap", true);
     if (plan->moe_imbalance > 1)
         pp_json_put_double(build, object, "moe_imbalance", plan->moe_imbalance);
     put_known(build, object, "micro_batch_size", plan->micro_batch_size);

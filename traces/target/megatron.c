@@ -289,6 +289,11 @@ static pp_status add_pairs(const pp_export *data, pp_text *text, pp_err *err)
         return pp_err_set(err, PP_INFEASIBLE, "megatron",
                           "Megatron-LM cannot hide the exchange of dispatcher allgather; choose "
                           "another, or 'interleaved'");
+    if (plan->moe_shared_expert_overlap)
+        return pp_err_set(err, PP_INFEASIBLE, "megatron",
+                          "Megatron-LM overlaps either shared experts or a backward with the "
+                          "exchange of experts; choose 'interleaved', or plan with "
+                          "--moe-shared-expert-overlap off");
     if (recompute == PP_RECOMPUTE_FULL || recompute == PP_RECOMPUTE_STAGES)
         return pp_err_set(err, PP_INFEASIBLE, "megatron",
                           "Megatron-LM recomputes no whole layers where forwards overlap with "
@@ -330,6 +335,8 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
     if (plan->parallel.ep > 1) {
         add_int(text, "expert-model-parallel-size", plan->parallel.ep);
         pp_text_add(text, "--moe-token-dispatcher-type %s\n", dispatchers[plan->dispatcher]);
+        if (plan->moe_shared_expert_overlap)
+            pp_text_add(text, "--moe-shared-expert-overlap\n");
     }
     add_state(plan, text);
     if (plan->sequence_parallel > 0 && plan->parallel.tp > 1)
@@ -362,6 +369,7 @@ const pp_target pp_target_megatron = {
                 .dispatchers = 1 << PP_DISPATCHER_ALLTOALL | 1 << PP_DISPATCHER_ALLGATHER |
                                1 << PP_DISPATCHER_DEEPEP | 1 << PP_DISPATCHER_HYBRIDEP,
                 .dispatcher = PP_DISPATCHER_ALLTOALL,
+                .shared_expert_overlap = true,
                 .unequal = PP_SIZES_MESSAGE },
     .format = { .name = "megatron",
                 .summary = "command-line arguments for Megatron-LM, with the layout string (1f1b, "

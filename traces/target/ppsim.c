@@ -11,6 +11,7 @@ const pp_target pp_target_ppsim = {
                 .orders = true,
                 .recompute_modules = true,
                 .fp8_dispatch = true,
+                .shared_expert_overlap = true,
                 .dispatchers = 1 << PP_DISPATCHER_ALLTOALL | 1 << PP_DISPATCHER_ALLGATHER |
                                1 << PP_DISPATCHER_DEEPEP | 1 << PP_DISPATCHER_DEEPEP_LL |
                                1 << PP_DISPATCHER_HYBRIDEP,

@@ -37,8 +37,12 @@ pp_status pp_target_check_settings(const pp_target *target, const pp_plan *plan,
         status =
             pp_target_check_dispatcher(limits, plan->dispatcher, PP_INFEASIBLE, limits->name, err);
     if (!status)
-        status = pp_target_check_fp8_dispatch(limits, plan->moe_fp8_dispatch, PP_INFEASIBLE,
-                                              limits->name, err);
+        status = pp_target_check_told(limits, plan->moe_fp8_dispatch, limits->fp8_dispatch,
+                                      PP_TARGET_FP8_DISPATCH, PP_INFEASIBLE, limits->name, err);
+    if (!status)
+        status = pp_target_check_told(limits, plan->moe_shared_expert_overlap,
+                                      limits->shared_expert_overlap, PP_TARGET_SHARED_OVERLAP,
+                                      PP_INFEASIBLE, limits->name, err);
     own.etp = pp_parallel_etp_of(p, limits->experts);
     if (status || !experts || pp_parallel_etp(&own) == pp_parallel_etp(p))
         return status;

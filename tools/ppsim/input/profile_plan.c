@@ -130,6 +130,7 @@ static pp_status set_switches(const pp_plan *plan, const pp_profile_in_use *use,
     switches->cp_comm = plan->cp_comm;
     switches->dispatcher = plan->dispatcher;
     switches->moe_fp8_dispatch = plan->moe_fp8_dispatch;
+    switches->moe_shared_expert_overlap = plan->moe_shared_expert_overlap;
     switches->moe_imbalance = plan->moe_imbalance;
     switches->p2p = plan->p2p;
     pp_profile_settings(use, ignored, sizeof ignored, &switches->dtype);

@@ -475,8 +475,9 @@ static pp_status read_dispatcher(const pp_args *args, pp_switch_request *s, pp_e
         return pp_err_set(err, PP_USAGE, "--moe-flex-dispatcher-backend",
                           "needs --moe-token-dispatcher-type flex");
     s->given.moe_fp8_dispatch = pp_args_has(args, "--moe-fp8-dispatch");
-    status = pp_args_switch(args, "--moe-fp8-dispatch", &s->value.moe_fp8_dispatch, err);
-    if (status)
+    if ((status = pp_args_switch(args, "--moe-fp8-dispatch", &s->value.moe_fp8_dispatch, err)) ||
+        (status = pp_args_switch(args, "--moe-shared-expert-overlap",
+                                 &s->value.moe_shared_expert_overlap, err)))
         return status;
     s->given.dispatcher = own > 0 || type_given || backend_given;
     if (own > 0)
@@ -487,6 +488,16 @@ static pp_status read_dispatcher(const pp_args *args, pp_switch_request *s, pp_e
         s->value.dispatcher = backend ? PP_DISPATCHER_HYBRIDEP : PP_DISPATCHER_DEEPEP;
     const pp_dispatcher kind =
         s->given.dispatcher ? s->value.dispatcher : s->stack->switches.dispatcher;
+    s->given.moe_shared_expert_overlap = pp_args_has(args, "--moe-shared-expert-overlap");
+    if (s->value.moe_shared_expert_overlap && kind == PP_DISPATCHER_ALLGATHER)
+        return pp_err_set(err, PP_USAGE, "--moe-shared-expert-overlap",
+                          "needs another dispatcher than allgather, as in Megatron-LM; add "
+                          "--moe-dispatcher alltoall");
+    if (s->value.moe_shared_expert_overlap && s->given.recompute_modules &&
+        s->value.recompute_modules >> PP_MODULE_SHARED_EXPERTS & 1)
+        return pp_err_set(err, PP_USAGE, "--moe-shared-expert-overlap",
+                          "excludes --recompute-modules shared_experts, as in Megatron-LM; leave "
+                          "out one of them");
     if (s->given.moe_fp8_dispatch && s->value.moe_fp8_dispatch && !pp_dispatcher_has_fp8(kind))
         return pp_err_set(err, PP_USAGE, "--moe-fp8-dispatch",
                           "%s sends tokens in 16 bits; add --moe-dispatcher deepep or hybridep",

@@ -112,8 +112,9 @@ void pp_answer_setup(const pp_plan *plan, pp_text *words)
     if (plan->cp_comm != PP_CP_COMM_RING)
         pp_text_add(words, ", cp exchange %s", pp_cp_comm_names()[plan->cp_comm]);
     if (plan->parallel.ep > 1)
-        pp_text_add(words, ", %s%s", pp_dispatcher_names()[plan->dispatcher],
-                    plan->moe_fp8_dispatch ? " (fp8)" : "");
+        pp_text_add(words, ", %s%s%s", pp_dispatcher_names()[plan->dispatcher],
+                    plan->moe_fp8_dispatch ? " (fp8)" : "",
+                    plan->moe_shared_expert_overlap ? " beside shared experts" : "");
     if (plan->moe_imbalance > 1)
         pp_text_add(words, ", imbalance %g", plan->moe_imbalance);
     if (plan->zero >= 0 && plan->parallel.dp * plan->parallel.cp > 1)

@@ -263,31 +263,50 @@ START_TEST(experts_are_exchanged_as_the_runtime_does)
 }
 END_TEST
 
-/* The stack's dispatch in 8 bits is off where the target cannot be told, and refused if given. */
+/* What the stack does with rows of experts is off where the target cannot be told, and refused if
+ * given. */
 START_TEST(rows_go_to_experts_as_the_runtime_sends_them)
 {
     planning p = planning_of("mixtral-8x7b", "h100-80g");
     for (size_t i = 0; i < pp_target_count(); i++) {
         const pp_target_limits *target = &pp_target_at(i)->limits;
-        for (int given = 0; given < 2; given++) {
+        for (int k = 0; k < 4; k++) {
+            const bool given = k & 1, shared = k & 2;
+            const bool has = shared ? target->shared_expert_overlap : target->fp8_dispatch;
             pp_plan_request request = request_for(&p, NULL, 0);
-            pp_stack stack = *request.switches.stack;
+            pp_switch_request *s = &request.switches;
+            pp_stack stack = *s->stack;
             pp_err err = { 0 };
             request.schedule = pp_schedule_find("1f1b");
             request.orders = PP_ORDERS_NAMED;
             stack.switches.dispatcher = PP_DISPATCHER_DEEPEP;
-            stack.switches.moe_fp8_dispatch = true;
-            request.switches.stack = &stack;
-            request.switches.given.moe_fp8_dispatch = request.switches.value.moe_fp8_dispatch =
-                given;
+            s->stack = &stack;
+            if (shared) {
+                stack.switches.moe_shared_expert_overlap = true;
+                s->given.moe_shared_expert_overlap = s->value.moe_shared_expert_overlap = given;
+            } else {
+                stack.switches.moe_fp8_dispatch = true;
+                s->given.moe_fp8_dispatch = s->value.moe_fp8_dispatch = given;
+            }
             const pp_status status = pp_target_apply(target, false, &request, &err);
-            ck_assert_int_eq(status, given && !target->fp8_dispatch ? PP_USAGE : PP_OK);
+            ck_assert_int_eq(status, given && !has ? PP_USAGE : PP_OK);
             if (status) {
-                ck_assert_str_eq(err.where, "moe_fp8_dispatch");
+                ck_assert_str_eq(err.where,
+                                 shared ? "moe_shared_expert_overlap" : "moe_fp8_dispatch");
                 continue;
             }
-            const pp_switches s = pp_switches_requested(&request.switches, stack.switches);
-            ck_assert_int_eq(s.moe_fp8_dispatch, target->fp8_dispatch);
+            pp_switches now = pp_switches_requested(s, stack.switches);
+            ck_assert_int_eq(shared ? now.moe_shared_expert_overlap : now.moe_fp8_dispatch, has);
+            /* a dispatcher that has neither, and a module that Megatron-Core does not do both of */
+            stack.switches.dispatcher = PP_DISPATCHER_ALLGATHER;
+            s->given.dispatcher = false;
+            now = pp_switches_requested(s, stack.switches);
+            ck_assert(!now.moe_shared_expert_overlap && !now.moe_fp8_dispatch);
+            stack.switches.dispatcher = PP_DISPATCHER_ALLTOALL;
+            s->given.recompute_modules = true;
+            s->value.recompute_modules = 1U << PP_MODULE_SHARED_EXPERTS;
+            now = pp_switches_requested(s, stack.switches);
+            ck_assert(!now.moe_shared_expert_overlap && !now.moe_fp8_dispatch);
         }
     }
 }

@@ -228,6 +228,47 @@ START_TEST(imbalance_is_of_experts)
 }
 END_TEST
 
+/* With DeepEP's 20 of 132 SMs gone. The shared expert is an MLP of 2048: its first layer has twice
+ * the FLOPs of its second, and an exchange over the network is longer than each. In one node the
+ * exchange is shorter, and hides as much of them as 112 SMs compute meanwhile. */
+START_TEST(shared_experts_compute_beside_the_exchange)
+{
+    const pp_hardware hw = h100();
+    pp_model model = run_model("deepseek-v3");
+    pp_cost_context c = context_of(&model, &hw, 64, PP_DISPATCHER_DEEPEP);
+    const pp_unit_cost apart = layer(&c);
+    const pp_gpu_batch local = pp_gpu_batch_of(&c, TOKENS, (int64_t)TOKENS * TOKENS);
+    const double shared = pp_module_seconds(&local, true, PP_MODULE_SHARED_EXPERTS);
+    ck_assert_double_gt(dispatch(&c).there_seconds, shared);
+    ck_assert_double_gt(pp_layer_hidden_seconds(&local), 0);
+    c.switches.moe_shared_expert_overlap = true;
+    const pp_unit_cost beside = layer(&c);
+    const double speed = pp_sustained_of(&c);
+    ck_assert_double_eq_tol(apart.f_s - beside.f_s, shared / speed, 1e-12);
+    ck_assert_double_eq(beside.w_s, apart.w_s);              /* W may run elsewhere */
+    ck_assert_double_eq(pp_layer_hidden_seconds(&local), 0); /* pairs do not hide it, too */
+    /* in a fused backward the weight gradients are hidden, too */
+    const double inputs = apart.i_s - beside.i_s;
+    const double both = inputs + beside.saved_s - apart.saved_s;
+    model.shared_ffn = 0;
+    c.switches.moe_shared_expert_overlap = false;
+    const pp_unit_cost none = layer(&c);
+    ck_assert_double_eq_tol(inputs, apart.i_s - none.i_s, 1e-12);
+    ck_assert_double_eq_tol(both, apart.i_s - none.i_s + apart.w_s - none.w_s, 1e-12);
+    c.switches.moe_shared_expert_overlap = true; /* without shared experts it means nothing */
+    ck_assert_double_eq(layer(&c).f_s, none.f_s);
+    ck_assert_double_eq(layer(&c).i_s, none.i_s);
+    /* one node, and experts that take longer than the exchange: this is hidden, less 20 SMs */
+    model.shared_ffn = 16 * 2048;
+    c.parallel.ep = 8;
+    const pp_dispatch_cost short_one = dispatch(&c);
+    const pp_unit_cost node = layer(&c);
+    c.switches.moe_shared_expert_overlap = false;
+    ck_assert_double_eq_tol(layer(&c).f_s - node.f_s, short_one.seconds * 112 / 132 / speed, 1e-12);
+    ck_assert_double_eq_tol(layer(&c).i_s - node.i_s, short_one.seconds * 112 / 132 / speed, 1e-12);
+}
+END_TEST
+
 /* Bytes that a layer of DeepSeek-V3 does not keep, counted by hand; time is in I only, and that of
  * the module's forward. */
 START_TEST(modules_free_what_they_compute)
@@ -287,6 +328,10 @@ START_TEST(cheap_modules_are_chosen)
     ck_assert_uint_eq(pp_modules_worth(&d), PP_MODULES_CORE);
     ck_assert(chosen >> PP_MODULE_LAYERNORM & 1 && chosen >> PP_MODULE_MLA_UP_PROJ & 1 &&
               chosen >> PP_MODULE_MOE_ACT & 1);
+    pp_cost_context beside = c;
+    beside.switches.moe_shared_expert_overlap = true;
+    const unsigned shared = 1U << PP_MODULE_SHARED_EXPERTS;
+    ck_assert_uint_eq(pp_modules_worth(&beside), chosen & ~shared);
     ck_assert(!(chosen >> PP_MODULE_CORE_ATTN & 1) && !(chosen >> PP_MODULE_MOE & 1));
 }
 END_TEST
@@ -303,6 +348,7 @@ int main(void)
     tcase_add_test(tc, kernels_beside_the_exchange);
     tcase_add_test(tc, kernels_of_an_exchange_hold_sms);
     tcase_add_test(tc, imbalance_is_of_experts);
+    tcase_add_test(tc, shared_experts_compute_beside_the_exchange);
     tcase_add_test(tc, modules_free_what_they_compute);
     tcase_add_test(tc, cheap_modules_are_chosen);
     return step_run(suite);

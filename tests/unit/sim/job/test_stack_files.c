@@ -320,6 +320,7 @@ START_TEST(bad_files_are_refused)
     refuse("\"source\": \"here\", \"status\"", "\"status\"", "source");
     refuse("\"bf16\"", "\"bf16\", \"cp_comm\": \"p2p\"", "is not one of ring, all-to-all");
     refuse("\"bf16\"", "\"bf16\", \"moe_fp8_dispatch\": 8", "true or false");
+    refuse("\"bf16\"", "\"bf16\", \"moe_shared_expert_overlap\": 8", "true or false");
     refuse("\"summary\"", "\"stands_for\": \"x\", \"summary\"", "features");
 }
 END_TEST

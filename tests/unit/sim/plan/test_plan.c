@@ -254,7 +254,7 @@ static pp_plan *plan_with_experts(void)
     pp_plan *plan = sample_plan();
     plan->parallel.dp = plan->parallel.ep = 2;
     plan->dispatcher = PP_DISPATCHER_HYBRIDEP;
-    plan->moe_fp8_dispatch = true;
+    plan->moe_fp8_dispatch = plan->moe_shared_expert_overlap = true;
     plan->moe_imbalance = 1.5;
     plan->recompute = PP_RECOMPUTE_SELECTIVE;
     plan->recompute_modules = 1U << PP_MODULE_MOE_ACT | 1U << PP_MODULE_LAYERNORM;
@@ -274,7 +274,7 @@ START_TEST(dispatch_and_modules_are_read_back)
     pp_plan *plan = plan_with_experts();
     pp_plan *again = read_back(plan);
     ck_assert_int_eq(again->dispatcher, PP_DISPATCHER_HYBRIDEP);
-    ck_assert(again->moe_fp8_dispatch);
+    ck_assert(again->moe_fp8_dispatch && again->moe_shared_expert_overlap);
     ck_assert_double_eq(again->moe_imbalance, 1.5);
     ck_assert_uint_eq(again->recompute_modules, plan->recompute_modules);
     pp_plan_free(&again);
@@ -289,12 +289,12 @@ START_TEST(dispatch_and_modules_are_read_back)
     free(text);
     pp_plan_free(&again);
     plan->parallel.ep = 1; /* then there is nothing to exchange */
-    plan->moe_fp8_dispatch = false;
+    plan->moe_fp8_dispatch = plan->moe_shared_expert_overlap = false;
     plan->moe_imbalance = 1;
     plan->recompute_modules = 0;
     again = read_back(plan);
     ck_assert_int_eq(again->dispatcher, PP_DISPATCHER_ALLTOALL);
-    ck_assert(!again->moe_fp8_dispatch);
+    ck_assert(!again->moe_fp8_dispatch && !again->moe_shared_expert_overlap);
     ck_assert_double_eq(again->moe_imbalance, 1);
     ck_assert_uint_eq(again->recompute_modules, PP_MODULES_CORE);
     pp_plan_free(&again);
@@ -302,6 +302,8 @@ START_TEST(dispatch_and_modules_are_read_back)
     spoil_experts("\"hybridep\"", "\"tutel\"", at, "moe_dispatcher \"tutel\" is not known");
     spoil_experts("moe_fp8_dispatch\": true", "moe_fp8_dispatch\": 8",
                   "p.json#/parallel/moe_fp8_dispatch", "true or false");
+    spoil_experts("moe_shared_expert_overlap\": true", "moe_shared_expert_overlap\": 1",
+                  "p.json#/parallel/moe_shared_expert_overlap", "true or false");
     spoil_experts("moe_imbalance\": 1.5", "moe_imbalance\": 0.5", "p.json#/parallel/moe_imbalance",
                   "from 1 to");
     spoil_experts("\"moe_act\"", "\"act\"", "p.json#/recompute_modules/1",
