@@ -247,7 +247,8 @@ static pp_status make_plan(pp_search *search, const pp_search_outcome *outcome, 
     if (status)
         return status;
     describe(search, c, plan);
-    if ((status = fill(search, outcome->best, plan, err)) ||
+    if ((status = pp_plan_set_imbalances(plan, &search->pool.setup[c->setup].context, err)) ||
+        (status = fill(search, outcome->best, plan, err)) ||
         (status =
              predict(search, &search->pool.setup[c->setup], &outcome->ranking, plan, why_out, err)))
         return status;

@@ -335,7 +335,8 @@ static bool affords(const pp_search *search, const point *at, size_t data)
     const pp_workload *w = &search->pool.data[data].workload;
     const pp_parallel *p = &at->context.parallel;
     const pp_plan_request *request = search->problem->request;
-    const double classes = request->lengths ? (double)w->microbatches * w->replicas : 0;
+    const double classes =
+        request->lengths || request->expert_tokens ? (double)w->microbatches * w->replicas : 0;
     return pp_budget_affords(request,
                              pp_ops_of(p, w->microbatches, w->replicas) + CLASS_OPS * classes);
 }
@@ -530,10 +531,14 @@ pp_status pp_search_enumerate(pp_search *search, pp_err *err)
                     .parallel = parallel,
                     .overrides = request->overrides,
                     .pairs_overlap = search->problem->framework->overlaps_pairs,
+                    .expert_tokens = request->expert_tokens,
                     .links_modelled = search->problem->framework->size_protocols != NULL,
                     .switches = pp_switches_requested(&request->switches, stack)
                 };
                 at.context.switches.recompute = (pp_recompute)recompute.value[k];
+                if (request->expert_tokens)
+                    at.context.switches.moe_imbalance =
+                        pp_expert_tokens_mean(request->expert_tokens, parallel.ep);
                 if (!request->switches.given.recompute_modules &&
                     request->switches.stack->has.recompute_modules)
                     at.context.switches.recompute_modules = pp_modules_worth(&at.context);

@@ -14,6 +14,12 @@ pp_batch pp_batch_of(const pp_cost_context *context, const pp_workload *workload
     if (context->switches.recompute == PP_RECOMPUTE_MICROBATCHES)
         batch.recomputed = context->recomputed->of + (size_t)(microbatch - workload->microbatch) *
                                                          context->recomputed->stages;
+    if (context->expert_tokens) {
+        const size_t index = (size_t)(microbatch - workload->microbatch);
+        batch.imbalance = pp_expert_tokens_imbalance(context->expert_tokens,
+                                                     (uint32_t)(index % workload->microbatches),
+                                                     context->parallel.ep);
+    }
     if (!context->hardware->measured || !workload->lengths)
         return batch;
     for (size_t i = 0; i < microbatch->count; i++) {
@@ -43,6 +49,8 @@ static int compare_batches(const sorted *left, const sorted *right)
         return a->tokens < b->tokens ? -1 : 1;
     if (a->square_sum != b->square_sum)
         return a->square_sum < b->square_sum ? -1 : 1;
+    if (a->imbalance != b->imbalance)
+        return compare_doubles(a->imbalance, b->imbalance);
     if (a->longest != b->longest)
         return compare_doubles(a->longest, b->longest);
     if (a->tiles != b->tiles || !a->recomputed)

@@ -8,6 +8,7 @@
 typedef struct pp_batch {
     int64_t tokens, square_sum;
     double longest, tiles;           /* 0: sequences are assumed to be equally long */
+    double imbalance;                /* of experts; 0: that of the switches */
     const pp_recomputed *recomputed; /* [stages], borrowed; NULL: all microbatches are alike */
 } pp_batch;
 

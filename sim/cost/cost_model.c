@@ -189,6 +189,8 @@ pp_status pp_cost_context_check(const pp_cost_context *context, pp_err *err)
 static pp_gpu_batch local_of(const pp_cost_context *context, const pp_batch *batch)
 {
     pp_gpu_batch local = pp_gpu_batch_of(context, batch->tokens, batch->square_sum);
+    if (batch->imbalance > 0)
+        local.imbalance = batch->imbalance;
     if (batch->longest > 0) {
         local.longest = batch->longest;
         local.tiles = batch->tiles;

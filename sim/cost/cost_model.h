@@ -5,6 +5,7 @@
 
 #include "sim/cost/costs.h"
 #include "sim/cost/rank_overrides.h"
+#include "sim/job/expert_tokens.h"
 #include "sim/job/hardware.h"
 #include "sim/job/model.h"
 #include "sim/job/parallel.h"
@@ -35,7 +36,9 @@ typedef struct pp_cost_context {
     bool pairs_overlap;  /* the executor runs the two halves of a pair at the same time */
     bool links_modelled; /* the executor has ranks wait for exchanges where its framework does */
     unsigned omitted;    /* the kinds of exchange that take no time, to find their share of an op */
-    const pp_recompute_table *recomputed; /* for PP_RECOMPUTE_MICROBATCHES: of the same workload */
+    const pp_expert_tokens *expert_tokens; /* the imbalance of each microbatch; NULL: that of the
+                                              switches */
+    const pp_recompute_table *recomputed;  /* for PP_RECOMPUTE_MICROBATCHES: of the same workload */
     pp_unit_cache *units; /* for contexts that differ at most in vpp, placement and overrides; not
                              shared by threads; NULL: none */
 } pp_cost_context;

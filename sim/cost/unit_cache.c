@@ -52,14 +52,15 @@ static uint64_t mix(uint64_t hash, const void *part)
 
 static uint32_t first_slot(const pp_batch *b)
 {
-    const uint64_t hash = mix(mix(mix(mix(1, &b->tokens), &b->square_sum), &b->longest), &b->tiles);
+    const uint64_t sizes = mix(mix(mix(1, &b->tokens), &b->square_sum), &b->longest);
+    const uint64_t hash = mix(mix(sizes, &b->tiles), &b->imbalance);
     return (uint32_t)(hash >> 32) % SLOTS;
 }
 
 static bool same_batch(const pp_batch *a, const pp_batch *b)
 {
     return a->tokens == b->tokens && a->square_sum == b->square_sum && a->longest == b->longest &&
-           a->tiles == b->tiles;
+           a->tiles == b->tiles && a->imbalance == b->imbalance;
 }
 
 static bool grow(pp_unit_cache *cache, size_t size)

@@ -47,6 +47,7 @@ void pp_plan_free(pp_plan **plan)
     pp_notes_free(&p->profile_classes);
     pp_uncertainty_free(&p->uncertainty);
     pp_report_free(&p->prediction);
+    free(p->moe_imbalances);
     free(p->command);
     free(p);
     *plan = NULL;
@@ -66,6 +67,22 @@ void pp_plan_set_dispatch(pp_plan *plan, const pp_cost_context *context)
     plan->moe_shared_expert_overlap =
         exchanged && context->model->shared_ffn > 0 && context->switches.moe_shared_expert_overlap;
     plan->moe_imbalance = fmax(1, context->switches.moe_imbalance);
+}
+
+pp_status pp_plan_set_imbalances(pp_plan *plan, const pp_cost_context *context, pp_err *err)
+{
+    const pp_expert_tokens *tokens = context->expert_tokens;
+    if (!tokens || context->parallel.ep <= 1)
+        return PP_OK;
+    double *made = pp_alloc_array(tokens->microbatches, sizeof *made);
+    if (!made)
+        return pp_err_nomem(err);
+    for (uint32_t j = 0; j < tokens->microbatches; j++)
+        made[j] = pp_expert_tokens_imbalance(tokens, j, context->parallel.ep);
+    free(plan->moe_imbalances);
+    plan->moe_imbalances = made;
+    plan->imbalance_count = tokens->microbatches;
+    return PP_OK;
 }
 
 typedef struct outcome {

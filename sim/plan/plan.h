@@ -52,8 +52,11 @@ typedef struct pp_plan {
     pp_dispatcher dispatcher;       /* if ep is above 1 */
     bool moe_fp8_dispatch;          /* rows go to experts in 8 bits */
     bool moe_shared_expert_overlap; /* shared experts compute beside the exchange */
-    double moe_imbalance; /* rows of the busiest rank's experts over the mean, 1 or more */
-    int64_t cp_inner;     /* hierarchical: ranks of a group that exchanges all to all; else 0 */
+    double moe_imbalance;   /* rows of the busiest rank's experts over the mean, 1 or more */
+    double *moe_imbalances; /* [imbalance_count]: of the first microbatches, after which they
+                               begin again; their mean is moe_imbalance. NULL: all are alike */
+    uint32_t imbalance_count;
+    int64_t cp_inner; /* hierarchical: ranks of a group that exchanges all to all; else 0 */
     pp_plan_stack stack;
     bool step_sync;
     int64_t memory_limit_bytes;    /* 0: none */
@@ -91,6 +94,10 @@ pp_exchange_options pp_plan_exchange(const pp_plan *plan);
 void pp_plan_set_cp_comm(pp_plan *plan, const pp_cost_context *context);
 /* The same for the dispatch of tokens to experts. */
 void pp_plan_set_dispatch(pp_plan *plan, const pp_cost_context *context);
+/* Records the imbalance of each microbatch, if the context has the tokens of experts. Fails: NOMEM.
+ */
+PP_MUST_CHECK pp_status pp_plan_set_imbalances(pp_plan *plan, const pp_cost_context *context,
+                                               pp_err *err);
 
 /* pp_plan.recompute in its simplest form. Counts of layers become NONE, SELECTIVE or FULL if they
  * cover all layers of all `stages` alike and there is no MTP module (counts exclude those);

@@ -62,6 +62,29 @@ static pp_status read_cp_comm(const pp_json_at *at, pp_plan *plan, pp_err *err)
     return status;
 }
 
+static pp_status read_imbalances(const pp_json_at *at, pp_plan *plan, pp_err *err)
+{
+    pp_json_at list, item;
+    size_t count = 0;
+    if (!pp_json_has(at, "moe_imbalances"))
+        return PP_OK;
+    pp_status status = pp_json_get(at, "moe_imbalances", &list, err);
+    if (status || (status = pp_json_count(&list, &count, err)))
+        return status;
+    if (count < 1 || count > PP_EXPERT_TOKENS_MICROBATCHES_MAX)
+        return pp_json_fail(&list, err, "has %zu microbatches, but must have from 1 to %d", count,
+                            PP_EXPERT_TOKENS_MICROBATCHES_MAX);
+    plan->moe_imbalances = pp_alloc_array(count, sizeof *plan->moe_imbalances);
+    if (!plan->moe_imbalances)
+        return pp_err_nomem(err);
+    plan->imbalance_count = (uint32_t)count;
+    for (size_t j = 0; j < count && !status; j++) {
+        if (!(status = pp_json_item(&list, j, &item, err)))
+            status = pp_json_read_double(&item, 1, PP_RANKS_MAX, &plan->moe_imbalances[j], err);
+    }
+    return status;
+}
+
 static pp_status read_dispatch(const pp_json_at *at, pp_plan *plan, pp_err *err)
 {
     int kind = PP_DISPATCHER_DEEPEP; /* of a file without it: all were predicted with DeepEP then */
@@ -76,9 +99,9 @@ static pp_status read_dispatch(const pp_json_at *at, pp_plan *plan, pp_err *err)
         status = pp_json_get_bool(at, "moe_shared_expert_overlap", &plan->moe_shared_expert_overlap,
                                   err);
     if (!status && pp_json_has(at, "moe_imbalance"))
-        status = pp_json_get_double(at, "moe_imbalance", 1, PP_IMBALANCE_MOST, &plan->moe_imbalance,
-                                    err);
-    return status;
+        status =
+            pp_json_get_double(at, "moe_imbalance", 1, PP_RANKS_MAX, &plan->moe_imbalance, err);
+    return status ? status : read_imbalances(at, plan, err);
 }
 
 static pp_status read_modules(const pp_json_at *root, pp_plan *plan, pp_err *err)
@@ -198,6 +221,7 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
                                         "moe_fp8_dispatch",
                                         "moe_shared_expert_overlap",
                                         "moe_imbalance",
+                                        "moe_imbalances",
                                         "micro_batch_size",
                                         "global_batch_size",
                                         "seq_length",

@@ -64,6 +64,12 @@ static pp_json *write_parallel(const pp_plan *plan, pp_json_build *build)
         pp_json_put_bool(build, object, "moe_shared_expert_overlap", true);
     if (plan->moe_imbalance > 1)
         pp_json_put_double(build, object, "moe_imbalance", plan->moe_imbalance);
+    if (plan->imbalance_count) {
+        pp_json *list = pp_json_new_array(build);
+        for (uint32_t j = 0; j < plan->imbalance_count; j++)
+            pp_json_add_double(build, list, plan->moe_imbalances[j]);
+        pp_json_put(build, object, "moe_imbalances", list);
+    }
     put_known(build, object, "micro_batch_size", plan->micro_batch_size);
     put_known(build, object, "global_batch_size", plan->global_batch_size);
     put_known(build, object, "seq_length", plan->seq_length);

@@ -9,6 +9,7 @@
 #include "sim/cost/costs_json.h"
 #include "sim/engine/engine.h"
 #include "sim/framework/registry.h"
+#include "sim/job/expert_tokens.h"
 #include "sim/job/lengths.h"
 #include "sim/job/stack.h"
 #include "sim/program/program_new.h"
@@ -84,6 +85,13 @@ static int pack_lengths(void *text)
     else if (!status)
         status = pp_workload_pack(lengths.length, lengths.count, 100, 1, 2, 1, &workload, &err);
     return (int)status;
+}
+
+static int read_expert_tokens(void *text)
+{
+    pp_expert_tokens tokens PP_CLEANUP(pp_expert_tokens_free) = { 0 };
+    pp_err err = { 0 };
+    return (int)pp_expert_tokens_parse(text, strlen(text), "tokens", &tokens, &err);
 }
 
 static int read_rows(void *text)
@@ -242,6 +250,7 @@ static char comm_csv[] = "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n
 static char costs_json[] =
     "{\"format\":\"ppsim.costs\",\"version\":1,\"forward_ns\":[[1,2,3],[4,5,6]],"
     "\"backward_ns\":2,\"comm_ns\":1}";
+static char tokens_text[] = "[[1,2],[[3,4],[5,6]]]";
 static char lengths_text[] = "10\n20\n30\n90\n80\n70\n";
 static char groups_text[] = "[[10, 20], [30], [90], [80, 20]]";
 static char config[] = "{\"model_type\":\"gpt2\",\"n_embd\":64,\"n_layer\":2,\"n_head\":2,"
@@ -260,12 +269,19 @@ static const struct {
     int (*body)(void *context);
     void *context;
 } bodies[] = {
-    { "model", read_model, model_name },           { "config", read_config, config },
-    { "hardware", read_hardware, hardware_name },  { "stack", read_stack, stack_name },
-    { "cluster", read_cluster, cluster_json },     { "costs", read_costs, costs_json },
-    { "lengths", pack_lengths, lengths_text },     { "rows", read_rows, csv },
-    { "comm rows", read_comm_rows, comm_csv },     { "formats", write_formats, ideal },
-    { "formats, torch", write_formats, torch },    { "groups", pack_lengths, groups_text },
+    { "model", read_model, model_name },
+    { "config", read_config, config },
+    { "hardware", read_hardware, hardware_name },
+    { "stack", read_stack, stack_name },
+    { "cluster", read_cluster, cluster_json },
+    { "costs", read_costs, costs_json },
+    { "tokens", read_expert_tokens, tokens_text },
+    { "lengths", pack_lengths, lengths_text },
+    { "rows", read_rows, csv },
+    { "comm rows", read_comm_rows, comm_csv },
+    { "formats", write_formats, ideal },
+    { "formats, torch", write_formats, torch },
+    { "groups", pack_lengths, groups_text },
     { "instance", order_instance, instance_json },
 };
 

@@ -1,9 +1,10 @@
-/* Loads models, hardware, profiles and lengths by name or from a file. */
+/* Loads models, hardware, profiles, lengths and tokens of experts by name or from a file. */
 #ifndef PPSIM_TOOLS_PPSIM_INPUT_LOAD_H
 #define PPSIM_TOOLS_PPSIM_INPUT_LOAD_H
 
 #include "calib/profile/profile.h"
 #include "planner/study/cluster.h"
+#include "sim/job/expert_tokens.h"
 #include "sim/job/hardware.h"
 #include "sim/job/lengths.h"
 #include "sim/job/model.h"
@@ -31,7 +32,7 @@ const pp_data_file *pp_load_alias(pp_data_kind kind, const char *name);
 void pp_loaded_text_free(pp_loaded_text *text); /* for PP_CLEANUP */
 
 /* Each of these functions finds the text as pp_load_text does, or reads the file `path`, and parses
- * it. The caller frees lengths and profiles. Fails: as pp_load_text, INPUT. */
+ * it. The caller frees lengths, tokens and profiles. Fails: as pp_load_text, INPUT. */
 PP_MUST_CHECK pp_status pp_load_model(const char *name_or_file, pp_model *model_out, pp_err *err);
 /* The stack that is meant if none is named. */
 #define PP_DEFAULT_STACK "current"
@@ -42,6 +43,8 @@ PP_MUST_CHECK pp_status pp_load_stack(const char *name_or_file, const pp_hardwar
                                       pp_stack *stack_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_load_hardware(const char *name_or_file, pp_hardware *hardware_out,
                                          pp_err *err);
+PP_MUST_CHECK pp_status pp_load_expert_tokens(const char *path, pp_expert_tokens *tokens_out,
+                                              pp_err *err);
 PP_MUST_CHECK pp_status pp_load_lengths(const char *path, pp_lengths *lengths_out, pp_err *err);
 /* Loads a cluster and the hardware of each of its classes into
  * hardware_out[PP_CLUSTER_CLASSES_MAX]. For a file that describes one machine, the cluster has no

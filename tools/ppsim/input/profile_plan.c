@@ -155,6 +155,12 @@ static pp_status recost(const pp_args *args, pp_profile_in_use *use, pp_plan *pl
                           plan->cp_inner, pp_context_inner(&context));
     pp_plan_set_cp_comm(plan, &context);
     pp_plan_set_dispatch(plan, &context);
+    const pp_expert_tokens tokens = { .microbatches = plan->imbalance_count,
+                                      .degrees = 1,
+                                      .ep = &plan->parallel.ep,
+                                      .imbalance = plan->moe_imbalances };
+    if (plan->imbalance_count)
+        context.expert_tokens = &tokens;
     if (!pp_order_placement(plan->order[0], &context.placement))
         return pp_err_set(err, PP_USAGE, "--recost",
                           "the placement of the plan's stages is not one that ppsim knows");

@@ -107,6 +107,24 @@ static pp_status cut_lengths(const pp_lengths *from, pp_lengths_cut how, pp_plan
                         sum.cut, count, sum.pieces, most, fitted.count);
 }
 
+static pp_status load_expert_tokens(const pp_args *args, pp_plan_input *r, pp_err *err)
+{
+    const char *name = pp_args_text(args, "--moe-tokens");
+    if (!name)
+        return PP_OK;
+    if (pp_args_has(args, "--moe-imbalance"))
+        return pp_err_set(err, PP_USAGE, "--moe-tokens",
+                          "excludes --moe-imbalance, which follows from the file");
+    pp_status status = pp_load_expert_tokens(name, &r->expert_tokens, err);
+    if (!status && r->expert_tokens.experts != r->model.experts)
+        return pp_err_set(err, PP_USAGE, "--moe-tokens",
+                          "%.200s has the tokens of %" PRId64
+                          " experts, but a layer of %s has %" PRId64,
+                          name, r->expert_tokens.experts, r->model.name, r->model.experts);
+    r->request.expert_tokens = &r->expert_tokens;
+    return status;
+}
+
 static pp_status load_lengths(const pp_args *args, const char *name, pp_plan_input *r, pp_err *err)
 {
     const pp_input *known = name ? pp_inputs_find(r->inputs, PP_INPUT_LENGTHS, name) : NULL;
@@ -869,6 +887,8 @@ pp_status pp_plan_input_read_with(const pp_args *args, const char *lengths, pp_p
     input->request.overrides = input->overrides.count ? &input->overrides : NULL;
     pp_rules_limit(&input->request);
     status = load_lengths(args, lengths, input, err);
+    if (!status)
+        status = load_expert_tokens(args, input, err);
     return status ? status : read_target(args, input, err);
 }
 
@@ -934,6 +954,7 @@ pp_status pp_plan_input_refuse_auto(const pp_plan_input *input, const char *inst
 void pp_plan_input_free(pp_plan_input *input)
 {
     pp_lengths_free(&input->lengths);
+    pp_expert_tokens_free(&input->expert_tokens);
     pp_notes_free(&input->assumptions);
     pp_profile_release(&input->profile);
     pp_rank_overrides_free(&input->overrides);

@@ -22,6 +22,7 @@ typedef struct pp_plan_input {
     pp_hardware class_hardware[PP_CLUSTER_CLASSES_MAX];
     pp_profile_in_use profile;
     pp_lengths lengths;
+    pp_expert_tokens expert_tokens;
     bool packings[PP_PACKING_COUNT];
     pp_jitter_spec jitter;
     pp_rank_overrides overrides;

@@ -116,7 +116,7 @@ void pp_answer_setup(const pp_plan *plan, pp_text *words)
                     plan->moe_fp8_dispatch ? " (fp8)" : "",
                     plan->moe_shared_expert_overlap ? " beside shared experts" : "");
     if (plan->moe_imbalance > 1)
-        pp_text_add(words, ", imbalance %g", plan->moe_imbalance);
+        pp_text_add(words, ", imbalance %.4g", plan->moe_imbalance);
     if (plan->zero >= 0 && plan->parallel.dp * plan->parallel.cp > 1)
         pp_text_add(words, ", ZeRO %d", plan->zero);
     if (plan->moments != PP_MOMENTS_FP32)

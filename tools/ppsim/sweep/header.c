@@ -23,7 +23,8 @@ static bool names_file(const pp_axis *axis, const char *value, pp_input_kind *ki
         pp_input_kind kind;
     } rows[] = { { "--model", PP_INPUT_MODEL },     { "--hw", PP_INPUT_HARDWARE },
                  { "--lengths", PP_INPUT_LENGTHS }, { "--profile", PP_INPUT_PROFILE },
-                 { "--stack", PP_INPUT_STACK },     { "--costs-file", PP_INPUT_OTHER } };
+                 { "--stack", PP_INPUT_STACK },     { "--costs-file", PP_INPUT_OTHER },
+                 { "--moe-tokens", PP_INPUT_OTHER } };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         *kind = rows[i].kind;
         if (strcmp(axis->option->name, rows[i].option) == 0)

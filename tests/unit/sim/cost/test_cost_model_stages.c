@@ -624,6 +624,47 @@ START_TEST(a_table_has_the_shape_of_its_workload)
 }
 END_TEST
 
+/* Microbatches 0 and 2 have twice the mean of tokens on their busiest rank, 1 and 3 have 1.5
+ * times: each costs as all do with that imbalance. */
+START_TEST(each_microbatch_costs_by_its_imbalance)
+{
+    const pp_hardware hw = run_hardware("h100-80g");
+    double imbalance[] = { 2, 1.5 };
+    int64_t ep = 8;
+    const pp_expert_tokens tokens = {
+        .microbatches = 2, .degrees = 1, .ep = &ep, .imbalance = imbalance
+    };
+    run r = stages_run("mixtral-8x7b", 4, 1);
+    r.parallel.dp = r.parallel.ep = ep;
+    pp_stage *stages = run_stages(&r.model, 4);
+    pp_workload workload PP_CLEANUP(pp_workload_free) = { 0 };
+    pp_err err = { 0 };
+    STEP_OK(pp_workload_fixed(4, 1, TOKENS, &workload, &err), err);
+    pp_cost_context context = {
+        .model = &r.model, .hardware = &hw, .parallel = r.parallel, .switches = r.switches
+    };
+    pp_costs *each = NULL, *alike = NULL;
+    context.expert_tokens = &tokens;
+    STEP_OK(pp_cost_model_build(&context, stages, 4, &workload, 0, &each, &err), err);
+    ck_assert_uint_eq(each->classes, 2);
+    context.expert_tokens = NULL;
+    for (uint32_t j = 0; j < 4; j++) {
+        context.switches.moe_imbalance = imbalance[j % 2];
+        STEP_OK(pp_cost_model_build(&context, stages, 4, &workload, 0, &alike, &err), err);
+        for (uint32_t s = 0; s < 4; s++) {
+            const size_t a = pp_cost_index(each, s, j), b = pp_cost_index(alike, s, j);
+            ck_assert_int_eq(each->f_ns[a], alike->f_ns[b]);
+            ck_assert_int_eq(each->b_ns[a], alike->b_ns[b]);
+            ck_assert_int_eq(each->activation_bytes[a], alike->activation_bytes[b]);
+        }
+        pp_costs_free(&alike);
+    }
+    ck_assert_int_gt(each->f_ns[pp_cost_index(each, 0, 0)], each->f_ns[pp_cost_index(each, 0, 1)]);
+    pp_costs_free(&each);
+    free(stages);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("stages");
@@ -648,5 +689,6 @@ int main(void)
     tcase_add_test(tc, a_plan_is_costed_again_with_its_table);
     tcase_add_test(tc, a_table_has_the_shape_of_its_workload);
     suite_add_tcase(suite, tc);
+    tcase_add_test(tc, each_microbatch_costs_by_its_imbalance);
     return step_run(suite);
 }

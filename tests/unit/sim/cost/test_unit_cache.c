@@ -17,11 +17,9 @@ START_TEST(each_batch_has_a_place)
     pp_unit_cache *cache PP_CLEANUP(cleanup) = pp_unit_cache_new();
     bool known;
     int64_t kept = 0;
-    const pp_batch alike[] = { { 7, 9, 0, 0, NULL },
-                               { 9, 7, 0, 0, NULL },
-                               { 7, 9, 3, 0, NULL },
-                               { 7, 9, 0, 3, NULL },
-                               { 7, 9, 3, 3, NULL } };
+    const pp_batch alike[] = { { 7, 9, 0, 0, 0, NULL }, { 9, 7, 0, 0, 0, NULL },
+                               { 7, 9, 3, 0, 0, NULL }, { 7, 9, 0, 3, 0, NULL },
+                               { 7, 9, 3, 3, 0, NULL }, { 7, 9, 3, 3, 2, NULL } };
     for (int pass = 0; pass < 2; pass++) {
         for (size_t k = 0; k < sizeof alike / sizeof *alike; k++) {
             size_t *place = pp_unit_cache_at(cache, &alike[k], sizeof *place, &known);

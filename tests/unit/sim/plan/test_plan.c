@@ -256,6 +256,10 @@ static pp_plan *plan_with_experts(void)
     plan->dispatcher = PP_DISPATCHER_HYBRIDEP;
     plan->moe_fp8_dispatch = plan->moe_shared_expert_overlap = true;
     plan->moe_imbalance = 1.5;
+    plan->imbalance_count = 2;
+    plan->moe_imbalances = calloc(2, sizeof *plan->moe_imbalances);
+    plan->moe_imbalances[0] = 1.25;
+    plan->moe_imbalances[1] = 1.75;
     plan->recompute = PP_RECOMPUTE_SELECTIVE;
     plan->recompute_modules = 1U << PP_MODULE_MOE_ACT | 1U << PP_MODULE_LAYERNORM;
     return plan;
@@ -276,6 +280,8 @@ START_TEST(dispatch_and_modules_are_read_back)
     ck_assert_int_eq(again->dispatcher, PP_DISPATCHER_HYBRIDEP);
     ck_assert(again->moe_fp8_dispatch && again->moe_shared_expert_overlap);
     ck_assert_double_eq(again->moe_imbalance, 1.5);
+    ck_assert_uint_eq(again->imbalance_count, 2);
+    ck_assert_double_eq(again->moe_imbalances[1], 1.75);
     ck_assert_uint_eq(again->recompute_modules, plan->recompute_modules);
     pp_plan_free(&again);
     char *text = print_plan(plan);
@@ -306,6 +312,9 @@ START_TEST(dispatch_and_modules_are_read_back)
                   "p.json#/parallel/moe_shared_expert_overlap", "true or false");
     spoil_experts("moe_imbalance\": 1.5", "moe_imbalance\": 0.5", "p.json#/parallel/moe_imbalance",
                   "from 1 to");
+    spoil_experts("1.75", "0.75", "p.json#/parallel/moe_imbalances/1", "from 1 to");
+    spoil_experts("\n   1.25,\n   1.75\n  ", "", "p.json#/parallel/moe_imbalances",
+                  "must have from 1 to");
     spoil_experts("\"moe_act\"", "\"act\"", "p.json#/recompute_modules/1",
                   "is not the name of a module");
     spoil_experts("\n  \"layernorm\",\n  \"moe_act\"\n ", "", list, "names no module");
