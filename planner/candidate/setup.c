@@ -19,6 +19,14 @@ void pp_free_recomputed(pp_recompute_table **table)
     *table = NULL;
 }
 
+void pp_recompute_block(const pp_switches *switches, pp_stage *stages, size_t count)
+{
+    const int64_t layers =
+        switches->recompute == PP_RECOMPUTE_STAGES ? switches->recompute_layers : 0;
+    for (size_t s = 0; s < count && layers; s++)
+        stages[s].full = layers < stages[s].layers ? layers : stages[s].layers;
+}
+
 bool pp_same_stages(const pp_stage *a, const pp_stage *b, size_t count)
 {
     for (size_t s = 0; s < count; s++) {

@@ -48,6 +48,8 @@ typedef struct pp_setup {
 void pp_setup_free(pp_setup *setup);
 void pp_free_recomputed(pp_recompute_table **table); /* for PP_CLEANUP; *table NULL is fine */
 /* True if these `count` stages are the same, recomputation included. */
+/* With a number of layers that every stage recomputes (pp_switches), makes it that of these. */
+void pp_recompute_block(const pp_switches *switches, pp_stage *stages, size_t count);
 bool pp_same_stages(const pp_stage *a, const pp_stage *b, size_t count);
 
 /* True if two setups of one search have the same costs. */

@@ -73,6 +73,7 @@ static pp_status try_move(shift *t, uint32_t from, uint32_t to, bool *better_out
         free(setup.stages);
         return PP_OK;
     }
+    pp_recompute_block(&setup.context.switches, setup.stages, count);
     setup.partition = PP_PARTITION_SHIFTED;
     setup.least_step_ns = 0;
     setup.bound = (pp_bound){ 0 };

@@ -553,8 +553,10 @@ pp_status pp_search_recompute(pp_search *search, size_t *best, pp_err *err)
     double ops = 0;
     int fitted = 0;
     size_t found = SIZE_MAX;
-    if (request->recompute_uniform || (request->switches.given.recompute &&
-                                       request->switches.value.recompute < PP_RECOMPUTE_AUTO))
+    const pp_switches *asked = &request->switches.value;
+    if (request->recompute_uniform ||
+        (request->switches.given.recompute &&
+         (asked->recompute < PP_RECOMPUTE_AUTO || asked->recompute_layers)))
         return PP_OK;
     if (named)
         limit = pp_candidate_score(named, named->step_ns) * (1 - 1.0 / PP_MEASURABLE_PART);

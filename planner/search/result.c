@@ -96,6 +96,7 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     plan->shape_message_ns = exchange.shape_message_ns;
     plan->tensors = exchange.tensors;
     plan->recompute = c->recompute;
+    plan->recompute_layers = c->recompute == PP_RECOMPUTE_FULL ? switches->recompute_layers : 0;
     plan->recompute_modules = c->recompute == PP_RECOMPUTE_NONE || c->recompute == PP_RECOMPUTE_FULL
                                   ? PP_MODULES_CORE
                                   : search->pool.setup[c->setup].context.switches.recompute_modules;

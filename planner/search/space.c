@@ -76,7 +76,8 @@ static values recomputes(const pp_plan_problem *problem)
 {
     values list = { .count = 0 };
     const pp_switch_request *request = &problem->request->switches;
-    if (request->given.recompute && request->value.recompute < PP_RECOMPUTE_AUTO) {
+    if (request->given.recompute &&
+        (request->value.recompute < PP_RECOMPUTE_AUTO || request->value.recompute_layers)) {
         add_value(&list, request->value.recompute);
         return list;
     }
@@ -246,6 +247,7 @@ static pp_status add_setups(pp_search *search, const point *at, size_t data, boo
                 return status;
             continue;
         }
+        pp_recompute_block(&at->context.switches, setup.stages, count);
         size_t like = first;
         while (like < search->pool.setup_count &&
                !pp_same_stages(search->pool.setup[like].stages, setup.stages, count))

@@ -185,6 +185,10 @@ static pp_status check_recompute(const pp_target_limits *target, const pp_plan_r
                                  pp_err *err)
 {
     const pp_switch_request *s = &request->switches;
+    if (s->given.recompute && s->value.recompute == PP_RECOMPUTE_FULL)
+        return pp_target_check_told(target, s->value.recompute_layers > 1, target->recompute_chunks,
+                                    PP_TARGET_CHUNKS, PP_USAGE,
+                                    pp_err_name(err, PP_FIELD_RECOMPUTE_LAYERS), err);
     if (!s->given.recompute || s->value.recompute <= PP_RECOMPUTE_AUTO)
         return PP_OK;
     if (target->recompute_uniform)

@@ -376,15 +376,47 @@ static void count_layers(const pp_cost_context *context, const pp_stage *stage,
     }
 }
 
+/* What is recomputed of a chunk of `layers` layers, if they are those of the stage that need most.
+ */
+static double chunk_bytes(const units *u, int64_t counts[LAYER_KINDS][RECOMPUTES], int64_t layers)
+{
+    bool taken[LAYER_KINDS] = { false };
+    double sum = 0;
+    for (int k = 0; k < LAYER_KINDS && layers > 0; k++) {
+        double most = -1;
+        int best = 0;
+        for (int kind = 0; kind < LAYER_KINDS; kind++) {
+            const double bytes = u->layer[kind][PP_RECOMPUTE_FULL].recompute_bytes;
+            if (!taken[kind] && bytes > most) {
+                most = bytes;
+                best = kind;
+            }
+        }
+        const int64_t these = clamp(counts[best][PP_RECOMPUTE_FULL], 0, layers);
+        taken[best] = true;
+        sum += (double)these * most;
+        layers -= these;
+    }
+    return sum;
+}
+
+/* chunk: the layers that are recomputed at a time, where all are. */
 static pp_unit_cost stage_cost(const units *u, const pp_stage *stage,
-                               int64_t counts[LAYER_KINDS][RECOMPUTES])
+                               int64_t counts[LAYER_KINDS][RECOMPUTES], int64_t chunk)
 {
     pp_unit_cost sum = { 0 };
+    const int64_t inputs = (stage->layers + chunk - 1) / chunk;
     add_unit(&sum, &u->embedding, stage->embedding);
     for (int kind = 0; kind < LAYER_KINDS; kind++) {
-        for (int how = RECOMPUTES - 1; how >= 0; how--) /* those that recompute all come first */
-            add_unit(&sum, &u->layer[kind][how], (double)counts[kind][how]);
+        for (int how = RECOMPUTES - 1; how >= 0; how--) { /* those that recompute all come first */
+            pp_unit_cost unit = u->layer[kind][how];
+            if (chunk > 1 && how == PP_RECOMPUTE_FULL && stage->layers > 0)
+                unit.activation_bytes *= (double)inputs / (double)stage->layers;
+            add_unit(&sum, &unit, (double)counts[kind][how]);
+        }
     }
+    if (chunk > 1)
+        sum.recompute_bytes = chunk_bytes(u, counts, chunk);
     add_unit(&sum, &u->mtp, (double)stage->mtp);
     add_unit(&sum, &u->loss, stage->loss);
     return sum;
@@ -609,6 +641,10 @@ static pp_status fill_class(const pp_cost_context *context, const placed_stage *
     units made;
     const units *u = find_units(context, batch, &made);
     const message m = message_of(context, batch->tokens);
+    const pp_switches *how = &context->switches;
+    const int64_t chunk = how->recompute == PP_RECOMPUTE_FULL && how->recompute_layers > 1
+                              ? how->recompute_layers
+                              : 1;
     const size_t row = (size_t)class_index * costs->stages;
     for (uint32_t s = 0; s < costs->stages; s++) {
         if (stages[s].like < s && !batch->recomputed) {
@@ -618,7 +654,7 @@ static pp_status fill_class(const pp_cost_context *context, const placed_stage *
         placed_stage placed = stages[s];
         if (batch->recomputed)
             recompute_as(context, &batch->recomputed[s], &placed);
-        pp_unit_cost cost = stage_cost(u, &placed.stage, placed.counts);
+        pp_unit_cost cost = stage_cost(u, &placed.stage, placed.counts, chunk);
         cost.f_s /= placed.speed;
         cost.i_s /= placed.speed;
         cost.w_s /= placed.speed;

@@ -21,6 +21,7 @@ typedef struct pp_target_limits {
     bool one_order;                 /* all replicas run the same order */
     bool recompute_alike;           /* all stages recompute equally many layers */
     bool recompute_modules;         /* it can be told which modules */
+    bool recompute_chunks;          /* several layers at a time, of which one input is kept */
     bool recompute_uniform;         /* all stages recompute either all layers or none */
     bool fsdp; /* data parallelism shards the optimizer; tensor parallelism does not overlap */
     unsigned precisions;       /* 1 << pp_precision: formats below 16 bits that ppsim can tell it */
@@ -66,6 +67,7 @@ PP_MUST_CHECK pp_status pp_target_check_dispatcher(const pp_target_limits *targe
 PP_MUST_CHECK pp_status pp_target_check_told(const pp_target_limits *target, bool on, bool told,
                                              const char *words, pp_status refusal, const char *what,
                                              pp_err *err);
+#define PP_TARGET_CHUNKS "recompute several layers at a time"
 #define PP_TARGET_FP8_DISPATCH "dispatch in 8 bits"
 #define PP_TARGET_SHARED_OVERLAP "compute shared experts beside the exchange"
 

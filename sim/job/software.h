@@ -88,6 +88,10 @@ bool pp_dispatcher_has_fp8(pp_dispatcher kind);
  * them. */
 typedef struct pp_switches {
     pp_recompute recompute;
+    /* With FULL, the layers of a chunk: the input of its first is kept, and before its backward all
+     * are recomputed; 0: 1. With STAGES, the layers that each stage recomputes, its first ones; 0:
+     * the stages differ. Megatron-LM's methods "uniform" and "block" (recompute_num_layers). */
+    int64_t recompute_layers;
     unsigned recompute_modules; /* what selective recomputation recomputes; 0: PP_MODULES_CORE */
     bool sequence_parallel;
     bool flash_attention;   /* false: unfused, as batched GEMMs, softmax and dropout */

@@ -40,6 +40,7 @@ typedef struct pp_plan {
     pp_p2p p2p;
     char compute_settings[128]; /* settings of compute backend cpu when measured; "": it was not */
     pp_recompute recompute;
+    int64_t recompute_layers;   /* of full recomputation: the layers of a chunk; 0: 1 */
     unsigned recompute_modules; /* of selective recomputation: a set of pp_recompute_module */
     int sequence_parallel;      /* 1: on, 0: off, negative: not known */
     int zero;                   /* ZeRO stage, 0 or 1; negative: not known */

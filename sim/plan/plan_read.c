@@ -104,6 +104,16 @@ static pp_status read_dispatch(const pp_json_at *at, pp_plan *plan, pp_err *err)
     return status ? status : read_imbalances(at, plan, err);
 }
 
+static pp_status read_recomputed_layers(const pp_json_at *root, pp_plan *plan, pp_err *err)
+{
+    if (!pp_json_has(root, "recompute_layers"))
+        return PP_OK;
+    if (plan->recompute != PP_RECOMPUTE_FULL)
+        return pp_json_fail(root, err, "recompute_layers and recompute \"full\" belong together");
+    return pp_json_get_int(root, "recompute_layers", 1, PP_MODEL_LAYERS_MAX,
+                           &plan->recompute_layers, err);
+}
+
 static pp_status read_modules(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
     const char *const *names = pp_recompute_module_names();
@@ -626,6 +636,7 @@ pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out
                                         "tensors_per_boundary",
                                         "compute_settings",
                                         "recompute",
+                                        "recompute_layers",
                                         "recompute_modules",
                                         "recomputed",
                                         "step_sync",
@@ -649,6 +660,7 @@ pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out
         (status = pp_plan_read_partition(&root, plan, err)) ||
         (status = pp_plan_read_microbatches(&root, plan, err)) ||
         (status = pp_plan_read_recomputed(&root, plan, err)) ||
+        (status = read_recomputed_layers(&root, plan, err)) ||
         (status = read_modules(&root, plan, err)) ||
         (status = read_orders(&root, plan, file, err)) ||
         (status = check_placement(&root, plan, err)) || (status = read_costs(&root, plan, err)) ||

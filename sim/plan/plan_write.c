@@ -348,6 +348,8 @@ static void put_settings(const pp_plan *plan, pp_json *object, pp_json_build *bu
     if (plan->compute_settings[0])
         put_name(build, object, "compute_settings", plan->compute_settings);
     put_name(build, object, "recompute", pp_recompute_name(plan->recompute));
+    if (plan->recompute == PP_RECOMPUTE_FULL && plan->recompute_layers > 1)
+        pp_json_put_int(build, object, "recompute_layers", plan->recompute_layers);
     if (plan->recompute_modules && plan->recompute_modules != PP_MODULES_CORE)
         pp_json_put(build, object, "recompute_modules",
                     write_modules(plan->recompute_modules, build));

@@ -53,7 +53,7 @@ for command in $commands; do
     {
         ppsim "$command" --help all | sed -n 's/^  \(-[a-z]\), \(--[^ ]*\).*/\1 \2/p; t
             s/^  \(-[^ ]*\).*/\1/p' | tr ' ' '\n'
-        ppsim "$command" --help megatron | sed -n 's/^  .* \(--[^ ]*\)\( [a-z0-9|_+-]*\)\{0,1\}$/\1/p'
+        ppsim "$command" --help megatron | sed -n 's/^  .* \(--[^ ]*\)\( [A-Za-z0-9|_+-]*\)\{0,1\}$/\1/p'
     } | sort -u >"$scratch/help"
     offered ppsim "$command" - | sort -u >"$scratch/offered"
     diff "$scratch/help" "$scratch/offered" || wrong "bash offers other options of $command than --help"

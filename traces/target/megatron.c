@@ -218,8 +218,12 @@ static pp_status add_recompute(const pp_plan *plan, uint32_t stages, pp_text *te
     if (recompute == PP_RECOMPUTE_MICROBATCHES)
         return refuse_microbatches(&plan->recomputed, err);
     if (recompute == PP_RECOMPUTE_FULL)
-        pp_text_add(text, "--recompute-granularity full\n--recompute-method uniform\n"
-                          "--recompute-num-layers 1\n");
+        pp_text_add(text,
+                    "--recompute-granularity full\n--recompute-method uniform\n"
+                    "--recompute-num-layers %" PRId64 "\n",
+                    plan->recompute == PP_RECOMPUTE_FULL && plan->recompute_layers
+                        ? plan->recompute_layers
+                        : 1);
     else if (recompute == PP_RECOMPUTE_SELECTIVE)
         add_modules(plan->recompute_modules, text);
     return PP_OK;
@@ -362,6 +366,7 @@ const pp_target pp_target_megatron = {
                 .only = schedules,
                 .recompute_alike = true,
                 .recompute_modules = true,
+                .recompute_chunks = true,
                 .precisions = 1 << PP_PRECISION_FP8 | 1 << PP_PRECISION_FP8_CURRENT |
                               1 << PP_PRECISION_FP8_CURRENT_ALL | 1 << PP_PRECISION_FP8_BLOCK |
                               1 << PP_PRECISION_MXFP8 | 1 << PP_PRECISION_NVFP4,

@@ -10,6 +10,7 @@ const pp_target pp_target_ppsim = {
                 .frameworks = frameworks,
                 .orders = true,
                 .recompute_modules = true,
+                .recompute_chunks = true,
                 .fp8_dispatch = true,
                 .shared_expert_overlap = true,
                 .dispatchers = 1 << PP_DISPATCHER_ALLTOALL | 1 << PP_DISPATCHER_ALLGATHER |

@@ -39,6 +39,7 @@ const struct pp_field_names pp_option_names = { {
     [PP_FIELD_GRADIENTS] = "--grad-dtype",
     [PP_FIELD_MOMENTS] = "--optimizer-dtype",
     [PP_FIELD_CP_COMM] = "--cp-comm",
+    [PP_FIELD_RECOMPUTE_LAYERS] = "--recompute-num-layers",
     [PP_FIELD_RECOMPUTE_MODULES] = "--recompute-modules",
     [PP_FIELD_DISPATCHER] = "--moe-dispatcher",
     [PP_FIELD_FP8_DISPATCH] = "--moe-fp8-dispatch",

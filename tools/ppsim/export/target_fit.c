@@ -43,6 +43,9 @@ pp_status pp_target_check_settings(const pp_target *target, const pp_plan *plan,
         status = pp_target_check_told(limits, plan->moe_shared_expert_overlap,
                                       limits->shared_expert_overlap, PP_TARGET_SHARED_OVERLAP,
                                       PP_INFEASIBLE, limits->name, err);
+    if (!status && plan->recompute == PP_RECOMPUTE_FULL)
+        status = pp_target_check_told(limits, plan->recompute_layers > 1, limits->recompute_chunks,
+                                      PP_TARGET_CHUNKS, PP_INFEASIBLE, limits->name, err);
     own.etp = pp_parallel_etp_of(p, limits->experts);
     if (status || !experts || pp_parallel_etp(&own) == pp_parallel_etp(p))
         return status;

@@ -118,6 +118,7 @@ static pp_status set_switches(const pp_plan *plan, const pp_profile_in_use *use,
     pp_stack_change(&plan->stack.changes, switches);
     switches->recompute =
         plan->recompute == PP_RECOMPUTE_UNKNOWN ? PP_RECOMPUTE_NONE : plan->recompute;
+    switches->recompute_layers = plan->recompute_layers;
     switches->recompute_modules = plan->recompute_modules;
     if (plan->sequence_parallel >= 0)
         switches->sequence_parallel = plan->sequence_parallel;

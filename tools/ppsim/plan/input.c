@@ -301,19 +301,47 @@ static pp_status read_modules(const pp_args *args, pp_switch_request *s, pp_err 
     return PP_OK;
 }
 
-static pp_status read_recompute(const pp_args *args, pp_switch_request *s, pp_err *err)
+/* Megatron-LM's names of what full recomputation does: every layer is recomputed, N at a time
+ * (uniform), or the first N of each stage (block). */
+static pp_status read_method(const pp_args *args, const pp_model *model, pp_switch_request *s,
+                             pp_err *err)
 {
-    static const char *const methods[] = { "uniform", NULL };
-    static const char *const layers[] = { "1", NULL };
+    static const char *const methods[] = { "uniform", "block", NULL };
+    const char *const method_name = "--recompute-method", *const layers_name =
+                                                              "--recompute-num-layers";
+    const bool method_given = pp_args_has(args, method_name);
+    int method = 0;
+    int64_t layers = 0;
+    pp_status status = pp_args_choice(args, method_name, methods, &method, err);
+    if (!status)
+        status = pp_args_int(args, layers_name, 1, PP_MODEL_LAYERS_MAX, &layers, err);
+    if (status || (!method_given && !layers))
+        return status;
+    if (!method_given || (method && !layers))
+        return pp_err_set(err, PP_USAGE, method_given ? method_name : layers_name, "needs %s",
+                          method_given ? layers_name : "--recompute-method uniform or block");
+    if (s->value.recompute != PP_RECOMPUTE_FULL)
+        return pp_err_set(err, PP_USAGE, method_name, "needs --recompute full, not %s",
+                          pp_recompute_name(s->value.recompute));
+    if (!method && layers > 1 && model->mtp_layers > 0)
+        return pp_err_set(err, PP_USAGE, layers_name,
+                          "must be 1 for a model with MTP modules, as in Megatron-LM; or give "
+                          "--recompute-method block");
+    s->value.recompute_layers = layers;
+    if (method)
+        s->value.recompute = PP_RECOMPUTE_STAGES;
+    return PP_OK;
+}
+
+static pp_status read_recompute(const pp_args *args, const pp_model *model, pp_switch_request *s,
+                                pp_err *err)
+{
     int choice = PP_RECOMPUTE_AUTO;
-    int only = 0;
     pp_status status = pp_args_choice(args, "--recompute", pp_recompute_names(), &choice, err);
-    if (!status)
-        status = pp_args_choice(args, "--recompute-method", methods, &only, err);
-    if (!status)
-        status = pp_args_choice(args, "--recompute-num-layers", layers, &only, err);
     s->value.recompute = (pp_recompute)choice;
     s->given.recompute = pp_args_has(args, "--recompute");
+    if (!status)
+        status = read_method(args, model, s, err);
     return status ? status : read_modules(args, s, err);
 }
 
@@ -568,7 +596,7 @@ static pp_status read_switches(const pp_args *args, pp_plan_input *r, pp_err *er
     pp_status status =
         pp_load_stack(stack ? stack : PP_DEFAULT_STACK, &r->hardware, &r->stack, err);
     s->stack = &r->stack;
-    if (status || (status = read_recompute(args, s, err)) ||
+    if (status || (status = read_recompute(args, &r->model, s, err)) ||
         (status = read_precision(args, s, err)) ||
         (status = check_precision(&r->stack, s->value.precision, err)) ||
         (status = pp_args_switch(args, "--sequence-parallel", &s->value.sequence_parallel, err)) ||

@@ -191,8 +191,11 @@ const pp_option pp_plan_options[] = {
              "what selective recomputation recomputes, with commas: core_attn, layernorm, "
              "mla_up_proj, mlp, moe_act, shared_experts, moe",
              "core_attn, and with experts what saves most memory for its time") },
-    { PP_ROW("--recompute-method", "uniform", MEGATRON, "accepted with --recompute full", NULL) },
-    { PP_ROW("--recompute-num-layers", "1", MEGATRON, "accepted with --recompute full", NULL) },
+    { PP_ROW("--recompute-method", "uniform|block", MEGATRON,
+             "with --recompute full: all layers, N at a time, or the first N of every stage",
+             "uniform") },
+    { PP_ROW("--recompute-num-layers", "N", MEGATRON,
+             "N of --recompute-method. Uniform keeps the input of every N-th layer", "1") },
     { PP_ROW_END },
 };
 

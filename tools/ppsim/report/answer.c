@@ -124,6 +124,8 @@ void pp_answer_setup(const pp_plan *plan, pp_text *words)
     pp_text_add(words, "; ");
     add_data(plan, words);
     pp_text_add(words, "; %s", recompute_words(plan->recompute));
+    if (plan->recompute == PP_RECOMPUTE_FULL && plan->recompute_layers > 1)
+        pp_text_add(words, ", %" PRId64 " layers at a time", plan->recompute_layers);
     if (plan->recompute == PP_RECOMPUTE_SELECTIVE)
         add_modules(plan->recompute_modules, words);
     pp_text_add(words, "; ");

@@ -624,6 +624,48 @@ START_TEST(a_table_has_the_shape_of_its_workload)
 }
 END_TEST
 
+static pp_costs *chunked(const run *base, const pp_hardware *hw, int64_t layers)
+{
+    run r = *base;
+    r.switches.recompute_layers = layers;
+    return run_costs(&r, hw);
+}
+
+/* Chunks of n layers keep one input each, and n layers are recomputed at a time; it takes as long.
+ * Llama3-70b has 20 layers per stage here. In deepseek-v3, stage 0 has 3 dense layers and 12 with
+ * experts, which are larger: a chunk of 13 has 12 of these at most. */
+START_TEST(recomputed_chunks_keep_their_first_input)
+{
+    const pp_hardware hw = run_hardware("h100-80g");
+    const run dense = stages_run("llama3-70b", 4, 1), moe = stages_run("deepseek-v3", 4, 1);
+    const int64_t sizes[] = { 0, 1, 2, 3, 7, 20, 100 };
+    const double input = 2.0 * TOKENS * (double)dense.model.hidden;
+    pp_costs *each = run_costs(&dense, &hw);
+    const size_t at = pp_cost_index(each, 1, 0);
+    ck_assert_int_eq(each->activation_bytes[at], 20 * (int64_t)input);
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        const int64_t n = sizes[k] ? sizes[k] : 1, chunk = n < 20 ? n : 20;
+        pp_costs *c = chunked(&dense, &hw, sizes[k]);
+        ck_assert_int_eq(c->activation_bytes[at], (20 + n - 1) / n * (int64_t)input);
+        ck_assert_int_eq(c->recompute_bytes[at], chunk * each->recompute_bytes[at]);
+        ck_assert_int_eq(c->f_ns[at], each->f_ns[at]);
+        ck_assert_int_eq(c->b_ns[at], each->b_ns[at]);
+        pp_costs_free(&c);
+    }
+    pp_costs_free(&each);
+    const double small = unit(&moe, &hw, PP_UNIT_LAYER, 0).recompute_bytes;
+    const double large = unit(&moe, &hw, PP_UNIT_LAYER, 60).recompute_bytes;
+    pp_stage *stages = run_stages(&moe.model, 4);
+    const int64_t experts = stages[0].layers - 3;
+    pp_costs *mixed = chunked(&moe, &hw, experts + 1);
+    ck_assert_double_gt(large, small);
+    ck_assert_int_le(llabs(mixed->recompute_bytes[0] - (int64_t)((double)experts * large + small)),
+                     1);
+    pp_costs_free(&mixed);
+    free(stages);
+}
+END_TEST
+
 /* Microbatches 0 and 2 have twice the mean of tokens on their busiest rank, 1 and 3 have 1.5
  * times: each costs as all do with that imbalance. */
 START_TEST(each_microbatch_costs_by_its_imbalance)
@@ -690,5 +732,6 @@ int main(void)
     tcase_add_test(tc, a_table_has_the_shape_of_its_workload);
     suite_add_tcase(suite, tc);
     tcase_add_test(tc, each_microbatch_costs_by_its_imbalance);
+    tcase_add_test(tc, recomputed_chunks_keep_their_first_input);
     return step_run(suite);
 }

@@ -249,6 +249,28 @@ START_TEST(the_exchange_of_context_parallelism_is_read_back)
 }
 END_TEST
 
+START_TEST(chunks_of_full_recomputation_are_read_back)
+{
+    const char *at = "p.json#/recompute_layers";
+    for (int k = 0; k < 3; k++) {
+        pp_plan *plan = sample_plan();
+        plan->recompute = PP_RECOMPUTE_FULL;
+        plan->recompute_layers = 3;
+        if (k == 1)
+            spoil_in(plan, "recompute_layers\": 3", "recompute_layers\": 0", at, "from 1 to");
+        else if (k == 2)
+            spoil_in(plan, "\"recompute\": \"full\"", "\"recompute\": \"none\"", "p.json#",
+                     "belong together");
+        if (k)
+            continue;
+        pp_plan *again = read_back(plan);
+        ck_assert_int_eq(again->recompute_layers, 3);
+        pp_plan_free(&again);
+        pp_plan_free(&plan);
+    }
+}
+END_TEST
+
 static pp_plan *plan_with_experts(void)
 {
     pp_plan *plan = sample_plan();
@@ -549,6 +571,7 @@ int main(void)
     tcase_add_test(tc, memory_is_that_of_the_replica_that_needs_most);
     tcase_add_test(tc, broken_plans_are_refused_with_the_place);
     tcase_add_test(tc, the_exchange_of_context_parallelism_is_read_back);
+    tcase_add_test(tc, chunks_of_full_recomputation_are_read_back);
     tcase_add_test(tc, dispatch_and_modules_are_read_back);
     tcase_add_test(tc, every_framework_is_read_back);
     tcase_add_test(tc, every_name_of_a_setting_is_read_back);

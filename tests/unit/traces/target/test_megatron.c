@@ -133,6 +133,13 @@ START_TEST(full_recompute_is_written_and_sequence_parallelism_only_where_on)
                  "--recompute-granularity full\n"
                  "--recompute-method uniform\n"
                  "--recompute-num-layers 1\n");
+    plan->parallel = (pp_parallel){ .pp = 4 };
+    plan->recompute_layers = 3;
+    expect_lines(plan, order,
+                 "--pipeline-model-parallel-size 4\n"
+                 "--recompute-granularity full\n"
+                 "--recompute-method uniform\n"
+                 "--recompute-num-layers 3\n");
 }
 END_TEST
 
