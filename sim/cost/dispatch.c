@@ -14,11 +14,12 @@
  * the gradients of tokens, keeps 16 bits (DeepSeek-V3, arXiv 2412.19437, section 3.3.3).
  *
  * Links inside a node and the network work at the same time. The rates over the network, as parts
- * of that of rings: DeepEP's README (H800, 4096 tokens of 7168, 8 experts in 4 groups) has 0.88 of
- * the cards' 50 GB/s on 4 and 8 nodes, where 2 nodes are bound by NVLink; NCCL's all-to-all between
- * two nodes of H100 takes 1.61 times as long as DeepEP for the same bytes, whatever the
- * imbalance, 2.6 to 5.1 (deepspeedai/DeepSpeed pull request 8213), and 1.3 times in published steps
- * of Qwen3-235B on 256 H100: 1.45 lies between.
+ * of the cards': DeepEP's kernels alone have 0.88 of 50 GB/s on 4 and 8 nodes (its README: H800,
+ * 4096 tokens of 7168, 8 experts in 4 groups), and 0.65 in training: 6.2 ms for each of the
+ * combines in DeepSeek's trace (deepseek-ai/profile-data). 0.75, as much as rings get, lies
+ * between. NCCL's all-to-all between two nodes of H100 takes 1.61 times as long as DeepEP's kernels
+ * alone for the same bytes, whatever the imbalance, 2.6 to 5.1 (deepspeedai/DeepSpeed pull request
+ * 8213); published steps of Qwen3-235B on 256 H100 want 1.3: 1.45 lies between.
  *
  * SMs that the kernels of an exchange hold: DeepEP's by its default (Buffer.num_sms) 20, those of
  * HybridEP 16 (Megatron-Core's moe_hybridep_num_sms), the low-latency ones of DeepEP all, since
@@ -31,8 +32,8 @@
 #include <math.h>
 
 #define RING_PART 0.75 /* of the network's peak, the prior of the hardware files */
-#define DEEPEP_PART (0.88 / RING_PART)
-#define ALLTOALL_PART (DEEPEP_PART / 1.45)
+#define DEEPEP_PART (0.75 / RING_PART)
+#define ALLTOALL_PART (0.88 / RING_PART / 1.45)
 /* Of a row in 8 bits, a byte per element and a scale of 4 bytes for 128 of them. */
 #define LOW_BYTES (1 + 4.0 / 128)
 #define DEEPEP_SMS 20

@@ -78,7 +78,7 @@ double pp_pair_hidden_seconds(const pp_pair_parts *parts, double sm_share)
         parts->attention.f, parts->experts.i,   parts->experts.w,
         parts->experts.f,   parts->attention.i, parts->attention.w
     };
-    const double exchange_s[EXCHANGES] = { parts->combine, parts->dispatch, parts->dispatch,
+    const double exchange_s[EXCHANGES] = { parts->dispatch, parts->dispatch, parts->combine,
                                            parts->combine };
     stream compute = { .seconds = compute_s, .needs = compute_needs, .parts = COMPUTES };
     stream exchange = { .seconds = exchange_s, .needs = exchange_needs, .parts = EXCHANGES };

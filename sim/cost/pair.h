@@ -11,7 +11,8 @@ typedef struct pp_pair_half {
 
 typedef struct pp_pair_parts {
     pp_pair_half attention, experts;
-    double dispatch, combine; /* in the forward; the backward exchanges the same in reverse */
+    double dispatch, combine; /* rows to experts, and back; the backward sends gradients of outputs
+                                 to experts, and those of tokens back, in as long */
 } pp_pair_parts;
 
 /* The time by which a layer's forward and backward are shorter as a pair than one after the other.

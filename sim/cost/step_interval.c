@@ -19,10 +19,10 @@ static const pp_published_steps table[] = {
     { "a100-80g", "ampere", NULL, BF16, false, false, 19, 2, 5, 3.6 },
     { "h100-80g", "hopper", "nemo-2025", BF16, false, true, 11, 1, 1, 1.0 },
     { "h100-80g", "hopper", "nemo-2025", FP8, false, true, 17, 7, 10, 9.5 },
-    { "h100-80g", "hopper", "nemo-2025", BF16, true, true, 7, 9, 25, 44.6 },
+    { "h100-80g", "hopper", "nemo-2025", BF16, true, true, 7, 8, 20, 33.7 },
     { "h100-80g", "hopper", "megatron-bridge-2026", FP8_CURRENT, false, false, 2, 1, 1, 2.0 },
-    { "h100-80g", "hopper", "megatron-bridge-2026", FP8_CURRENT, true, false, 3, 5, 7, 14.2 },
-    { "h100-80g", "hopper", "megatron-2025", BF16, true, false, 2, 9, 15, 18.8 },
+    { "h100-80g", "hopper", "megatron-bridge-2026", FP8_CURRENT, true, false, 3, 5, 7, 13.6 },
+    { "h100-80g", "hopper", "megatron-2025", BF16, true, false, 2, 13, 15, 17.6 },
     { "gb200-nvl72", "blackwell", "nemo-2025", BF16, false, false, 6, 1, 1, 1.3 },
     { "gb200-nvl72", "blackwell", "nemo-2025", FP8, false, false, 6, 1, 3, 4.4 },
     { "gb200-nvl72", "blackwell", "megatron-bridge-2026", MX_AND_NV, false, false, 2, 1, 1, 2.0 },
@@ -31,8 +31,8 @@ static const pp_published_steps table[] = {
     { "gb300-nvl72", "blackwell-ultra", "megatron-bridge-2026", MX_AND_NV, false, false, 2, 2, 2,
       11.2 },
     { "b200-180g", "blackwell", "megatron-2025", BF16, false, true, 17, 2, 6, 3.6 },
-    { "b200-180g", "blackwell", "megatron-2025", BF16, true, false, 6, 2, 6, 21.7 },
-    { "b200-180g", "blackwell", "megatron-bridge-2026", MX_AND_NV, true, false, 7, 9, 12, 12.7 },
+    { "b200-180g", "blackwell", "megatron-2025", BF16, true, false, 6, 2, 6, 16.4 },
+    { "b200-180g", "blackwell", "megatron-bridge-2026", MX_AND_NV, true, false, 7, 10, 14, 13.6 },
 };
 
 /* What another stack adds: the fitted speeds of two stacks on one architecture differ by 5 % in 16
