@@ -97,7 +97,8 @@ static pp_status check_overlap(const pp_plan_request *request, pp_err *err)
                           "does not do both; leave out one of them",
                           request->schedule->name);
     if (!request->switches.given.recompute ||
-        request->switches.value.recompute != PP_RECOMPUTE_FULL)
+        (request->switches.value.recompute != PP_RECOMPUTE_FULL &&
+         !request->switches.value.recompute_layers))
         return PP_OK;
     return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RECOMPUTE),
                       "%s recomputes no whole layers, as Megatron-Core; give selective, or "

@@ -658,6 +658,7 @@ static pp_status fill_class(const pp_cost_context *context, const placed_stage *
         cost.f_s /= placed.speed;
         cost.i_s /= placed.speed;
         cost.w_s /= placed.speed;
+        cost.saved_s /= placed.speed;
         cost.hidden_s /= placed.speed;
         const transfers link = transfers_of(context, &m, &placed);
         pp_status status = fill_cell(context, &cost, &link, m.bytes, costs, row + s, err);

@@ -242,11 +242,13 @@ pp_status pp_plan_pad(const pp_size_protocol *shapes, pp_plan *plan, pp_err *err
 {
     pp_status status = PP_OK;
     const bool to_longest = shapes->kind == PP_SIZES_PADDED && !shapes->tokens;
-    if (to_longest && plan->recomputed.of && !pp_recompute_table_alike(&plan->recomputed))
+    const bool alike = !plan->recomputed.of || pp_recompute_table_alike(&plan->recomputed);
+    if (to_longest && (!alike || plan->imbalance_count))
         return pp_err_set(
             err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
             "gives all microbatches the costs of the longest one, but in this plan they "
-            "recompute different layers; compute the costs again (%s), or plan with %s",
+            "%s; compute the costs again (%s), or plan with %s",
+            alike ? "have different tokens per expert" : "recompute different layers",
             pp_err_name(err, PP_FIELD_RECOST), pp_err_name(err, PP_FIELD_ASK_PLAN_PADDED));
     for (uint32_t i = 0; i < plan->costs_count && !status; i++)
         status = pp_costs_pad(shapes, plan->costs[i], err);

@@ -108,8 +108,8 @@ pp_recompute pp_plan_recompute(const pp_plan *plan, uint32_t stages);
 pp_recomputed pp_plan_recomputed(const pp_plan *plan, uint32_t stage);
 
 /* With padding, gives all microbatches the costs of the longest one.
- * Fails: USAGE when they would be padded to a length that no microbatch has, or differ in what
- * they recompute; NOMEM. */
+ * Fails: USAGE when they would be padded to a length that no microbatch has, or differ in imbalance
+ * or in what they recompute; NOMEM. */
 PP_MUST_CHECK pp_status pp_plan_pad(const pp_size_protocol *shapes, pp_plan *plan, pp_err *err);
 
 /* Lowers an order by the plan's framework and size protocol. costs: those of the order.
