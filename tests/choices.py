@@ -135,7 +135,9 @@ def all_fixed(job, target):
     chunks = {name: (1,) for name in ONE_CHUNK} | {name: (2,) for name in TWO_CHUNKS}
     chunks |= {name: range(2, 9) for name in MANY_CHUNKS}
     if target == "megatron":
-        chunks = {name: chunks[name] for name in ("1f1b", "interleaved")}
+        chunks = {name: chunks[name] for name in ("1f1b", "interleaved", "combined-1f1b")}
+    if target != "megatron" or job not in EXPERTS:
+        del chunks["combined-1f1b"]  # no faster than interleaved where nothing is hidden
     experts = EXPERTS.get(job, 1)
     for pp, tp, cp, ep, whole in itertools.product(range(1, layers // 2 + 1), (1, 2, 4, 8), powers, powers,
                                                    (False, True) if free_etp(job, target) else (False,)):
