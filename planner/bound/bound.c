@@ -400,7 +400,7 @@ pp_status pp_bound_makespan(const pp_costs *costs, const uint32_t *stage_rank, b
         .costs = costs,
         .stage_rank = stage_rank,
         .split = split,
-        .pairs = costs->has_pairs,
+        .pairs = costs->has_pairs || costs->has_hidden,
         .mirrored_from = costs->microbatches,
         .fits = true,
         .limit_bytes = costs->has_memory && memory_limit_bytes > 0 ? memory_limit_bytes : 0,
@@ -433,7 +433,7 @@ pp_status pp_bound_order(const pp_costs *costs, const pp_order *order, int64_t m
     };
     for (size_t i = 0; i < order->rank_begin[order->ranks]; i++) {
         b.split |= order->ops[i].kind == PP_OP_I;
-        b.pairs |= costs->has_pairs && order->ops[i].paired;
+        b.pairs |= (costs->has_pairs || costs->has_hidden) && order->ops[i].paired;
     }
     if (costs->has_memory && memory_limit_bytes > 0 && b.mirrored_from == order->microbatches &&
         !b.forward_only)

@@ -145,7 +145,7 @@ pp_status pp_order_bounds_of_order(const pp_costs *costs, const pp_order *order,
     pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
     for (size_t i = 0; i < order->rank_begin[order->ranks]; i++) {
         used[order->ops[i].kind]++;
-        paired += costs->has_pairs && order->ops[i].paired;
+        paired += (costs->has_pairs || costs->has_hidden) && order->ops[i].paired;
     }
     bool fused = used[PP_OP_B] > 0;
     bool split = used[PP_OP_I] > 0;

@@ -371,7 +371,7 @@ pp_status pp_jitter_run(const pp_jitter_subject *subject, const pp_jitter_spec *
                         uint32_t threads, pp_ns *step_ns_out, pp_err *err)
 {
     pp_jitter_kernel *best = NULL;
-    const bool pairs = subject->costs->has_pairs && subject->program->has_pairs;
+    const bool pairs = pp_pairs_overlap(subject->program, subject->costs);
     bool plain = !subject->program->comm && !pairs;
     for (size_t i = 0; plain && i < pp_jitter_kernel_count(); i++) {
         pp_jitter_kernel *kernel = pp_jitter_kernel_at(i);

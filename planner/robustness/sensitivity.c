@@ -274,8 +274,7 @@ pp_status pp_sensitivity_study(const pp_jitter_subject *subject, pp_sensitivity 
     if (!out)
         return pp_err_nomem(err);
     pp_status status = study_new(subject, &s, err);
-    if (!status && !subject->program->comm &&
-        !(subject->costs->has_pairs && subject->program->has_pairs))
+    if (!status && !subject->program->comm && !(pp_pairs_overlap(subject->program, subject->costs)))
         status = follow_paths(&s, &out->has_path, &out->path_end_ns, err);
     if (!status && !out->has_path)
         status = take_differences(&s, err);

@@ -141,6 +141,7 @@ static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_err *err
     if (planned)
         status = pp_renumber_microbatches(planned->order, planned->count, workloads, 2,
                                           setup->recomputed, err);
+    setup->context.pairs_hide = true; /* the plan may be simulated under other executors */
     if (status || (status = pp_pool_costs(&search->pool, setup, &set, err)))
         return status;
     /* the reduction of the gradients now overlaps with the backward of another microbatch */

@@ -532,7 +532,7 @@ pp_status pp_search_enumerate(pp_search *search, pp_err *err)
                     .hardware = request->hardware,
                     .parallel = parallel,
                     .overrides = request->overrides,
-                    .pairs_overlap = search->problem->framework->overlaps_pairs,
+                    .pairs_hide = search->problem->framework->overlaps_pairs,
                     .expert_tokens = request->expert_tokens,
                     .links_modelled = search->problem->framework->size_protocols != NULL,
                     .switches = pp_switches_requested(&request->switches, stack)

@@ -57,7 +57,7 @@ static pp_status make_work(const pp_plan *plan, const pp_run_plan_options *optio
         status = pp_costs_spread(plan->costs[plan->costs_count > 1 ? replica : 0], &x->costs, err);
     if (status)
         return status;
-    x->costs->has_pairs = false; /* a rank does one op at a time */
+    x->costs->has_pairs = x->costs->has_hidden = false; /* a rank does one op at a time */
     x->work = (pp_compute_work){ .ranks = order->ranks,
                                  .stages = order->stages,
                                  .microbatches = order->microbatches,

@@ -231,7 +231,7 @@ static void unit_cost(const pp_cost_context *context, pp_unit_kind kind, int kin
         break;
     case PP_UNIT_LAYER:
         work = pp_layer_work(&local, moe);
-        if (moe && context->pairs_overlap)
+        if (moe && context->pairs_hide)
             hidden = pp_layer_hidden_seconds(&local);
         pp_layer_memory(&local, moe, cost);
         cost->model_flops = pp_layer_flops(&local, moe);
@@ -604,7 +604,7 @@ static pp_status fill_cell(const pp_cost_context *context, const pp_unit_cost *c
     if (cost->hidden_s > 0 && !status) {
         status = pp_ns_from_seconds(cost->hidden_s, "cost model", &costs->hidden_ns[i], err);
         costs->hidden_ns[i] = pp_min(costs->hidden_ns[i], pp_min(costs->f_ns[i], costs->b_ns[i]));
-        costs->has_pairs = true;
+        costs->has_hidden = true;
     }
     return status;
 }

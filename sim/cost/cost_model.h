@@ -33,7 +33,7 @@ typedef struct pp_cost_context {
     pp_switches switches;
     pp_placement placement;
     const pp_rank_overrides *overrides; /* for single pipeline ranks; NULL: all are alike */
-    bool pairs_overlap;  /* the executor runs the two halves of a pair at the same time */
+    bool pairs_hide;     /* costs have what pairs hide, for executors that overlap them */
     bool links_modelled; /* the executor has ranks wait for exchanges where its framework does */
     unsigned omitted;    /* the kinds of exchange that take no time, to find their share of an op */
     const pp_expert_tokens *expert_tokens; /* the imbalance of each microbatch; NULL: that of the

@@ -28,7 +28,8 @@ typedef struct pp_costs {
                          take F + B less what is hidden */
     pp_ns *hidden_ns; /* the part of F and of B that a pair hides: the smaller of that of its F and
                          that of its B; at most F and at most B */
-    bool has_pairs;   /* else F and B run one after the other, and the two tables are not used */
+    bool has_pairs;   /* pair_ns is given, else pairs run one after the other, or */
+    bool has_hidden;  /* less hidden_ns, if the program's framework overlaps them */
     pp_ns *send_f_ns; /* latency of the activation from stage s to s + 1; last stage: 0 */
     pp_ns *send_b_ns; /* latency of the gradient from stage s to s - 1; first stage: 0 */
 

@@ -321,7 +321,7 @@ static pp_status fill_hidden(const pp_json_at *at, pp_costs *costs, pp_err *err)
                             "is not needed beside pair_ns, which says all; give one of them");
     if (status || (status = fill_table(at, hidden.key, &hidden, costs, err)))
         return status;
-    costs->has_pairs = true;
+    costs->has_hidden = true;
     for (uint32_t j = 0; j < costs->microbatches; j++) {
         for (uint32_t s = 0; s < costs->stages; s++) {
             const size_t cell = pp_cost_index(costs, s, j);
@@ -586,15 +586,6 @@ static bool backward_is_sum(const pp_costs *costs)
     return true;
 }
 
-static bool has_hidden(const pp_costs *costs)
-{
-    const size_t cells = (size_t)costs->classes * costs->stages;
-    size_t i = 0;
-    while (i < cells && !costs->hidden_ns[i])
-        i++;
-    return i < cells;
-}
-
 pp_json *pp_costs_write(const pp_costs *costs, pp_json_build *build)
 {
     pp_json *root = pp_json_new_object(build);
@@ -607,8 +598,8 @@ pp_json *pp_costs_write(const pp_costs *costs, pp_json_build *build)
         if (times[i].column != COLUMN(b_ns) || !backward_is_sum(costs))
             write_table(build, root, costs, &times[i]);
     }
-    if (costs->has_pairs)
-        write_table(build, root, costs, has_hidden(costs) ? &hidden : &pairs);
+    if (costs->has_pairs || costs->has_hidden)
+        write_table(build, root, costs, costs->has_pairs ? &pairs : &hidden);
     if (costs->has_memory) {
         pp_json *memory = pp_json_new_object(build);
         for (size_t i = 0; i < COUNT(memory_tables); i++)

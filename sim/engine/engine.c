@@ -43,7 +43,8 @@ static pp_status tabulate(engine *e, const pp_costs *costs, pp_err *err)
         [PP_OP_B] = costs->b_ns,
     };
     pp_ns longest = 0;
-    for (size_t i = 0; costs->has_pairs && i < e->kind_size; i++) {
+    const bool pairs = pp_pairs_overlap(e->program, costs);
+    for (size_t i = 0; pairs && i < e->kind_size; i++) {
         const pp_ns alone_ns = costs->f_ns[i] + costs->b_ns[i];
         const pp_ns pair_ns = costs->pair_ns[i] > alone_ns ? costs->pair_ns[i] : alone_ns;
         longest = pair_ns > longest ? pair_ns : longest;
@@ -146,7 +147,7 @@ pp_status pp_simulate_from(const pp_program *program, const pp_costs *costs, con
     pp_status status = engine_new(program, costs, &e, err);
     if (status || (begin_ns && (status = set_begin(&e, begin_ns, err))))
         return status;
-    const bool pairs = costs->has_pairs && program->has_pairs;
+    const bool pairs = pp_pairs_overlap(program, costs);
     if (pairs && (status = pp_pairs_check(program, costs, err)))
         return status;
     if (program->comm)

@@ -11,6 +11,8 @@ pp_status pp_framework_lower(const pp_framework *framework, const pp_order *orde
     pp_status status = costs && framework->lower_timed
                            ? framework->lower_timed(order, costs, program_out, err)
                            : framework->lower(order, program_out, err);
+    if (!status)
+        (*program_out)->overlaps_pairs = framework->overlaps_pairs;
     if (!status && (*program_out)->comm)
         (*program_out)->comm->buffers = framework->buffers;
     return status;

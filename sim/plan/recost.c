@@ -50,7 +50,7 @@ pp_status pp_plan_recost(const pp_cost_context *context, pp_plan *plan, pp_err *
         return pp_err_nomem(err);
     pp_cost_context own = *context;
     own.recomputed = plan->recomputed.of ? &plan->recomputed : NULL;
-    own.pairs_overlap = plan->framework && plan->framework->overlaps_pairs;
+    own.pairs_hide = true;
     own.links_modelled = plan->framework && plan->framework->size_protocols;
     if ((status = build(&own, plan, costs, err))) {
         free(costs);

@@ -8,17 +8,24 @@
 #include "sim/cost/costs.h"
 #include "sim/program/timeline.h"
 
+/* Returns true if the program's pairs have durations of their own. */
+static inline bool pp_pairs_overlap(const pp_program *program, const pp_costs *costs)
+{
+    return program->has_pairs &&
+           (costs->has_pairs || (costs->has_hidden && program->overlaps_pairs));
+}
+
 /* Returns true if instruction `i` is the first half of a pair with a duration of its own. */
 static inline bool pp_pair_starts(const pp_program *program, const pp_costs *costs, size_t i)
 {
-    return costs->has_pairs && program->op[i].paired && program->op[i].kind != PP_OP_I &&
-           program->op[i + 1].kind != PP_OP_I;
+    return pp_pairs_overlap(program, costs) && program->op[i].paired &&
+           program->op[i].kind != PP_OP_I && program->op[i + 1].kind != PP_OP_I;
 }
 
 /* Returns true if instruction `i` is the second half of such a pair. */
 static inline bool pp_pair_ends(const pp_program *program, const pp_costs *costs, size_t i)
 {
-    return costs->has_pairs && i > 0 && pp_pair_starts(program, costs, i - 1);
+    return i > 0 && pp_pair_starts(program, costs, i - 1);
 }
 
 /* The forward and the backward of the pair that starts at instruction `i`, in either order. */
@@ -35,7 +42,7 @@ static inline size_t pp_pair_backward(const pp_program *program, size_t i)
 /* The duration of the pair that starts at instruction `i`. */
 pp_ns pp_pair_ns(const pp_program *program, const pp_costs *costs, size_t i);
 
-/* Checks all pairs; costs.has_pairs must be set.
+/* Checks all pairs, which must overlap.
  * Fails: INPUT when a pair is shorter than its backward, INFEASIBLE when the halves of a pair
  * depend on each other. */
 PP_MUST_CHECK pp_status pp_pairs_check(const pp_program *program, const pp_costs *costs,

@@ -14,6 +14,7 @@ typedef struct pp_program {
     uint32_t mirrored_from; /* as in pp_order */
     bool forward_only;      /* it has no I, W, B: an evaluation, or an excerpt */
     bool has_pairs;         /* it has overlapped pairs */
+    bool overlaps_pairs;    /* its framework runs their halves at the same time */
     size_t count;           /* instructions */
     size_t *rank_begin;     /* [ranks + 1]: the first instruction of each rank */
     pp_op *op;              /* [count] */

@@ -92,7 +92,7 @@ START_TEST(a_pair_hides_what_both_halves_hide)
     step s PP_CLEANUP(step_free) = { .order = read_rows("0F0,(0F1;0B0)OVERLAP_F_B,0B1\n") };
     STEP_OK(pp_costs_new(1, 1, 2, 2, &s.costs, &err), err);
     s.costs->class_of[1] = 1;
-    s.costs->has_pairs = true;
+    s.costs->has_hidden = true;
     s.costs->f_ns[0] = s.costs->f_ns[1] = 3;
     s.costs->b_ns[0] = s.costs->b_ns[1] = 4;
     s.costs->hidden_ns[0] = 1;
@@ -102,10 +102,14 @@ START_TEST(a_pair_hides_what_both_halves_hide)
     pp_bound bound;
     STEP_OK(pp_bound_order(s.costs, s.order, 0, &bound, &err), err);
     ck_assert_int_eq(bound.part_ns[PP_BOUND_LOAD], (3 - 1) + (3 - 2) + 4 + 4);
+    s.program->overlaps_pairs = false;
+    STEP_OK(pp_simulate_into(s.program, s.costs, s.timeline, &err), err);
+    ck_assert_int_eq(pp_timeline_makespan(s.timeline), 2 * (3 + 4));
+    s.costs->has_pairs = true; /* given, so that a runtime overlaps */
     s.costs->pair_ns[1] = 5;
     STEP_OK(pp_simulate_into(s.program, s.costs, s.timeline, &err), err);
     ck_assert_int_eq(pp_timeline_makespan(s.timeline), 3 + 5 + 4);
-    s.costs->has_pairs = false;
+    s.costs->has_pairs = s.costs->has_hidden = false;
     STEP_OK(pp_simulate_into(s.program, s.costs, s.timeline, &err), err);
     ck_assert_int_eq(pp_timeline_makespan(s.timeline), 2 * (3 + 4));
 }
