@@ -41,7 +41,9 @@ pp_status pp_unit_weights_of(const pp_cost_context *context, const pp_workload *
 {
     const pp_model *model = context->model;
     pp_microbatch average = average_of(workload);
-    pp_ns kind_ns[PP_LAYER_KINDS] = { -1, -1, -1, -1 };
+    pp_ns kind_ns[PP_LAYER_KINDS];
+    for (int kind = 0; kind < PP_LAYER_KINDS; kind++)
+        kind_ns[kind] = -1;
     *w = (pp_unit_weights){ .layers = model->layers, .mtp = model->mtp_layers };
     w->layer_ns = pp_alloc_array((size_t)model->layers, sizeof *w->layer_ns);
     if (!w->layer_ns)

@@ -73,7 +73,7 @@ static double expert_part(const pp_plan_request *request, const pp_parallel *p)
         &request->switches, pp_stack_switches(request->switches.stack, request->hardware, p));
     const double matrices = m->gated_mlp ? 3 : 2;
     const double expert = matrices * (double)m->hidden * (double)m->expert_ffn;
-    const double layers = (double)(m->layers - m->dense_layers) / (double)p->pp;
+    const double layers = (double)pp_model_moe_layers(m) / (double)p->pp;
     const double parts = (double)(p->ep * (p->etp ? p->etp : 1));
     const double held = layers * (double)m->experts / parts * expert;
     const double bytes = pp_weight_bytes(&stack) + (double)pp_dtype_bytes(stack.grad_dtype);

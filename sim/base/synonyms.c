@@ -85,3 +85,13 @@ bool pp_hardware_alias(const char *typed, const char *name)
 {
     return pp_name_likeness("hardware", typed, name) == PP_LIKENESS_SAME;
 }
+
+bool pp_model_alias(const char *typed, const char *name)
+{
+    for (size_t i = 0; i < SYNONYMS; i++) {
+        const synonym *s = &synonyms[i];
+        if (strcmp(s->noun, "same model") == 0 && lists(s->names, name) && lists(s->typed, typed))
+            return true;
+    }
+    return false;
+}

@@ -19,5 +19,7 @@ size_t pp_name_likeness(const char *noun, const char *typed, const char *name);
 
 /* Returns true if `typed` is another name of the hardware `name`: "H100" of h100-80g. */
 bool pp_hardware_alias(const char *typed, const char *name);
+/* Returns true if `typed` is another name of the model `name`: "qwen3-235b" of qwen3-235b-a22b. */
+bool pp_model_alias(const char *typed, const char *name);
 
 #endif

@@ -61,6 +61,7 @@ static pp_status check_tensor_parallel(const pp_cost_context *context, pp_err *e
         { "columns of the MLP", m->ffn },
         { "columns of the shared experts", m->experts > 0 ? m->shared_ffn : 0 },
         { "of the hidden size", m->hidden },
+        { "heads of the scan", m->scan_heads },
     };
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         pp_status status =
@@ -73,6 +74,11 @@ static pp_status check_tensor_parallel(const pp_cost_context *context, pp_err *e
                           "%" PRId64 " is neither a divisor nor a multiple of "
                           "the %" PRId64 " key/value heads",
                           tp, m->kv_heads);
+    if (m->scan_heads && m->scan_groups % tp != 0 && tp % m->scan_groups != 0)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_TP),
+                          "%" PRId64 " is neither a divisor nor a multiple of "
+                          "the %" PRId64 " groups of the scan",
+                          tp, m->scan_groups);
     return PP_OK;
 }
 
@@ -186,9 +192,9 @@ pp_status pp_cost_context_check(const pp_cost_context *context, pp_err *err)
     return status ? status : check_expert_parallel(context, err);
 }
 
-static pp_gpu_batch local_of(const pp_cost_context *context, const pp_batch *batch)
+static pp_gpu_batch local_of(const pp_cost_context *context, int type, const pp_batch *batch)
 {
-    pp_gpu_batch local = pp_gpu_batch_of(context, batch->tokens, batch->square_sum);
+    pp_gpu_batch local = pp_gpu_batch_of_type(context, type, batch->tokens, batch->square_sum);
     if (batch->imbalance > 0)
         local.imbalance = batch->imbalance;
     if (batch->longest > 0) {
@@ -198,7 +204,13 @@ static pp_gpu_batch local_of(const pp_cost_context *context, const pp_batch *bat
     return local;
 }
 
-enum { EDGE = 1, MOE = 2, LAYER_KINDS = PP_LAYER_KINDS };
+enum { EDGE = 1, LAYER_KINDS = PP_LAYER_KINDS };
+
+/* The number of kinds that a model can have. */
+static int kinds_of(const pp_cost_context *context)
+{
+    return 2 * pp_model_types(context->model);
+}
 
 /* The number of first and of last layers in 16 bits. */
 static int64_t edge_layers(const pp_cost_context *context)
@@ -210,15 +222,17 @@ int pp_layer_kind(const pp_cost_context *context, int64_t layer)
 {
     const int64_t edge = edge_layers(context);
     const bool at_edge = layer < edge || layer >= context->model->layers - edge;
-    return (pp_model_layer_is_moe(context->model, layer) ? MOE : 0) + (at_edge ? EDGE : 0);
+    return 2 * pp_model_type_at(context->model, layer) + (at_edge ? EDGE : 0);
 }
 
 /* kind_of_layer: for PP_UNIT_LAYER. */
 static void unit_cost(const pp_cost_context *context, pp_unit_kind kind, int kind_of_layer,
                       const pp_batch *batch, pp_unit_cost *cost)
 {
-    pp_gpu_batch local = local_of(context, batch);
-    const bool moe = kind_of_layer & MOE;
+    const pp_model *model = context->model;
+    pp_gpu_batch local = local_of(
+        context, kind == PP_UNIT_LAYER ? kind_of_layer / 2 : pp_model_type_at(model, model->layers),
+        batch);
     pp_work work = { 0 };
     double hidden = 0;
     *cost = (pp_unit_cost){ 0 };
@@ -230,11 +244,11 @@ static void unit_cost(const pp_cost_context *context, pp_unit_kind kind, int kin
         pp_embedding_memory(&local, cost);
         break;
     case PP_UNIT_LAYER:
-        work = pp_layer_work(&local, moe);
-        if (moe && context->pairs_hide)
+        work = pp_layer_work(&local);
+        if (pp_gpu_batch_is_moe(&local) && context->pairs_hide)
             hidden = pp_layer_hidden_seconds(&local);
-        pp_layer_memory(&local, moe, cost);
-        cost->model_flops = pp_layer_flops(&local, moe);
+        pp_layer_memory(&local, cost);
+        cost->model_flops = pp_layer_flops(&local);
         break;
     case PP_UNIT_MTP:
         work = pp_mtp_work(&local);
@@ -297,37 +311,42 @@ enum { RECOMPUTES = PP_RECOMPUTE_FULL + 1 };
 /* The costs of all units for one class of microbatches. */
 typedef struct units {
     pp_unit_cost embedding, mtp, loss;
-    pp_unit_cost layer[LAYER_KINDS][RECOMPUTES];
+    pp_unit_cost layer[LAYER_KINDS][RECOMPUTES]; /* only the first kinds_of */
 } units;
+
+static size_t units_bytes(const pp_cost_context *context)
+{
+    return offsetof(units, layer) + (size_t)kinds_of(context) * sizeof(((units *)NULL)->layer[0]);
+}
 
 static void layer_units(const pp_cost_context *context, const pp_batch *batch, units *u)
 {
     const pp_recompute how = context->switches.recompute;
     const bool edges = edge_layers(context) > 0;
-    const bool moe = pp_model_layer_is_moe(context->model, context->model->layers - 1);
-    const bool dense = pp_model_dense_layers(context->model, 0, context->model->layers) > 0;
-    for (int kind = 0; kind < LAYER_KINDS; kind++) {
-        if ((kind & MOE ? moe : dense) && (edges || !(kind & EDGE)))
+    int64_t layers[PP_LAYER_TYPES_MAX];
+    pp_model_count_types(context->model, 0, context->model->layers, layers);
+    for (int kind = 0; kind < kinds_of(context); kind++) {
+        if (layers[kind / 2] && (edges || !(kind & EDGE)))
             unit_cost(context, PP_UNIT_LAYER, kind, batch, &u->layer[kind][how]);
     }
 }
 
-static units units_of(const pp_cost_context *context, const pp_batch *batch)
+/* Fills in the first units_bytes of u. */
+static void make_units(const pp_cost_context *context, const pp_batch *batch, units *u)
 {
     pp_cost_context each = *context;
     pp_recompute *how = &each.switches.recompute;
-    units u = { 0 };
-    unit_cost(context, PP_UNIT_EMBEDDING, 0, batch, &u.embedding);
-    unit_cost(context, PP_UNIT_LOSS, 0, batch, &u.loss);
+    memset(u, 0, units_bytes(context));
+    unit_cost(context, PP_UNIT_EMBEDDING, 0, batch, &u->embedding);
+    unit_cost(context, PP_UNIT_LOSS, 0, batch, &u->loss);
     if (context->model->mtp_layers > 0)
-        unit_cost(context, PP_UNIT_MTP, 0, batch, &u.mtp);
+        unit_cost(context, PP_UNIT_MTP, 0, batch, &u->mtp);
     if (context->switches.recompute < (pp_recompute)RECOMPUTES) {
-        layer_units(context, batch, &u);
-        return u;
+        layer_units(context, batch, u);
+        return;
     }
     for (*how = PP_RECOMPUTE_NONE; *how < (pp_recompute)RECOMPUTES; ++*how)
-        layer_units(&each, batch, &u);
-    return u;
+        layer_units(&each, batch, u);
 }
 
 /* The same, from the cache of the context if it has one. made: receives them if they are not kept.
@@ -335,12 +354,13 @@ static units units_of(const pp_cost_context *context, const pp_batch *batch)
 static const units *find_units(const pp_cost_context *context, const pp_batch *batch, units *made)
 {
     bool known = false;
-    units *kept =
-        context->units ? pp_unit_cache_at(context->units, batch, sizeof *kept, &known) : NULL;
+    units *kept = context->units
+                      ? pp_unit_cache_at(context->units, batch, units_bytes(context), &known)
+                      : NULL;
     if (!kept)
         kept = made;
     if (!known)
-        *kept = units_of(context, batch);
+        make_units(context, batch, kept);
     return kept;
 }
 
@@ -349,8 +369,20 @@ static int64_t clamp(int64_t value, int64_t least, int64_t most)
     return value < least ? least : value > most ? most : value;
 }
 
-/* Counts the layers of a stage by what they recompute, in O(1): models of thousands of layers may
- * have as many microbatches of different lengths. Dense layers come before those with experts. */
+/* Adds the kinds of layers first to end - 1, which recompute `how`. */
+static void count_kinds(const pp_model *model, int64_t first, int64_t end, int edge, int how,
+                        int64_t counts[LAYER_KINDS][RECOMPUTES])
+{
+    int64_t layers[PP_LAYER_TYPES_MAX];
+    if (first >= end)
+        return;
+    pp_model_count_types(model, first, end - first, layers);
+    for (int type = 0; type < pp_model_types(model); type++)
+        counts[2 * type + edge][how] += layers[type];
+}
+
+/* Counts the layers of a stage by what they recompute, not layer by layer: models of thousands of
+ * layers may have as many microbatches of different lengths. */
 static void count_layers(const pp_cost_context *context, const pp_stage *stage,
                          int64_t counts[LAYER_KINDS][RECOMPUTES])
 {
@@ -358,34 +390,34 @@ static void count_layers(const pp_cost_context *context, const pp_stage *stage,
                                           PP_RECOMPUTE_NONE };
     const pp_recompute how = context->switches.recompute;
     const int64_t ends[] = { stage->full, stage->full + stage->selective, stage->layers };
-    const int64_t cut = pp_model_dense_layers(context->model, stage->first_layer, stage->layers);
-    /* layers before `low` and from `high` on are at the ends of the model */
-    const int64_t low = edge_layers(context) - stage->first_layer;
-    const int64_t high = context->model->layers - edge_layers(context) - stage->first_layer;
+    const pp_model *model = context->model;
+    /* layers before `edge` and from `high` on are at the ends of the model */
+    const int64_t edge = edge_layers(context), high = model->layers - edge;
     int64_t from = 0;
     for (int k = 0; k < RECOMPUTES; k++) {
         const bool alike = how < (pp_recompute)RECOMPUTES;
         const int64_t to = alike ? stage->layers : clamp(ends[k], from, stage->layers);
-        for (int kind = 0; kind < LAYER_KINDS && from < to; kind++) {
-            const int64_t a = kind & MOE ? clamp(cut, from, to) : from;
-            const int64_t b = kind & MOE ? to : clamp(cut, from, to);
-            const int64_t inner = clamp(high, a, b) - clamp(low, a, clamp(high, a, b));
-            counts[kind][alike ? how : order[k]] += kind & EDGE ? b - a - inner : inner;
-        }
+        const int64_t a = stage->first_layer + from, b = stage->first_layer + to;
+        const int64_t c = clamp(high, a, b), d = clamp(edge, a, c);
+        const int column = (int)(alike ? how : order[k]);
+        count_kinds(model, a, d, EDGE, column, counts);
+        count_kinds(model, d, c, 0, column, counts);
+        count_kinds(model, c, b, EDGE, column, counts);
         from = to;
     }
 }
 
 /* What is recomputed of a chunk of `layers` layers, if they are those of the stage that need most.
  */
-static double chunk_bytes(const units *u, int64_t counts[LAYER_KINDS][RECOMPUTES], int64_t layers)
+static double chunk_bytes(const units *u, int kinds, int64_t counts[LAYER_KINDS][RECOMPUTES],
+                          int64_t layers)
 {
     bool taken[LAYER_KINDS] = { false };
     double sum = 0;
-    for (int k = 0; k < LAYER_KINDS && layers > 0; k++) {
+    for (int k = 0; k < kinds && layers > 0; k++) {
         double most = -1;
         int best = 0;
-        for (int kind = 0; kind < LAYER_KINDS; kind++) {
+        for (int kind = 0; kind < kinds; kind++) {
             const double bytes = u->layer[kind][PP_RECOMPUTE_FULL].recompute_bytes;
             if (!taken[kind] && bytes > most) {
                 most = bytes;
@@ -400,23 +432,40 @@ static double chunk_bytes(const units *u, int64_t counts[LAYER_KINDS][RECOMPUTES
     return sum;
 }
 
-/* chunk: the layers that are recomputed at a time, where all are. */
-static pp_unit_cost stage_cost(const units *u, const pp_stage *stage,
-                               int64_t counts[LAYER_KINDS][RECOMPUTES], int64_t chunk)
+/* Adds the layers of a stage. Where the kinds alternate, any of them may be the last, so that none
+ * has dropped what it kept while another holds its temporaries. */
+static void add_layers(const pp_cost_context *context, const units *u, const pp_stage *stage,
+                       int64_t counts[LAYER_KINDS][RECOMPUTES], int64_t chunk, pp_unit_cost *sum)
 {
-    pp_unit_cost sum = { 0 };
     const int64_t inputs = (stage->layers + chunk - 1) / chunk;
-    add_unit(&sum, &u->embedding, stage->embedding);
-    for (int kind = 0; kind < LAYER_KINDS; kind++) {
+    const bool sorted = pp_model_types_are_sorted(context->model);
+    pp_unit_cost layers = { 0 };
+    double temporary_bytes = 0;
+    for (int kind = 0; kind < kinds_of(context); kind++) {
         for (int how = RECOMPUTES - 1; how >= 0; how--) { /* those that recompute all come first */
             pp_unit_cost unit = u->layer[kind][how];
             if (chunk > 1 && how == PP_RECOMPUTE_FULL && stage->layers > 0)
                 unit.activation_bytes *= (double)inputs / (double)stage->layers;
-            add_unit(&sum, &unit, (double)counts[kind][how]);
+            add_unit(sorted ? sum : &layers, &unit, (double)counts[kind][how]);
+            if (counts[kind][how])
+                temporary_bytes = fmax(temporary_bytes, unit.temporary_bytes);
         }
     }
+    layers.temporary_bytes = temporary_bytes;
+    if (!sorted)
+        add_unit(sum, &layers, 1);
+}
+
+/* chunk: the layers that are recomputed at a time, where all are. */
+static pp_unit_cost stage_cost(const pp_cost_context *context, const units *u,
+                               const pp_stage *stage, int64_t counts[LAYER_KINDS][RECOMPUTES],
+                               int64_t chunk)
+{
+    pp_unit_cost sum = { 0 };
+    add_unit(&sum, &u->embedding, stage->embedding);
+    add_layers(context, u, stage, counts, chunk, &sum);
     if (chunk > 1)
-        sum.recompute_bytes = chunk_bytes(u, counts, chunk);
+        sum.recompute_bytes = chunk_bytes(u, kinds_of(context), counts, chunk);
     add_unit(&sum, &u->mtp, (double)stage->mtp);
     add_unit(&sum, &u->loss, stage->loss);
     return sum;
@@ -654,7 +703,7 @@ static pp_status fill_class(const pp_cost_context *context, const placed_stage *
         placed_stage placed = stages[s];
         if (batch->recomputed)
             recompute_as(context, &batch->recomputed[s], &placed);
-        pp_unit_cost cost = stage_cost(u, &placed.stage, placed.counts, chunk);
+        pp_unit_cost cost = stage_cost(context, u, &placed.stage, placed.counts, chunk);
         cost.f_s /= placed.speed;
         cost.i_s /= placed.speed;
         cost.w_s /= placed.speed;
@@ -670,18 +719,23 @@ static pp_status fill_class(const pp_cost_context *context, const placed_stage *
 
 /* FLOPs of one microbatch in all stages; much cheaper than units_of, which computes times, too. */
 static double flops_of(const pp_cost_context *context, const pp_microbatch *microbatch,
-                       const pp_stage *stages, const int64_t *moe, uint32_t stage_count)
+                       const pp_stage *stages, const int64_t *layers, uint32_t stage_count)
 {
     const pp_model *m = context->model;
     const pp_gpu_batch local = pp_gpu_batch_of(context, microbatch->tokens, microbatch->square_sum);
-    const double dense_flops = pp_layer_flops(&local, pp_model_layer_is_moe(m, 0));
-    const double moe_flops = pp_layer_flops(&local, pp_model_layer_is_moe(m, m->layers - 1));
+    double layer_flops[PP_LAYER_TYPES_MAX] = { 0 };
+    for (int k = 0; k < pp_model_types(m); k++) {
+        const pp_gpu_batch layer =
+            pp_gpu_batch_of_type(context, k, microbatch->tokens, microbatch->square_sum);
+        layer_flops[k] = pp_layer_flops(&layer);
+    }
     const double mtp_flops = m->mtp_layers > 0 ? pp_mtp_flops(&local) : 0;
     const double loss_flops = pp_loss_flops(&local);
     double sum = 0;
     for (uint32_t s = 0; s < stage_count; s++) {
-        double flops = (double)(stages[s].layers - moe[s]) * dense_flops;
-        flops += (double)moe[s] * moe_flops;
+        double flops = 0;
+        for (int k = 0; k < pp_model_types(m); k++)
+            flops += (double)layers[s * PP_LAYER_TYPES_MAX + (uint32_t)k] * layer_flops[k];
         flops += (double)stages[s].mtp * mtp_flops;
         flops += stages[s].loss * loss_flops;
         sum += flops;
@@ -709,24 +763,23 @@ static pp_status throughput_of(const pp_cost_context *context, const pp_stage *s
 {
     const double copies = workload->replicas == 1 ? (double)context->parallel.dp : 1;
     const size_t count = (size_t)workload->replicas * workload->microbatches;
-    int64_t *moe = pp_alloc_array(stage_count, sizeof *moe);
+    int64_t *layers = pp_alloc_array(stage_count, PP_LAYER_TYPES_MAX * sizeof *layers);
     throughput t = { 0 };
     double flops = 0;
-    if (!moe)
+    if (!layers)
         return pp_err_nomem(err);
-    for (uint32_t s = 0; s < stage_count; s++) {
-        for (int64_t l = stages[s].first_layer; l < stages[s].first_layer + stages[s].layers; l++)
-            moe[s] += pp_model_layer_is_moe(context->model, l);
-    }
+    for (uint32_t s = 0; s < stage_count; s++)
+        pp_model_count_types(context->model, stages[s].first_layer, stages[s].layers,
+                             layers + (size_t)s * PP_LAYER_TYPES_MAX);
     for (size_t j = 0; j < count; j++) {
         const pp_microbatch *microbatch = &workload->microbatch[j];
         if (j == 0 || microbatch->tokens != microbatch[-1].tokens ||
             microbatch->square_sum != microbatch[-1].square_sum)
-            flops = flops_of(context, microbatch, stages, moe, stage_count);
+            flops = flops_of(context, microbatch, stages, layers, stage_count);
         t.model_flops += copies * flops;
         t.tokens += copies * (double)microbatch->tokens;
     }
-    free(moe);
+    free(layers);
     t.peak_flops_per_s = (double)pp_parallel_gpus(&context->parallel) *
                          context->hardware->peak_flops_per_s * peak_ratio(context);
     if (isinf(t.peak_flops_per_s)) /* the hardware is not known */

@@ -48,10 +48,10 @@ typedef struct pp_cost_context {
  * then. */
 PP_MUST_CHECK pp_status pp_cost_context_check(const pp_cost_context *context, pp_err *err);
 
-/* Layers of one kind cost the same: dense ones and those with experts, each in the precision of the
+/* Layers of one kind cost the same: those of one type of the model, each in the precision of the
  * run or, at the ends of the model, in 16 bits. */
-enum { PP_LAYER_KINDS = 4 };
-/* From 0 to PP_LAYER_KINDS - 1. layer: 0-based. */
+enum { PP_LAYER_KINDS = 2 * PP_LAYER_TYPES_MAX };
+/* From 0 to PP_LAYER_KINDS - 1: twice the type, plus one at an end. layer: 0-based. */
 int pp_layer_kind(const pp_cost_context *context, int64_t layer);
 
 /* One indivisible part of the model. */

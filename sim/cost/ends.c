@@ -6,6 +6,7 @@
 #include "sim/cost/gpu_batch.h"
 #include "sim/cost/layer.h"
 #include "sim/cost/measured_layer.h"
+#include "sim/cost/scan.h"
 
 #include <math.h>
 
@@ -95,11 +96,6 @@ static void add(pp_work *sum, pp_work part)
     sum->saved += part.saved;
 }
 
-static bool mtp_is_moe(const pp_model *model)
-{
-    return model->layers > 0 && pp_model_layer_is_moe(model, model->layers - 1);
-}
-
 /* A module has an embedding of the shifted tokens, two norms, a projection from 2h to h, one layer,
  * and the shared head. */
 pp_work pp_mtp_work(const pp_gpu_batch *local)
@@ -109,39 +105,61 @@ pp_work pp_mtp_work(const pp_gpu_batch *local)
     pp_add_elementwise(local, 4 * local->norm_bytes, 10 * local->norm_bytes, &work);
     pp_add_linear(local, local->tokens, h / local->t, 2 * h, 1, &work);
     pp_add_tensor_parallel(local, local->row_bytes, &work);
-    add(&work, pp_layer_work(local, mtp_is_moe(local->model)));
+    add(&work, pp_layer_work(local));
     add(&work, modelled_loss(local));
     return work;
 }
 
 /* The number of weights by which one token is multiplied, over the model-parallel group. */
-static double layer_weights(const pp_model *m, bool moe)
+static double attention_weights(const pp_model *m)
 {
     const double h = (double)m->hidden, heads = (double)m->heads;
-    const double mlp = (m->gated_mlp ? 3 : 2) * h;
-    double weights;
     if (m->attention == PP_ATTENTION_MLA) {
         const double qk = (double)(m->qk_nope_head_dim + m->qk_rope_head_dim);
         const double q_rank = (double)m->q_lora_rank, kv_rank = (double)m->kv_lora_rank;
-        weights = q_rank > 0 ? h * q_rank + q_rank * heads * qk : h * heads * qk;
+        const double index = (double)m->index_heads, width = (double)m->index_head_dim;
+        double weights = q_rank > 0 ? h * q_rank + q_rank * heads * qk : h * heads * qk;
         weights += h * (kv_rank + (double)m->qk_rope_head_dim) +
                    kv_rank * heads * (double)(m->qk_nope_head_dim + m->v_head_dim) +
                    heads * (double)m->v_head_dim * h;
-    } else {
-        weights = h * (double)m->head_dim * (2 * heads + 2 * (double)m->kv_heads);
+        return index > 0 ? weights + q_rank * index * width + h * (width + index) : weights;
     }
-    if (!moe)
-        return weights + mlp * (double)m->ffn;
+    return h * (double)m->head_dim *
+           ((m->attention_gate ? 3 : 2) * heads + 2 * (double)m->kv_heads);
+}
+
+/* The same for a layer. */
+static double layer_weights(const pp_model *m, pp_layer_type type)
+{
+    const double h = (double)m->hidden;
+    const double mlp = (m->gated_mlp ? 3 : 2) * h;
+    double weights = 0;
+    if (pp_mixer_has_attention((pp_mixer)type.mixer))
+        weights += attention_weights(m);
+    if (pp_mixer_has_scan((pp_mixer)type.mixer)) {
+        const pp_scan scan = pp_scan_of(m, (pp_mixer)type.mixer, 1);
+        weights += h * (scan.inner + scan.values);
+    }
+    if (type.mlp == PP_MLP_DENSE)
+        weights += mlp * (double)m->ffn;
+    if (type.mlp != PP_MLP_MOE)
+        return weights;
     return weights + h * (double)m->experts +
            mlp * ((double)(m->experts_per_token * m->expert_ffn) + (double)m->shared_ffn);
 }
 
-double pp_layer_flops(const pp_gpu_batch *local, bool moe)
+double pp_layer_flops(const pp_gpu_batch *local)
 {
     const pp_model *m = local->model;
     const pp_attention_widths a = pp_attention_widths_of(local);
-    const double pairs = 2 * local->all_square_sum * (double)m->heads * (a.qk_dim + a.v_dim);
-    return 3 * (2 * local->all_tokens * layer_weights(m, moe) + pairs);
+    const pp_mixer mixer = (pp_mixer)local->layer.mixer;
+    double pairs = 0;
+    if (pp_mixer_has_attention(mixer))
+        pairs += 2 * local->all_square_sum * (double)m->heads * (a.qk_dim + a.v_dim) +
+                 2 * local->raw_square_sum * (double)(m->index_heads * m->index_head_dim);
+    if (pp_mixer_has_scan(mixer))
+        pairs += local->all_tokens * pp_scan_flops(m, mixer);
+    return 3 * (2 * local->all_tokens * layer_weights(m, local->layer) + pairs);
 }
 
 double pp_loss_flops(const pp_gpu_batch *local)
@@ -152,6 +170,5 @@ double pp_loss_flops(const pp_gpu_batch *local)
 double pp_mtp_flops(const pp_gpu_batch *local)
 {
     const double h = (double)local->model->hidden;
-    return 6 * local->all_tokens * 2 * h * h + pp_layer_flops(local, mtp_is_moe(local->model)) +
-           pp_loss_flops(local);
+    return 6 * local->all_tokens * 2 * h * h + pp_layer_flops(local) + pp_loss_flops(local);
 }

@@ -15,7 +15,7 @@ pp_work pp_mtp_work(const pp_gpu_batch *local);
 
 /* FLOPs of forward + backward of the whole model-parallel group; attention is counted without the
  * causal mask. */
-double pp_layer_flops(const pp_gpu_batch *local, bool moe);
+double pp_layer_flops(const pp_gpu_batch *local);
 double pp_loss_flops(const pp_gpu_batch *local);
 double pp_mtp_flops(const pp_gpu_batch *local);
 

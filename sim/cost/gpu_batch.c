@@ -6,7 +6,38 @@
 
 #include <math.h>
 
+/* The sum over tokens of twice those that one attends to, on average, in a sequence of `length`. A
+ * sliding window leaves s w - w^2 / 2 of s^2 / 2 pairs, and so does sparse attention to the w best
+ * tokens; chunks leave those within each. */
+static double attended(const pp_model *model, pp_mixer mixer, double tokens, double length,
+                       double square_sum)
+{
+    const double window =
+        mixer == PP_MIXER_WINDOW ? (double)model->sliding_window : (double)model->index_topk;
+    const double chunk = mixer == PP_MIXER_CHUNK ? (double)model->attention_chunk : 0;
+    if (chunk > 0 && chunk < length) {
+        const double whole = floor(length / chunk), rest = length - whole * chunk;
+        return tokens * (whole * chunk * chunk + rest * rest) / length;
+    }
+    if (window > 0 && window < length)
+        return 2 * tokens * (window - window * window / (2 * length));
+    return square_sum;
+}
+
 pp_gpu_batch pp_gpu_batch_of(const pp_cost_context *context, int64_t tokens, int64_t square_sum)
+{
+    const pp_model *model = context->model;
+    return pp_gpu_batch_of_type(context, pp_model_type_at(model, model->layers), tokens,
+                                square_sum);
+}
+
+bool pp_gpu_batch_is_moe(const pp_gpu_batch *local)
+{
+    return local->layer.mlp == PP_MLP_MOE;
+}
+
+pp_gpu_batch pp_gpu_batch_of_type(const pp_cost_context *context, int type, int64_t tokens,
+                                  int64_t square_sum)
 {
     const pp_model *model = context->model;
     const double cp = (double)context->parallel.cp;
@@ -14,6 +45,7 @@ pp_gpu_batch pp_gpu_batch_of(const pp_cost_context *context, int64_t tokens, int
         .context = context,
         .model = model,
         .hw = context->hardware,
+        .layer = pp_model_type(model, type),
         .t = (double)context->parallel.tp,
         .expert_t = (double)pp_parallel_etp(&context->parallel),
         .imbalance = fmax(1, context->switches.moe_imbalance),
@@ -27,9 +59,8 @@ pp_gpu_batch pp_gpu_batch_of(const pp_cost_context *context, int64_t tokens, int
         .rope = !model->learned_positions,
     };
     const double length = tokens > 0 ? (double)square_sum / (double)tokens : 0;
-    const double window = (double)model->sliding_window;
-    if (window > 0 && window < length) /* s w - w^2 / 2 pairs instead of s^2 / 2 */
-        local.all_square_sum = 2 * (double)tokens * (window - window * window / (2 * length));
+    local.all_square_sum =
+        attended(model, (pp_mixer)local.layer.mixer, (double)tokens, length, (double)square_sum);
     local.tokens = local.all_tokens / cp;
     local.square_sum = local.all_square_sum / cp;
     local.row_bytes = local.tokens * (double)model->hidden * local.element_bytes;
@@ -43,12 +74,12 @@ pp_gpu_batch pp_gpu_batch_of(const pp_cost_context *context, int64_t tokens, int
     return local;
 }
 
-unsigned pp_modules_of(const pp_gpu_batch *local, bool moe)
+unsigned pp_modules_of(const pp_gpu_batch *local)
 {
     const unsigned given = local->context->switches.recompute_modules;
     const unsigned modules = given ? given : PP_MODULES_CORE;
     const unsigned inner = 1U << PP_MODULE_MOE_ACT | 1U << PP_MODULE_SHARED_EXPERTS;
-    return moe && modules >> PP_MODULE_MOE & 1 ? modules & ~inner : modules;
+    return pp_gpu_batch_is_moe(local) && modules >> PP_MODULE_MOE & 1 ? modules & ~inner : modules;
 }
 
 bool pp_exchange_is_omitted(const pp_gpu_batch *local, pp_exchange_kind kind)

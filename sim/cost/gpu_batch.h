@@ -17,6 +17,7 @@ typedef struct pp_gpu_batch {
     const pp_cost_context *context;
     const pp_model *model;
     const pp_hardware *hw;
+    pp_layer_type layer;   /* of units that are layers or have one */
     double t;              /* tensor-parallel degree */
     double expert_t;       /* the ranks that divide an expert */
     double imbalance;      /* rows of experts on this GPU over the mean of all GPUs */
@@ -24,7 +25,7 @@ typedef struct pp_gpu_batch {
     double raw_square_sum; /* Q, the sum of squared lengths */
     double square_sum;     /* what attention computes on this GPU: all_square_sum / cp */
     double all_tokens;     /* T, of the microbatch */
-    double all_square_sum; /* Q, or less with a sliding window */
+    double all_square_sum; /* Q, or less if a token attends to some of the earlier ones only */
     double element_bytes;
     double row_bytes;        /* A: bytes of a tensor of tokens x hidden */
     double norm_bytes;       /* A' = A / t with sequence parallelism, else A */
@@ -36,11 +37,17 @@ typedef struct pp_gpu_batch {
     pp_collective_group tensor_group;
 } pp_gpu_batch;
 
+/* The same for a layer of a type of the model; type: an index for pp_model_type. */
+pp_gpu_batch pp_gpu_batch_of_type(const pp_cost_context *context, int type, int64_t tokens,
+                                  int64_t square_sum);
+/* The same for the last layer, which is that of the MTP modules, too, and for other units. */
 pp_gpu_batch pp_gpu_batch_of(const pp_cost_context *context, int64_t tokens, int64_t square_sum);
+/* Returns true if the layer has experts. */
+bool pp_gpu_batch_is_moe(const pp_gpu_batch *local);
 
 /* The modules of a layer that selective recomputation recomputes: one within another counts once.
  */
-unsigned pp_modules_of(const pp_gpu_batch *local, bool moe);
+unsigned pp_modules_of(const pp_gpu_batch *local);
 
 /* True if the context's costs are without this exchange. */
 bool pp_exchange_is_omitted(const pp_gpu_batch *local, pp_exchange_kind kind);

@@ -9,6 +9,7 @@
 #include "sim/cost/gpu_batch.h"
 #include "sim/cost/measured_layer.h"
 #include "sim/cost/pair.h"
+#include "sim/cost/scan.h"
 
 #include <math.h>
 
@@ -69,6 +70,29 @@ static pp_work attention_core(const pp_gpu_batch *local)
     return work;
 }
 
+/* The indexer of sparse attention, which all tensor-parallel ranks compute as a whole: queries,
+ * keys and weights of its heads, their products with all earlier tokens, and two passes over the
+ * fp32 scores to find the best tokens (DeepSeek-V3.2-Exp, arXiv 2512.02556, section 2). */
+static void add_indexer(const pp_gpu_batch *local, pp_work *work)
+{
+    const pp_model *m = local->model;
+    const double heads = (double)m->index_heads, width = (double)m->index_head_dim;
+    const double square_sum = local->raw_square_sum / (double)local->context->parallel.cp;
+    pp_attention scores = { .heads = heads,
+                            .qk_dim = width,
+                            .tokens = local->tokens,
+                            .square_sum = square_sum,
+                            .causal = true };
+    if (!m->index_heads)
+        return;
+    pp_add_linear(local, local->tokens, heads * width, (double)m->q_lora_rank, 1, work);
+    pp_add_linear(local, local->tokens, width + heads, (double)m->hidden, 1, work);
+    work->f += pp_attention_seconds(local->hw, &scores);
+    scores.backward = true;
+    work->i += pp_attention_seconds(local->hw, &scores);
+    pp_add_elementwise(local, 2 * 4 * square_sum / 2, 2 * 4 * square_sum / 2, work);
+}
+
 static void add_projections(const pp_gpu_batch *local, const pp_attention_widths *a, pp_work *work)
 {
     const pp_model *m = local->model;
@@ -87,7 +111,7 @@ static void add_projections(const pp_gpu_batch *local, const pp_attention_widths
         const double norms = 2 * own * (q_rank + kv_rank) * local->element_bytes;
         pp_add_elementwise(local, norms, 2.5 * norms, work);
     } else {
-        pp_add_linear(local, rows, a->q + a->k + a->v, h, 1, work);
+        pp_add_linear(local, rows, (m->attention_gate ? 2 : 1) * a->q + a->k + a->v, h, 1, work);
     }
     pp_add_linear(local, rows, h, a->o, 1, work);
 }
@@ -98,7 +122,10 @@ static void add_frame(const pp_gpu_batch *local, pp_work *work)
 {
     const pp_model *m = local->model;
     const double a = local->norm_bytes;
+    const double norms = pp_model_norms(m, local->layer) / (m->parallel_block ? 1 : 2);
     pp_add_elementwise(local, 2 * a, 5 * a, work); /* norm */
+    if (norms > 1)
+        pp_add_elementwise(local, (norms - 1) * 2 * a, (norms - 1) * 5 * a, work);
     /* residual and dropout */
     pp_add_elementwise(local, (m->dropout ? 3.5 : 3) * a, (m->dropout ? 2.5 : 0) * a, work);
     pp_add_elementwise(local, 0, (m->linear_bias ? 1 : 0) * a, work); /* gradient of the bias */
@@ -112,14 +139,16 @@ static void add_attention(const pp_gpu_batch *local, pp_work *work)
     const double token_bytes = local->tokens * local->element_bytes;
     const double qkv = token_bytes * (a.q + a.k + a.v);
     const double rotated = local->rope ? 2 * token_bytes * (a.q + a.k) : 0;
+    const double gated = local->model->attention_gate ? token_bytes * a.o : 0;
     const pp_work core = attention_core(local);
     add_projections(local, &a, work);
+    add_indexer(local, work);
     pp_add_elementwise(local, rotated, rotated, work); /* rope, on q and k */
     pp_add_elementwise(local, 0, 2 * qkv, work);       /* gradients of q, k and v joined */
     pp_add_elementwise(local, 0, local->model->linear_bias ? qkv : 0, work); /* of the bias */
+    pp_add_elementwise(local, 3 * gated, 5 * gated, work);
     work->f += core.f;
     work->i += core.i;
-    add_frame(local, work);
 }
 
 /* Adds an MLP of two (GELU) or three (SwiGLU) matrices: `groups` experts of `width` with `rows`
@@ -212,28 +241,48 @@ typedef struct host_time {
     double f, b;
 } host_time;
 
-static host_time host_time_of(const pp_gpu_batch *local, bool moe)
+static host_time host_time_of(const pp_gpu_batch *local)
 {
     const double launch = local->hw->launch_s;
     const double experts = (double)local->model->experts / (double)local->context->parallel.ep;
-    const double each = moe ? experts * (local->recipe->format ? LOW_EXPERT_LAUNCHES : 1) : 0;
+    const double each = pp_gpu_batch_is_moe(local)
+                            ? experts * (local->recipe->format ? LOW_EXPERT_LAUNCHES : 1)
+                            : 0;
+    /* a layer of a mixer or an MLP alone is half of one */
+    const double part =
+        local->layer.mixer == PP_MIXER_NONE || local->layer.mlp == PP_MLP_NONE ? 0.5 : 1;
     if (local->context->switches.cuda_graphs)
         return (host_time){ 0 };
-    return (host_time){ (FORWARD_KERNELS + 2 * each) * launch,
-                        (BACKWARD_KERNELS + 4 * each) * launch };
+    return (host_time){ (part * FORWARD_KERNELS + 2 * each) * launch,
+                        (part * BACKWARD_KERNELS + 4 * each) * launch };
 }
 
-static pp_work modelled_layer(const pp_gpu_batch *local, bool moe)
+/* Adds what mixes the tokens, with norm and residual unless the MLP shares them. */
+static void add_mixer(const pp_gpu_batch *local, pp_work *work)
+{
+    const pp_mixer mixer = (pp_mixer)local->layer.mixer;
+    if (pp_mixer_has_attention(mixer))
+        add_attention(local, work);
+    if (pp_mixer_has_scan(mixer))
+        pp_add_scan(local, work);
+    if (mixer != PP_MIXER_NONE &&
+        !(local->layer.mlp != PP_MLP_NONE && local->model->parallel_block))
+        add_frame(local, work);
+}
+
+static pp_work modelled_layer(const pp_gpu_batch *local)
 {
     pp_work work = { 0 };
-    add_attention(local, &work);
-    if (moe)
+    const bool mlp = local->layer.mlp != PP_MLP_NONE;
+    add_mixer(local, &work);
+    if (local->layer.mlp == PP_MLP_MOE)
         add_experts(local, &work);
-    else
+    else if (mlp)
         add_mlp(local, local->tokens, (double)local->model->ffn / local->t, 1, &work);
-    add_frame(local, &work);
+    if (mlp)
+        add_frame(local, &work);
     /* not faster than the host can launch the kernels */
-    const host_time host = host_time_of(local, moe);
+    const host_time host = host_time_of(local);
     work.f = fmax(work.f, host.f);
     const double backward = work.i + work.w;
     if (backward < host.b) {
@@ -260,20 +309,22 @@ static double up_projection_seconds(const pp_gpu_batch *local)
     return work.f;
 }
 
-double pp_module_seconds(const pp_gpu_batch *local, bool moe, pp_recompute_module module)
+double pp_module_seconds(const pp_gpu_batch *local, pp_recompute_module module)
 {
     const pp_model *m = local->model;
     const double parts = local->imbalance * (double)m->experts_per_token * local->tokens / local->t;
+    const bool moe = pp_gpu_batch_is_moe(local);
+    const bool attention = pp_mixer_has_attention((pp_mixer)local->layer.mixer);
     pp_work work = { 0 };
     switch (module) {
     case PP_MODULE_CORE_ATTN:
-        return attention_core(local).f;
+        return attention ? attention_core(local).f : 0;
     case PP_MODULE_LAYERNORM:
         return 2 * pp_elementwise_seconds(local->hw, 2 * local->norm_bytes);
     case PP_MODULE_MLA_UP_PROJ:
-        return up_projection_seconds(local);
+        return attention ? up_projection_seconds(local) : 0;
     case PP_MODULE_MLP:
-        if (moe)
+        if (local->layer.mlp != PP_MLP_DENSE)
             return 0;
         add_mlp(local, local->tokens, (double)m->ffn / local->t, 1, &work);
         pp_add_tensor_parallel(local, local->row_bytes, &work);
@@ -304,16 +355,16 @@ static pp_pair_parts pair_parts_of(const pp_gpu_batch *local)
     const pp_dispatch_cost dispatch = pp_dispatch_of(local);
     const double gather = etp_seconds(local, rows), exchange = dispatch.seconds + gather;
     pp_work attention = { 0 }, experts = { 0 };
-    add_attention(local, &attention);
+    add_mixer(local, &attention);
     add_experts(local, &experts);
     add_frame(local, &experts);
     const bool selective = local->context->switches.recompute == PP_RECOMPUTE_SELECTIVE;
     for (int k = 0; k < PP_MODULES && selective; k++) {
         const bool of_experts =
             k == PP_MODULE_MOE_ACT || k == PP_MODULE_SHARED_EXPERTS || k == PP_MODULE_MOE;
-        if (pp_modules_of(local, true) >> k & 1)
+        if (pp_modules_of(local) >> k & 1)
             (of_experts ? &experts : &attention)->i +=
-                pp_module_seconds(local, true, (pp_recompute_module)k);
+                pp_module_seconds(local, (pp_recompute_module)k);
     }
     return (pp_pair_parts){ .attention = { attention.f, attention.i, attention.w },
                             .experts = { fmax(0, experts.f - exchange),
@@ -322,7 +373,7 @@ static pp_pair_parts pair_parts_of(const pp_gpu_batch *local)
                             .combine = dispatch.seconds - dispatch.there_seconds + gather / 2 };
 }
 
-pp_work pp_layer_work(const pp_gpu_batch *local, bool moe)
+pp_work pp_layer_work(const pp_gpu_batch *local)
 {
     const pp_recompute recompute = local->context->switches.recompute;
     pp_work work = { 0 };
@@ -330,12 +381,12 @@ pp_work pp_layer_work(const pp_gpu_batch *local, bool moe)
         return work;
     /* layers are measured in 16 bits */
     if (local->recipe->format || !pp_measured_work(local, PP_MEASURED_LAYER, &work))
-        work = modelled_layer(local, moe);
+        work = modelled_layer(local);
     if (recompute == PP_RECOMPUTE_FULL)
         work.i += work.f;
     for (int k = 0; k < PP_MODULES && recompute == PP_RECOMPUTE_SELECTIVE; k++) {
-        if (pp_modules_of(local, moe) >> k & 1)
-            work.i += pp_module_seconds(local, moe, (pp_recompute_module)k);
+        if (pp_modules_of(local) >> k & 1)
+            work.i += pp_module_seconds(local, (pp_recompute_module)k);
     }
     return work;
 }
@@ -348,8 +399,8 @@ double pp_layer_hidden_seconds(const pp_gpu_batch *local)
         pp_exchange_is_omitted(local, PP_EXCHANGE_EP))
         return 0;
     const pp_pair_parts parts = pair_parts_of(local);
-    const pp_work work = pp_layer_work(local, true);
-    const host_time host = host_time_of(local, true);
+    const pp_work work = pp_layer_work(local);
+    const host_time host = host_time_of(local);
     const double hidden = pp_pair_hidden_seconds(&parts, fmin(0.9, pp_dispatch_sm_share(local)));
     return fmax(0, fmin(hidden, work.f + work.i + work.w - host.f - host.b));
 }

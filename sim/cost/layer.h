@@ -4,12 +4,12 @@
 
 #include "sim/cost/gpu_batch.h"
 
-/* Times of forward and backward, including recomputation. moe: it is a mixture-of-experts layer. */
-pp_work pp_layer_work(const pp_gpu_batch *local, bool moe);
+/* Times of forward and backward, including recomputation. */
+pp_work pp_layer_work(const pp_gpu_batch *local);
 /* The time by which a layer with experts is shorter if its forward overlaps with the backward of
  * another microbatch; 0 without exchange of experts. */
 double pp_layer_hidden_seconds(const pp_gpu_batch *local);
 /* The forward of a module of the layer, in seconds; 0 if the layer has none. */
-double pp_module_seconds(const pp_gpu_batch *local, bool moe, pp_recompute_module module);
+double pp_module_seconds(const pp_gpu_batch *local, pp_recompute_module module);
 
 #endif

@@ -9,22 +9,21 @@
 unsigned pp_modules_worth(const pp_cost_context *context)
 {
     const pp_model *m = context->model;
-    const bool moe = m->layers > 0 && pp_model_layer_is_moe(m, m->layers - 1);
     pp_cost_context plain = *context, full = *context;
     pp_unit_cost cost = { 0 };
     unsigned modules = 0;
-    if (!moe && m->attention != PP_ATTENTION_MLA)
+    if (!pp_model_layer_is_moe(m, m->layers) && m->attention != PP_ATTENTION_MLA)
         return PP_MODULES_CORE;
     plain.switches.recompute = PP_RECOMPUTE_NONE;
     full.switches.recompute = PP_RECOMPUTE_FULL;
     pp_gpu_batch local = pp_gpu_batch_of(&full, 4096, 4096 * 4096);
     local.recipe = pp_recipe_of(context->switches.precision);
-    pp_layer_memory(&local, moe, &cost);
+    pp_layer_memory(&local, &cost);
     local.context = &plain;
-    const double seconds = pp_layer_work(&local, moe).f;
+    const double seconds = pp_layer_work(&local).f;
     for (int k = 0; k < PP_MODULES; k++) {
-        const double bytes = pp_module_bytes(&local, moe, (pp_recompute_module)k);
-        const double price = pp_module_seconds(&local, moe, (pp_recompute_module)k);
+        const double bytes = pp_module_bytes(&local, (pp_recompute_module)k);
+        const double price = pp_module_seconds(&local, (pp_recompute_module)k);
         if (k == PP_MODULE_SHARED_EXPERTS && context->switches.moe_shared_expert_overlap)
             continue; /* Megatron-Core does not do both */
         if (bytes > 0 && price * cost.recompute_bytes * PP_MODULE_WORTH < seconds * bytes)

@@ -7,6 +7,7 @@
 #include "sim/cost/context_exchange.h"
 #include "sim/cost/ends.h"
 #include "sim/cost/gpu_batch.h"
+#include "sim/cost/scan.h"
 #include "sim/cost/weights.h"
 
 #include <math.h>
@@ -59,6 +60,18 @@ static void add_attention(const pp_gpu_batch *local, token_bytes *sum)
         sum->core += a.heads * length * (d + (m->dropout ? 1 + d : 0));
 }
 
+/* A scan keeps the outputs of its input projection and its result before and after gate and norm;
+ * convolution and states are made again in the backward (mamba_split_conv1d_scan_combined). */
+static void add_scan(const pp_gpu_batch *local, token_bytes *sum)
+{
+    const double d = local->element_bytes, e = input_bytes(local), h = (double)local->model->hidden;
+    const pp_scan scan = pp_scan_of(local->model, (pp_mixer)local->layer.mixer, local->t);
+    if (!pp_mixer_has_attention((pp_mixer)local->layer.mixer)) /* they share the norm's output */
+        sum->whole += (d + e) * h + (local->model->dropout ? h : 0);
+    sum->divided += d * (scan.inner + scan.values) + e * scan.values;
+    sum->stash += spread(local, 2 * e * h) + e * (scan.inner + scan.values);
+}
+
 /* copies: the number of experts of a token; 1 for a dense MLP. */
 static void add_mlp(const pp_gpu_batch *local, double width, double copies, token_bytes *sum)
 {
@@ -92,17 +105,22 @@ static void add_experts(const pp_gpu_batch *local, token_bytes *sum)
     add_mlp(local, (double)m->shared_ffn, 1, sum);
 }
 
-static token_bytes layer_bytes(const pp_gpu_batch *local, bool moe)
+static token_bytes layer_bytes(const pp_gpu_batch *local)
 {
     const pp_model *m = local->model;
+    const pp_mixer mixer = (pp_mixer)local->layer.mixer;
     token_bytes sum = { 0 };
-    add_attention(local, &sum);
-    add_mlp_frame(local, &sum);
-    if (!moe) {
-        add_mlp(local, (double)m->ffn, 1, &sum);
+    if (pp_mixer_has_attention(mixer))
+        add_attention(local, &sum);
+    if (pp_mixer_has_scan(mixer))
+        add_scan(local, &sum);
+    if (local->layer.mlp == PP_MLP_NONE)
         return sum;
-    }
-    add_experts(local, &sum);
+    add_mlp_frame(local, &sum);
+    if (local->layer.mlp == PP_MLP_MOE)
+        add_experts(local, &sum);
+    else
+        add_mlp(local, (double)m->ffn, 1, &sum);
     return sum;
 }
 
@@ -171,13 +189,23 @@ static void attention_backward(const pp_gpu_batch *local, held *h)
     column_parallel(local, a.q + a.k + a.v, h);
 }
 
+static void scan_backward(const pp_gpu_batch *local, held *h)
+{
+    const pp_scan scan = pp_scan_of(local->model, (pp_mixer)local->layer.mixer, local->t);
+    const double d = local->element_bytes;
+    row_parallel(local, scan.values, h);
+    hold(h, d * (scan.inner + scan.keys + scan.values)); /* gradients, and the convolution again */
+    hold(h, -d * (scan.keys + 2 * scan.values + scan.inner + scan.values));
+    column_parallel(local, scan.inner, h);
+}
+
 /* The backward of the part of a layer after attention. */
-static void mlp_backward(const pp_gpu_batch *local, bool moe, held *h)
+static void mlp_backward(const pp_gpu_batch *local, held *h)
 {
     const pp_model *m = local->model;
     const double d = local->element_bytes, hidden = (double)m->hidden;
     const double wide = m->gated_mlp ? 2 : 1;
-    if (!moe) {
+    if (!pp_gpu_batch_is_moe(local)) {
         row_parallel(local, (double)m->ffn / local->t, h);
         inner_mlp(local, (double)m->ffn / local->t, h);
         column_parallel(local, wide * (double)m->ffn / local->t, h);
@@ -220,10 +248,10 @@ static double moe_forward_bytes(const pp_gpu_batch *local)
 }
 
 /* The same while attention exchanges; what the layer keeps after it is not there yet. */
-static double attention_forward_bytes(const pp_gpu_batch *local, bool moe)
+static double attention_forward_bytes(const pp_gpu_batch *local)
 {
     const pp_attention_widths a = pp_attention_widths_of(local);
-    const token_bytes all = layer_bytes(local, moe);
+    const token_bytes all = layer_bytes(local);
     token_bytes attention = { 0 };
     add_attention(local, &attention);
     return pp_context_held_bytes(local, &a, false) - spread(local, all.whole - attention.whole) -
@@ -232,42 +260,62 @@ static double attention_forward_bytes(const pp_gpu_batch *local, bool moe)
 
 /* Bytes per token that the backward of a layer, or its forward, holds at most beside what the layer
  * keeps: step by step, the gradients that exist, less what was kept and is no longer needed. */
-static double temporary_bytes(const pp_gpu_batch *local, bool moe)
+static double temporary_bytes(const pp_gpu_batch *local)
 {
+    const pp_mixer mixer = (pp_mixer)local->layer.mixer;
     held h = { 0 };
     if (!(local->tokens > 0))
         return 0;
     hold(&h, spread(local, local->element_bytes * (double)local->model->hidden));
-    mlp_backward(local, moe, &h);
-    attention_backward(local, &h);
-    h.most = fmax(h.most, attention_forward_bytes(local, moe));
-    return moe ? fmax(h.most, moe_forward_bytes(local)) : h.most;
+    if (local->layer.mlp != PP_MLP_NONE)
+        mlp_backward(local, &h);
+    if (pp_mixer_has_scan(mixer))
+        scan_backward(local, &h);
+    if (pp_mixer_has_attention(mixer)) {
+        attention_backward(local, &h);
+        h.most = fmax(h.most, attention_forward_bytes(local));
+    }
+    return pp_gpu_batch_is_moe(local) ? fmax(h.most, moe_forward_bytes(local)) : h.most;
 }
 
-static void layer_parameters(const pp_gpu_batch *local, bool moe, pp_unit_cost *cost)
+static void layer_parameters(const pp_gpu_batch *local, pp_unit_cost *cost)
 {
     const pp_model *m = local->model;
     const pp_attention_widths a = pp_attention_widths_of(local);
     const double h = (double)m->hidden;
     pp_weight weights[PP_WEIGHTS_MAX];
-    const size_t count = pp_layer_weights(local, moe, weights);
-    double replicated = 2 * h * (m->rms_norm ? 1 : 2), divided = 0, expert = 0;
+    const size_t count = pp_layer_weights(local, weights);
+    const pp_mixer mixer = (pp_mixer)local->layer.mixer;
+    const bool moe = pp_gpu_batch_is_moe(local);
+    double replicated = pp_model_norms(m, local->layer) * h * (m->rms_norm ? 1 : 2);
+    double divided = 0, expert = 0;
     for (size_t i = 0; i < count; i++) {
         const pp_weight *w = &weights[i];
         *(w->expert ? &expert : w->replicated ? &replicated : &divided) += pp_weight_parameters(w);
     }
-    if (m->attention == PP_ATTENTION_MLA) /* norms of the latents */
-        replicated += (double)(m->q_lora_rank + m->kv_lora_rank);
-    if (m->linear_bias) {
-        divided += a.q + a.k + a.v;
-        replicated += h;
+    if (pp_mixer_has_attention(mixer)) {
+        const double q = m->attention_gate ? 2 * a.q : a.q;
+        divided += (m->linear_bias || m->qkv_bias ? q + a.k + a.v : 0) +
+                   (m->qk_norm_wide ? a.q + a.k : 0) + (m->sinks ? a.heads : 0);
+        replicated += (m->linear_bias || m->out_bias ? h : 0) + (m->qk_norm ? 2 * a.qk_dim : 0);
+        /* norms of the latents and of the indexer's key */
+        replicated += (double)(m->q_lora_rank + m->kv_lora_rank + 2 * m->index_head_dim);
     }
+    if (pp_mixer_has_scan(mixer)) {
+        const pp_scan scan = pp_scan_of(m, mixer, local->t);
+        divided += scan.other + scan.norm;
+    }
+    const double up = m->gated_mlp ? 2 : 1;
+    const double own = (double)m->experts / (double)local->context->parallel.ep;
     if (m->linear_bias && moe)
-        expert += (double)(m->experts * m->expert_ffn) /
-                  ((double)local->context->parallel.ep * local->expert_t);
-    const double width = (double)(moe ? m->shared_ffn : m->ffn);
+        expert += own * (up * (double)m->expert_ffn / local->expert_t + h);
+    if (moe)
+        replicated += (m->router_bias ? (double)m->experts : 0) + (m->shared_gate ? h : 0);
+    const double width = local->layer.mlp == PP_MLP_DENSE ? (double)m->ffn
+                         : moe                            ? (double)m->shared_ffn
+                                                          : 0;
     if (m->linear_bias && width > 0) {
-        divided += width / local->t;
+        divided += up * width / local->t;
         replicated += h;
     }
     cost->expert_parameters = expert;
@@ -280,14 +328,18 @@ static double bytes_of(const pp_gpu_batch *local, const token_bytes *b)
     return local->tokens * (spread(local, b->whole) + b->divided + b->core);
 }
 
-double pp_module_bytes(const pp_gpu_batch *local, bool moe, pp_recompute_module module)
+double pp_module_bytes(const pp_gpu_batch *local, pp_recompute_module module)
 {
     const pp_model *m = local->model;
     const double d = local->element_bytes, e = input_bytes(local);
     const pp_attention_widths a = pp_attention_widths_of(local);
+    const bool moe = pp_gpu_batch_is_moe(local);
+    const bool attention = pp_mixer_has_attention((pp_mixer)local->layer.mixer);
     token_bytes sum = { 0 };
     switch (module) {
     case PP_MODULE_CORE_ATTN:
+        if (!attention)
+            break;
         add_attention(local, &sum);
         sum.whole = sum.divided = 0;
         break;
@@ -295,10 +347,10 @@ double pp_module_bytes(const pp_gpu_batch *local, bool moe, pp_recompute_module 
         sum.whole = 2 * e * (double)m->hidden;
         break;
     case PP_MODULE_MLA_UP_PROJ:
-        sum.divided = m->attention == PP_ATTENTION_MLA ? d * (a.q + a.k + a.v) : 0;
+        sum.divided = attention && m->attention == PP_ATTENTION_MLA ? d * (a.q + a.k + a.v) : 0;
         break;
     case PP_MODULE_MLP:
-        if (!moe)
+        if (local->layer.mlp == PP_MLP_DENSE)
             add_mlp(local, (double)m->ffn, 1, &sum);
         break;
     case PP_MODULE_MOE_ACT:
@@ -322,14 +374,14 @@ double pp_module_bytes(const pp_gpu_batch *local, bool moe, pp_recompute_module 
 
 /* What the modules that are recomputed need not keep. at_once_out: how much of that exists at a
  * time, that of attention or that of what follows it. */
-static double dropped_bytes(const pp_gpu_batch *local, bool moe, double *at_once_out)
+static double dropped_bytes(const pp_gpu_batch *local, double *at_once_out)
 {
     const unsigned early = 1U << PP_MODULE_CORE_ATTN | 1U << PP_MODULE_MLA_UP_PROJ;
     double part[2] = { 0 };
     for (int k = 0; k < PP_MODULES; k++) {
-        if (!(pp_modules_of(local, moe) >> k & 1))
+        if (!(pp_modules_of(local) >> k & 1))
             continue;
-        const double bytes = pp_module_bytes(local, moe, (pp_recompute_module)k);
+        const double bytes = pp_module_bytes(local, (pp_recompute_module)k);
         const bool both = k == PP_MODULE_LAYERNORM, first = early >> k & 1;
         part[0] += both ? bytes / 2 : first ? bytes : 0;
         part[1] += both ? bytes / 2 : first ? 0 : bytes;
@@ -338,13 +390,13 @@ static double dropped_bytes(const pp_gpu_batch *local, bool moe, double *at_once
     return part[0] + part[1];
 }
 
-void pp_layer_memory(const pp_gpu_batch *local, bool moe, pp_unit_cost *cost)
+void pp_layer_memory(const pp_gpu_batch *local, pp_unit_cost *cost)
 {
-    const token_bytes b = layer_bytes(local, moe);
+    const token_bytes b = layer_bytes(local);
     const double kept = local->tokens * (spread(local, b.whole) + b.divided);
     const double core = local->tokens * b.core;
     cost->stash_bytes = local->tokens * b.stash;
-    cost->temporary_bytes = local->tokens * temporary_bytes(local, moe);
+    cost->temporary_bytes = local->tokens * temporary_bytes(local);
     cost->recompute_bytes = 0;
     cost->activation_bytes = kept + core;
     switch (local->context->switches.recompute) {
@@ -354,7 +406,7 @@ void pp_layer_memory(const pp_gpu_batch *local, bool moe, pp_unit_cost *cost)
         cost->recompute_bytes = kept + core;
         break;
     case PP_RECOMPUTE_SELECTIVE:
-        cost->activation_bytes = kept + core - dropped_bytes(local, moe, &cost->recompute_bytes);
+        cost->activation_bytes = kept + core - dropped_bytes(local, &cost->recompute_bytes);
         break;
     case PP_RECOMPUTE_NONE:
     case PP_RECOMPUTE_AUTO:
@@ -363,7 +415,7 @@ void pp_layer_memory(const pp_gpu_batch *local, bool moe, pp_unit_cost *cost)
     case PP_RECOMPUTE_UNKNOWN:
         break;
     }
-    layer_parameters(local, moe, cost);
+    layer_parameters(local, cost);
 }
 
 static double table_parameters(const pp_gpu_batch *local)
@@ -420,9 +472,8 @@ void pp_mtp_memory(const pp_gpu_batch *local, pp_unit_cost *cost)
 {
     const pp_model *m = local->model;
     const double d = local->element_bytes, h = (double)m->hidden;
-    const bool moe = m->layers > 0 && pp_model_layer_is_moe(m, m->layers - 1);
     pp_unit_cost loss = { 0 };
-    pp_layer_memory(local, moe, cost);
+    pp_layer_memory(local, cost);
     pp_loss_memory(local, &loss);
     const double frame = local->tokens * spread(local, 4 * d * h); /* two norms and their output */
     cost->activation_bytes += frame;

@@ -5,9 +5,9 @@
 #include "sim/cost/gpu_batch.h"
 
 /* Fill in the byte counts and the parameters of `cost`. */
-void pp_layer_memory(const pp_gpu_batch *local, bool moe, pp_unit_cost *cost);
+void pp_layer_memory(const pp_gpu_batch *local, pp_unit_cost *cost);
 /* Bytes that the layer need not keep if it recomputes a module. */
-double pp_module_bytes(const pp_gpu_batch *local, bool moe, pp_recompute_module module);
+double pp_module_bytes(const pp_gpu_batch *local, pp_recompute_module module);
 void pp_embedding_memory(const pp_gpu_batch *local, pp_unit_cost *cost);
 void pp_loss_memory(const pp_gpu_batch *local, pp_unit_cost *cost);
 void pp_mtp_memory(const pp_gpu_batch *local, pp_unit_cost *cost);

@@ -27,10 +27,12 @@ typedef struct rank_parameters {
                          the gradients */
 } rank_parameters;
 
-static void add_unit(const pp_cost_context *context, pp_unit_kind kind, int64_t layer, double times,
+/* type: of a layer. */
+static void add_unit(const pp_cost_context *context, pp_unit_kind kind, int type, double times,
                      rank_parameters *sum)
 {
-    pp_gpu_batch local = pp_gpu_batch_of(context, 1, 1);
+    pp_gpu_batch local = kind == PP_UNIT_LAYER ? pp_gpu_batch_of_type(context, type, 1, 1)
+                                               : pp_gpu_batch_of(context, 1, 1);
     pp_unit_cost cost = { 0 };
     if (times <= 0)
         return;
@@ -41,7 +43,7 @@ static void add_unit(const pp_cost_context *context, pp_unit_kind kind, int64_t 
         pp_embedding_memory(&local, &cost);
         break;
     case PP_UNIT_LAYER:
-        pp_layer_memory(&local, pp_model_layer_is_moe(context->model, layer), &cost);
+        pp_layer_memory(&local, &cost);
         break;
     case PP_UNIT_MTP:
         pp_mtp_memory(&local, &cost);
@@ -74,7 +76,7 @@ static double edge_parameters(const pp_cost_context *context, const pp_stage *st
             continue;
         for (int64_t l = first; l < end; l++) {
             if (l < edge || l >= high)
-                add_unit(context, PP_UNIT_LAYER, l, 1, &sum);
+                add_unit(context, PP_UNIT_LAYER, pp_model_type_at(context->model, l), 1, &sum);
         }
     }
     return sum.low;
@@ -84,22 +86,20 @@ static rank_parameters rank_parameters_of(const pp_cost_context *context, const 
                                           const pp_costs *costs, uint32_t rank)
 {
     rank_parameters sum = { .first_f_ns = -1 };
+    const int last = pp_model_type_at(context->model, context->model->layers);
+    int64_t layers[PP_LAYER_TYPES_MAX];
     for (uint32_t s = 0; s < costs->stages; s++) {
         const pp_stage *stage = &stages[s];
         if (!pp_placement_holds(context->placement, s, costs->ranks, rank))
             continue;
-        const int64_t dense =
-            pp_model_dense_layers(context->model, stage->first_layer, stage->layers);
-        add_unit(context, PP_UNIT_LAYER, stage->first_layer, (double)dense, &sum);
-        add_unit(context, PP_UNIT_LAYER, stage->first_layer + dense,
-                 (double)(stage->layers - dense), &sum);
+        pp_model_count_types(context->model, stage->first_layer, stage->layers, layers);
+        for (int k = 0; k < pp_model_types(context->model); k++) {
+            add_unit(context, PP_UNIT_LAYER, k, (double)layers[k], &sum);
+            sum.units.layer[k] |= layers[k] > 0 || (stage->mtp > 0 && k == last);
+        }
         add_unit(context, PP_UNIT_EMBEDDING, 0, stage->embedding, &sum);
         add_unit(context, PP_UNIT_LOSS, 0, stage->loss, &sum);
         add_unit(context, PP_UNIT_MTP, 0, (double)stage->mtp, &sum);
-        const bool last_is_moe = context->model->layers > 0 &&
-                                 pp_model_layer_is_moe(context->model, context->model->layers - 1);
-        sum.units.dense |= dense > 0 || (stage->mtp > 0 && !last_is_moe);
-        sum.units.moe |= stage->layers > dense || (stage->mtp > 0 && last_is_moe);
         sum.units.embedding |= stage->embedding;
         sum.units.loss |= stage->loss;
         sum.units.mtp |= stage->mtp > 0;

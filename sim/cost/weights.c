@@ -4,6 +4,8 @@
  * section 2.1). */
 #include "sim/cost/weights.h"
 
+#include "sim/cost/scan.h"
+
 typedef struct weight_list {
     pp_weight *weights;
     size_t used;
@@ -32,7 +34,15 @@ static void add_attention(const pp_gpu_batch *local, weight_list *list)
                                .k = kv_rank,
                                .count = 1 });
     } else {
-        add(list, (pp_weight){ .n = a.q + a.k + a.v, .k = h, .count = 1 });
+        const double gate = m->attention_gate ? a.q : 0;
+        add(list, (pp_weight){ .n = gate + a.q + a.k + a.v, .k = h, .count = 1 });
+    }
+    if (m->index_heads) {
+        const double heads = (double)m->index_heads, width = (double)m->index_head_dim;
+        add(list,
+            (pp_weight){
+                .n = heads * width, .k = (double)m->q_lora_rank, .count = 1, .replicated = true });
+        add(list, (pp_weight){ .n = width + heads, .k = h, .count = 1, .replicated = true });
     }
     add(list, (pp_weight){ .n = h, .k = a.o, .count = 1 });
 }
@@ -47,15 +57,22 @@ static void add_mlp(const pp_gpu_batch *local, double width, double count, bool 
     add(list, (pp_weight){ .n = h, .k = inner, .count = count, .expert = expert });
 }
 
-size_t pp_layer_weights(const pp_gpu_batch *local, bool moe, pp_weight weights_out[])
+size_t pp_layer_weights(const pp_gpu_batch *local, pp_weight weights_out[])
 {
     const pp_model *m = local->model;
     weight_list list = { .weights = weights_out };
-    add_attention(local, &list);
-    if (!moe) {
-        add_mlp(local, (double)m->ffn, 1, false, &list);
-        return list.used;
+    const pp_mixer mixer = (pp_mixer)local->layer.mixer;
+    if (pp_mixer_has_attention(mixer))
+        add_attention(local, &list);
+    if (pp_mixer_has_scan(mixer)) {
+        const pp_scan scan = pp_scan_of(m, mixer, local->t);
+        add(&list, (pp_weight){ .n = scan.inner, .k = (double)m->hidden, .count = 1 });
+        add(&list, (pp_weight){ .n = (double)m->hidden, .k = scan.values, .count = 1 });
     }
+    if (local->layer.mlp == PP_MLP_DENSE)
+        add_mlp(local, (double)m->ffn, 1, false, &list);
+    if (!pp_gpu_batch_is_moe(local))
+        return list.used;
     const double own = (double)m->experts / (double)local->context->parallel.ep;
     add_mlp(local, (double)m->expert_ffn, own, true, &list);
     add_mlp(local, (double)m->shared_ffn, 1, false, &list);

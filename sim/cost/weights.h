@@ -17,7 +17,7 @@ typedef struct pp_weight {
 } pp_weight;
 
 /* Fills in the weights of a layer and returns their number. weights_out: [PP_WEIGHTS_MAX]. */
-size_t pp_layer_weights(const pp_gpu_batch *local, bool moe, pp_weight weights_out[]);
+size_t pp_layer_weights(const pp_gpu_batch *local, pp_weight weights_out[]);
 
 double pp_weight_parameters(const pp_weight *weight);
 

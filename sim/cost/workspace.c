@@ -39,12 +39,13 @@ static double dummy_gradient_bytes(const pp_cost_context *context, const pp_rank
 {
     const pp_gpu_batch local = pp_gpu_batch_of(context, 1, 1);
     const double h = (double)context->model->hidden;
-    pp_weight weights[2 * PP_WEIGHTS_MAX + 1];
+    pp_weight weights[PP_LAYER_TYPES_MAX * PP_WEIGHTS_MAX + 1];
     size_t used = 0;
-    if (units->dense)
-        used += pp_layer_weights(&local, false, weights);
-    if (units->moe)
-        used += pp_layer_weights(&local, true, weights + used);
+    for (int k = 0; k < pp_model_types(context->model); k++) {
+        const pp_gpu_batch layer = pp_gpu_batch_of_type(context, k, 1, 1);
+        if (units->layer[k])
+            used += pp_layer_weights(&layer, weights + used);
+    }
     if (units->mtp) /* joins the states with the embeddings of the next tokens */
         weights[used++] = (pp_weight){ .n = h / local.t, .k = 2 * h, .count = 1 };
     return dummy_bytes(&local, weights, used);
@@ -72,11 +73,14 @@ static work_areas areas_of(const char *architecture)
 
 double pp_workspace_bytes(const pp_cost_context *context, const pp_rank_units *units)
 {
+    bool moe = false;
+    for (int k = 0; k < pp_model_types(context->model); k++)
+        moe |= units->layer[k] && pp_model_type(context->model, k).mlp == PP_MLP_MOE;
     const work_areas area = areas_of(context->hardware->architecture);
     if (!context->switches.transformer_engine)
         return area.torch;
-    double bytes = area.engine + (units->moe ? GROUPED_STREAMS * area.engine : 0);
-    if (units->loss || units->moe || units->mtp)
+    double bytes = area.engine + (moe ? GROUPED_STREAMS * area.engine : 0);
+    if (units->loss || moe || units->mtp)
         bytes += area.torch;
     if (context->switches.fused_wgrad)
         bytes += dummy_gradient_bytes(context, units);

@@ -7,7 +7,8 @@
 
 /* Which units a rank has. */
 typedef struct pp_rank_units {
-    bool dense, moe, embedding, loss, mtp;
+    bool layer[PP_LAYER_TYPES_MAX]; /* by type */
+    bool embedding, loss, mtp;
 } pp_rank_units;
 
 /* Bytes of the dummy weight gradients and of the work areas of GEMMs. */

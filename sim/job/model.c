@@ -2,11 +2,14 @@
  * model_hf_json.c. */
 #include "sim/job/model.h"
 
+#include "sim/base/alloc.h"
 #include "sim/job/model_hf_json.h"
 #include "sim/job/model_json_check.h"
+#include "sim/job/model_layers.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FORMAT "ppsim.model"
@@ -58,18 +61,33 @@ static const int_field int_fields[] = {
     SIZE(qk_rope_head_dim, 0, PP_MODEL_SIZE_MAX, false),
     SIZE(v_head_dim, 0, PP_MODEL_SIZE_MAX, false),
     SIZE(mtp_layers, 0, PP_MODEL_MTP_MAX, false),
+    SIZE(norms, 0, 8, false),
+    SIZE(attention_chunk, 0, PP_MODEL_SIZE_MAX, false),
+    SIZE(index_heads, 0, PP_MODEL_SIZE_MAX, false),
+    SIZE(index_head_dim, 0, PP_MODEL_SIZE_MAX, false),
+    SIZE(index_topk, 0, PP_MODEL_SIZE_MAX, false),
+    SIZE(scan_heads, 0, PP_MODEL_SIZE_MAX, false),
+    SIZE(scan_groups, 0, PP_MODEL_SIZE_MAX, false),
+    SIZE(scan_key_dim, 0, PP_MODEL_SIZE_MAX, false),
+    SIZE(scan_value_dim, 0, PP_MODEL_SIZE_MAX, false),
+    SIZE(scan_conv, 0, PP_MODEL_SIZE_MAX, false),
+    SIZE(scan_chunk, 0, PP_MODEL_SIZE_MAX, false),
+    SIZE(released, 0, 999912, false),
 };
 
 static const bool_field bool_fields[] = {
     FLAG(gated_mlp, true),       FLAG(rms_norm, true),          FLAG(linear_bias, true),
     FLAG(tied_embeddings, true), FLAG(learned_positions, true), FLAG(dropout, true),
     FLAG(qkv_bias, false),       FLAG(out_bias, false),         FLAG(qk_norm, false),
-    FLAG(router_bias, false),
+    FLAG(router_bias, false),    FLAG(qk_norm_wide, false),     FLAG(sinks, false),
+    FLAG(attention_gate, false), FLAG(parallel_block, false),   FLAG(head_bias, false),
+    FLAG(embedding_norm, false), FLAG(shared_gate, false),      FLAG(scan_conv_bias, false),
+    FLAG(scan_norm, false),      FLAG(text_part, false),
 };
 
 #define INT_FIELDS (sizeof int_fields / sizeof int_fields[0])
 #define BOOL_FIELDS (sizeof bool_fields / sizeof bool_fields[0])
-#define OTHER_KEYS 6
+#define OTHER_KEYS 7
 
 static int64_t *int_of(pp_model *model, size_t i)
 {
@@ -86,7 +104,7 @@ static bool *bool_of(pp_model *model, size_t i)
 static pp_status check_keys(const pp_json_at *root, pp_err *err)
 {
     const char *keys[INT_FIELDS + BOOL_FIELDS + OTHER_KEYS + 1] = {
-        "format", "version", "name", "summary", "source", "attention",
+        "format", "version", "name", "summary", "source", "attention", "layer_types",
     };
     size_t n = OTHER_KEYS;
     for (size_t i = 0; i < INT_FIELDS; i++)
@@ -111,8 +129,8 @@ static pp_status check_source(const pp_json_at *root, pp_err *err)
             return status;
         return *text ? PP_OK : pp_json_fail(&source, err, "must name the source of the numbers");
     }
-    const char *keys[INT_FIELDS + BOOL_FIELDS + 2] = { "attention" };
-    size_t n = 1;
+    const char *keys[INT_FIELDS + BOOL_FIELDS + 3] = { "attention", "layer_types" };
+    size_t n = 2;
     for (size_t i = 0; i < INT_FIELDS; i++)
         keys[n++] = int_fields[i].key;
     for (size_t i = 0; i < BOOL_FIELDS; i++)
@@ -147,6 +165,66 @@ static pp_status read_texts(const pp_json_at *root, pp_model *m, pp_err *err)
     return PP_OK;
 }
 
+/* Reads a type as "mixer+mlp". */
+static pp_status read_type(const pp_json_at *at, pp_layer_type *type_out, pp_err *err)
+{
+    static const char *const mixers[] = { "full",  "window",    "chunk",  "delta",
+                                          "mamba", "lightning", "hybrid", "none" };
+    static const char *const mlps[] = { "mlp", "moe", "none" };
+    const char *text;
+    pp_status status = pp_json_read_text(at, &text, err);
+    if (status)
+        return status;
+    const size_t length = strcspn(text, "+");
+    for (uint8_t i = 0; i < sizeof mixers / sizeof *mixers && text[length]; i++) {
+        for (uint8_t k = 0; k < sizeof mlps / sizeof *mlps; k++) {
+            if (strlen(mixers[i]) == length && strncmp(text, mixers[i], length) == 0 &&
+                strcmp(text + length + 1, mlps[k]) == 0) {
+                *type_out = (pp_layer_type){ .mixer = i, .mlp = k };
+                return PP_OK;
+            }
+        }
+    }
+    return pp_json_fail(at, err,
+                        "must be one of full, window, chunk, delta, mamba, lightning, hybrid and "
+                        "none, then + and one of mlp, moe and none, such as \"full+moe\"");
+}
+
+static void free_types(pp_layer_type **types)
+{
+    free(*types);
+}
+
+/* Reads the types of the first layers, which repeat until the last layer. */
+static pp_status read_layer_types(const pp_json_at *root, pp_model *m, pp_err *err)
+{
+    pp_json_at list, item;
+    size_t count = 0;
+    pp_layer_type *types PP_CLEANUP(free_types) = NULL;
+    if (!pp_json_has(root, "layer_types"))
+        return PP_OK;
+    pp_status status = pp_json_get(root, "layer_types", &list, err);
+    if (status || (status = pp_json_count(&list, &count, err)))
+        return status;
+    if (count < 1 || (int64_t)count > m->layers)
+        return pp_json_fail(&list, err,
+                            "must have from 1 to %" PRId64 " (the number of layers) entries",
+                            m->layers);
+    if (m->dense_layers)
+        return pp_model_fail(root, "dense_layers", err,
+                             "must not be given beside layer_types, which says it");
+    if (!(types = pp_alloc_array((size_t)m->layers, sizeof *types)))
+        return pp_err_nomem(err);
+    for (size_t i = 0; i < (size_t)m->layers && !status; i++) {
+        if (i >= count)
+            types[i] = types[i - count];
+        else if (!(status = pp_json_item(&list, i, &item, err)))
+            status = read_type(&item, &types[i], err);
+    }
+    const char *wrong = status ? NULL : pp_model_set_layers(m, types);
+    return wrong ? pp_json_fail(&list, err, "%s", wrong) : status;
+}
+
 static pp_status read_own(const pp_json_at *root, pp_model *model_out, pp_err *err)
 {
     static const pp_model_keys keys = {
@@ -163,6 +241,8 @@ static pp_status read_own(const pp_json_at *root, pp_model *model_out, pp_err *e
         .dense_layers = "dense_layers",
         .kv_lora_rank = "kv_lora_rank",
         .mtp_layers = "mtp_layers",
+        .layer_types = "layer_types",
+        .scan_groups = "scan_groups",
     };
     pp_model m = { .no_source_given = !pp_json_has(root, "source") };
     pp_status status = pp_json_check_format(root, FORMAT, VERSION, err);
@@ -181,7 +261,8 @@ static pp_status read_own(const pp_json_at *root, pp_model *model_out, pp_err *e
             (status = pp_json_get_bool(root, f->key, bool_of(&m, i), err)))
             return status;
     }
-    if ((status = pp_model_complete(root, &keys, &m, err)))
+    if ((status = read_layer_types(root, &m, err)) ||
+        (status = pp_model_complete(root, &keys, &m, err)))
         return status;
     *model_out = m;
     return PP_OK;

@@ -28,6 +28,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     require(m.kv_heads >= 1 && m.heads % m.kv_heads == 0 && m.head_dim >= 1 && m.v_head_dim >= 1);
     require(m.ffn >= 1 && m.max_seq_length >= 1 && m.max_seq_length <= PP_MODEL_SEQ_MAX);
     require(m.experts_per_token <= m.experts && m.dense_layers <= m.layers);
+    int64_t counts[PP_LAYER_TYPES_MAX], layers = 0;
+    pp_model_count_types(&m, 0, m.layers, counts);
+    for (int k = 0; k < PP_LAYER_TYPES_MAX; k++) {
+        require(counts[k] >= 0 && (counts[k] == 0 || k < pp_model_types(&m)));
+        layers += counts[k];
+        if (!counts[k])
+            continue;
+        const pp_layer_type type = pp_model_type(&m, k);
+        require(type.mixer <= PP_MIXER_NONE && type.mlp <= PP_MLP_NONE);
+        require(type.mlp != PP_MLP_MOE || (m.experts > 0 && m.expert_ffn > 0));
+        require(!pp_mixer_has_scan((pp_mixer)type.mixer) || (m.scan_heads > 0 && m.scan_chunk > 0));
+    }
+    require(layers == m.layers && m.norms >= 1);
     require(parameters > 0 && parameters <= PP_MODEL_PARAMETERS_MAX);
     require(mtp >= 0 && parameters + mtp <= PP_MODEL_PARAMETERS_MAX);
     require((mtp > 0) == (m.mtp_layers > 0));

@@ -255,7 +255,13 @@ static char lengths_text[] = "10\n20\n30\n90\n80\n70\n";
 static char groups_text[] = "[[10, 20], [30], [90], [80, 20]]";
 static char config[] = "{\"model_type\":\"gpt2\",\"n_embd\":64,\"n_layer\":2,\"n_head\":2,"
                        "\"n_positions\":64,\"vocab_size\":100}";
+static char mixed_config[] =
+    "{\"model_type\":\"gemma2\",\"hidden_size\":64,\"num_hidden_layers\":3,"
+    "\"num_attention_heads\":4,\"intermediate_size\":64,\"vocab_size\":100,"
+    "\"max_position_embeddings\":64,\"layer_types\":[\"full_attention\",\"full_attention\","
+    "\"sliding_attention\"]}";
 static char model_name[] = "mixtral-8x7b";
+static char mixed_name[] = "qwen3-next-80b-a3b";
 static char cluster_json[] =
     "{\"format\":\"ppsim.cluster\",\"version\":1,\"name\":\"c\",\"classes\":["
     "{\"hardware\":\"a\",\"ranks\":2}],\"links\":[{\"between\":[0,1],\"bytes_per_s\":1e9}]}";
@@ -283,6 +289,8 @@ static const struct {
     { "formats, torch", write_formats, torch },
     { "groups", pack_lengths, groups_text },
     { "instance", order_instance, instance_json },
+    { "mixed model", read_model, mixed_name },
+    { "mixed config", read_config, mixed_config },
 };
 
 START_TEST(every_failed_allocation_is_reported)

@@ -30,6 +30,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -46,6 +47,8 @@ typedef struct row {
 typedef struct kind {
     const char *name;
     size_t (*count)(void);
+    /* NULL: in the order of the indices. Else: writes the indices in order. order_out: [count()] */
+    pp_status (*sort)(size_t *order_out, pp_err *err);
     pp_status (*read)(size_t index, row *row_out, pp_err *err);
     /* NULL: nothing but name and sentence. Else: prints an entry in one line, and puts its facts
      * into a JSON object. */
@@ -70,6 +73,46 @@ static pp_status read_model(size_t index, row *row_out, pp_err *err)
              "%.4g B parameters, %" PRId64 " layers, hidden %" PRId64 ", seq %" PRId64,
              (double)pp_model_parameters(&model) * 1e-9, model.layers, model.hidden,
              model.max_seq_length);
+    return PP_OK;
+}
+
+/* When a model was released, and its place in the alphabet. */
+typedef struct dated {
+    int64_t released;
+    size_t index;
+} dated;
+
+/* The latest models come first; those without a date last. */
+static int compare_dates(const void *a, const void *b)
+{
+    const dated *x = a, *y = b;
+    if (x->released != y->released)
+        return x->released < y->released ? 1 : -1;
+    return x->index < y->index ? -1 : 1;
+}
+
+static void free_dates(dated **dates)
+{
+    free(*dates);
+}
+
+static pp_status sort_models(size_t *order_out, pp_err *err)
+{
+    const size_t count = count_models();
+    dated *dates PP_CLEANUP(free_dates) = pp_alloc_array(count, sizeof *dates);
+    if (!dates)
+        return pp_err_nomem(err);
+    for (size_t i = 0; i < count; i++) {
+        pp_model model;
+        const pp_data_file *file = pp_data_at(PP_DATA_MODEL, i);
+        pp_status status = pp_model_parse(file->text, file->bytes, file->name, &model, err);
+        if (status)
+            return status;
+        dates[i] = (dated){ model.released, i };
+    }
+    qsort(dates, count, sizeof *dates, compare_dates);
+    for (size_t i = 0; i < count; i++)
+        order_out[i] = dates[i].index;
     return PP_OK;
 }
 
@@ -371,39 +414,59 @@ static pp_status read_target(size_t index, row *row_out, pp_err *err)
 }
 
 static const kind kinds[] = {
-    { "models", count_models, read_model, NULL, NULL },
-    { "hardware", count_hardware, read_hardware, print_hardware, put_hardware },
-    { "profiles", count_profiles, read_profile, NULL, NULL },
-    { "stacks", count_stacks, read_stack, NULL, put_stack },
-    { "schedules", pp_schedule_count, read_schedule, NULL, NULL },
-    { "executors", pp_framework_count, read_framework, NULL, NULL },
-    { "formats", count_formats, read_format, NULL, NULL },
-    { "transports", pp_transport_count, read_transport, NULL, NULL },
-    { "computes", pp_compute_count, read_compute, NULL, NULL },
-    { "imports", pp_import_count, read_import, NULL, NULL },
-    { "probes", pp_probe_count, read_probe, NULL, NULL },
-    { "forms", pp_form_count, read_form, NULL, NULL },
-    { "metrics", count_metrics, read_metric, NULL, NULL },
-    { "plots", pp_plot_count, read_plot, NULL, NULL },
-    { "targets", pp_target_count, read_target, NULL, NULL },
+    { "models", count_models, sort_models, read_model, NULL, NULL },
+    { "hardware", count_hardware, NULL, read_hardware, print_hardware, put_hardware },
+    { "profiles", count_profiles, NULL, read_profile, NULL, NULL },
+    { "stacks", count_stacks, NULL, read_stack, NULL, put_stack },
+    { "schedules", pp_schedule_count, NULL, read_schedule, NULL, NULL },
+    { "executors", pp_framework_count, NULL, read_framework, NULL, NULL },
+    { "formats", count_formats, NULL, read_format, NULL, NULL },
+    { "transports", pp_transport_count, NULL, read_transport, NULL, NULL },
+    { "computes", pp_compute_count, NULL, read_compute, NULL, NULL },
+    { "imports", pp_import_count, NULL, read_import, NULL, NULL },
+    { "probes", pp_probe_count, NULL, read_probe, NULL, NULL },
+    { "forms", pp_form_count, NULL, read_form, NULL, NULL },
+    { "metrics", count_metrics, NULL, read_metric, NULL, NULL },
+    { "plots", pp_plot_count, NULL, read_plot, NULL, NULL },
+    { "targets", pp_target_count, NULL, read_target, NULL, NULL },
 };
 
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
 
+static void free_order(size_t **order)
+{
+    free(*order);
+}
+
+static pp_status order_of(const kind *k, size_t **order_out, pp_err *err)
+{
+    size_t *order = pp_alloc_array(k->count() + 1, sizeof *order);
+    if (!order)
+        return pp_err_nomem(err);
+    for (size_t i = 0; i < k->count(); i++)
+        order[i] = i;
+    *order_out = order;
+    return k->sort ? k->sort(order, err) : PP_OK;
+}
+
 static pp_status list_json(const pp_args *args, const kind *k, pp_err *err)
 {
+    size_t *order PP_CLEANUP(free_order) = NULL;
+    pp_status status = order_of(k, &order, err);
+    if (status)
+        return status;
     pp_json_build build = { 0 };
     pp_json *array PP_CLEANUP(pp_json_free) = pp_json_new_array(&build);
     for (size_t i = 0; i < k->count(); i++) {
         row r = { 0 };
-        pp_status status = k->read(i, &r, err);
+        status = k->read(order[i], &r, err);
         if (status)
             return status;
         pp_json *object = pp_json_new_object(&build);
         pp_json_add(&build, array, object);
         pp_json_put_text(&build, object, "name", r.name);
         pp_json_put_text(&build, object, "summary", r.summary);
-        status = k->put ? k->put(i, &build, object, err) : PP_OK;
+        status = k->put ? k->put(order[i], &build, object, err) : PP_OK;
         if (status)
             return status;
     }
@@ -416,10 +479,14 @@ static pp_status list_json(const pp_args *args, const kind *k, pp_err *err)
 static pp_status list_text(const pp_args *args, const kind *k, pp_err *err)
 {
     bool wraps = !pp_args_has(args, "-o") && isatty(STDOUT_FILENO) == 1;
+    size_t *order PP_CLEANUP(free_order) = NULL;
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_status status = order_of(k, &order, err);
+    if (status)
+        return status;
     for (size_t i = 0; i < k->count(); i++) {
         row r = { 0 };
-        pp_status status = k->print ? k->print(i, &text, err) : k->read(i, &r, err);
+        status = k->print ? k->print(order[i], &text, err) : k->read(order[i], &r, err);
         if (status)
             return status;
         if (k->print)
@@ -430,7 +497,7 @@ static pp_status list_text(const pp_args *args, const kind *k, pp_err *err)
         else
             pp_text_add(&text, "%s\n", r.summary);
     }
-    pp_status status = pp_text_check(&text, err);
+    status = pp_text_check(&text, err);
     return status ? status : pp_print_product(args, text.data, text.bytes, err);
 }
 

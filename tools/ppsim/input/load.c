@@ -92,7 +92,8 @@ const pp_data_file *pp_load_alias(pp_data_kind kind, const char *name)
     for (size_t i = 0; i < pp_data_count(kind); i++) {
         const pp_data_file *file = pp_data_at(kind, i);
         if (strcasecmp(name, file->name) != 0 &&
-            (kind != PP_DATA_HARDWARE || !pp_hardware_alias(name, file->name)))
+            (kind != PP_DATA_HARDWARE || !pp_hardware_alias(name, file->name)) &&
+            (kind != PP_DATA_MODEL || !pp_model_alias(name, file->name)))
             continue;
         if (found)
             return NULL; /* ambiguous: the message for unknown names shows the candidates */

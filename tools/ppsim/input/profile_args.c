@@ -76,7 +76,8 @@ static pp_status check_shape(const pp_profile_in_use *use, const pp_model *model
     pp_cpu_settings s;
     if (!read_settings(use, text, sizeof text, &s))
         return PP_OK;
-    if (model->kv_heads != model->heads || model->gated_mlp || model->experts)
+    if (model->kv_heads != model->heads || model->gated_mlp || model->experts ||
+        model->pattern.runs)
         return pp_err_set(err, PP_USAGE, "--profile",
                           "%.200s was measured with compute cpu, which cannot run the layers of "
                           "%s: each of its heads has its own keys and values, and its MLP has no "

@@ -35,10 +35,23 @@
 static pp_status load_model(pp_plan_input *r, const char *name, pp_err *err)
 {
     const pp_input *known = pp_inputs_find(r->inputs, PP_INPUT_MODEL, name);
-    if (!known)
-        return pp_load_model(name, &r->model, err);
-    r->model = known->model;
-    return PP_OK;
+    pp_status status = known ? PP_OK : pp_load_model(name, &r->model, err);
+    if (known)
+        r->model = known->model;
+    if (status)
+        return status;
+    if (r->model.no_source_given)
+        status = pp_notes_add(&r->assumptions, err, "model", "source not given in %s", name);
+    if (!status && r->model.text_part)
+        status = pp_notes_add(&r->assumptions, err, "model",
+                              "only the text part; what sees images is not modelled");
+    if (status || !*r->model.not_understood)
+        return status;
+    if (!known) /* a sweep would say so for every point */
+        pp_remark("%s: keys without a known meaning, which are ignored: %s", name,
+                  r->model.not_understood);
+    return pp_notes_add(&r->assumptions, err, "model", "ignores keys without a known meaning: %s",
+                        r->model.not_understood);
 }
 
 static pp_status load_hardware(const pp_args *args, pp_plan_input *r, const char *name, pp_err *err)
@@ -163,8 +176,6 @@ static pp_status read_machines(const pp_args *args, pp_plan_input *r, pp_err *er
                           "is missing; give the number of pipeline ranks, e.g. --pp 16, or the "
                           "number of all GPUs, e.g. --gpus 64");
     pp_status status = load_model(r, model, err);
-    if (!status && r->model.no_source_given)
-        status = pp_notes_add(&r->assumptions, err, "model", "source not given in %s", model);
     r->profile.inputs = r->inputs;
     if (!status)
         status = pp_profile_given(args, &r->profile, err);

@@ -144,12 +144,23 @@ START_TEST(other_names_of_hardware)
 }
 END_TEST
 
+START_TEST(other_names_of_models)
+{
+    ck_assert(pp_model_alias("qwen3-235b", "qwen3-235b-a22b"));
+    ck_assert(pp_model_alias("Qwen3-30B", "qwen3-30b-a3b"));
+    ck_assert(!pp_model_alias("qwen3-235b", "qwen3-30b-a3b"));
+    ck_assert(!pp_model_alias("gpt-175b", "gpt175b")); /* only suggested */
+    ck_assert(!pp_model_alias("", "qwen3-235b-a22b"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("synonyms");
     TCase *tc = tcase_create("synonyms");
     tcase_add_loop_test(tc, suggestions, 0, sizeof hints / sizeof hints[0]);
     tcase_add_loop_test(tc, other_names_of_hardware, 0, sizeof aliases / sizeof aliases[0]);
+    tcase_add_test(tc, other_names_of_models);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }

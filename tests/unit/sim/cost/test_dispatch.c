@@ -238,7 +238,7 @@ START_TEST(shared_experts_compute_beside_the_exchange)
     pp_cost_context c = context_of(&model, &hw, 64, PP_DISPATCHER_DEEPEP);
     const pp_unit_cost apart = layer(&c);
     const pp_gpu_batch local = pp_gpu_batch_of(&c, TOKENS, (int64_t)TOKENS * TOKENS);
-    const double shared = pp_module_seconds(&local, true, PP_MODULE_SHARED_EXPERTS);
+    const double shared = pp_module_seconds(&local, PP_MODULE_SHARED_EXPERTS);
     ck_assert_double_gt(dispatch(&c).there_seconds, shared);
     ck_assert_double_gt(pp_layer_hidden_seconds(&local), 0);
     c.switches.moe_shared_expert_overlap = true;
@@ -291,7 +291,7 @@ START_TEST(modules_free_what_they_compute)
         c.switches.recompute_modules = 1U << k;
         const pp_unit_cost some = layer(&c);
         const pp_gpu_batch local = pp_gpu_batch_of(&c, TOKENS, (int64_t)TOKENS * TOKENS);
-        const double seconds = pp_module_seconds(&local, true, (pp_recompute_module)k);
+        const double seconds = pp_module_seconds(&local, (pp_recompute_module)k);
         ck_assert_double_eq_tol(none.activation_bytes - some.activation_bytes, bytes[k] * TOKENS,
                                 1e-3);
         ck_assert_double_eq_tol(some.i_s - none.i_s, seconds / pp_sustained_of(&c), 1e-12);

@@ -72,7 +72,7 @@ START_TEST(four_layers_take_as_long_as_in_the_trace_of_deepseek)
     c.switches.growth = 0;
     c.switches.moe_fp8_dispatch = true;
     const pp_gpu_batch local = deepseek(&c);
-    const pp_work work = pp_layer_work(&local, true);
+    const pp_work work = pp_layer_work(&local);
     const double slower = 1 / pp_sustained_of(&c);
     const double hidden = 4 * pp_layer_hidden_seconds(&local) * slower;
     const double pair = 4 * (work.f + work.i + work.w) * slower - hidden;

@@ -22,7 +22,7 @@ START_TEST(one_dummy_gradient_per_shape)
 {
     const pp_model model = run_model("llama3-70b");
     const pp_hardware hw = run_hardware("b200-180g");
-    const pp_rank_units layers = { .dense = true }, last = { .dense = true, .loss = true };
+    const pp_rank_units layers = { .layer[0] = true }, last = { .layer[0] = true, .loss = true };
     for (int64_t tp = 1; tp <= 8; tp *= 2) {
         pp_cost_context c = context_of(&model, &hw, "megatron-2025", tp);
         const double dummies = 2.0 * 8192 * (10240 + 8192 + 57344 + 28672) / (double)tp;
@@ -41,7 +41,7 @@ START_TEST(experts_share_their_shapes)
     const pp_model model = run_model("mixtral-8x7b");
     const pp_hardware hw = run_hardware("h100-80g");
     const pp_cost_context c = context_of(&model, &hw, "every-schedule", 1);
-    const pp_rank_units one = { .moe = true }, both = { .moe = true, .dense = true };
+    const pp_rank_units one = { .layer[1] = true }, both = { .layer[1] = true, .layer[0] = true };
     const double attention = 2.0 * 4096 * (6144 + 4096), expert = 2.0 * 4096 * 3 * 14336;
     const double dense = 2.0 * 4096 * 3 * (double)model.ffn;
     ck_assert_double_eq(pp_workspace_bytes(&c, &one), attention + expert + 6 * 32 * MIB);
@@ -64,7 +64,7 @@ START_TEST(work_areas_are_those_of_the_architecture)
         { "trn2", "megatron-2022", 0 },
     };
     const pp_model model = run_model("gpt22b");
-    const pp_rank_units units = { .dense = true, .loss = true };
+    const pp_rank_units units = { .layer[0] = true, .loss = true };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const pp_hardware hw = run_hardware(cases[i].hardware);
         const pp_cost_context c = context_of(&model, &hw, cases[i].stack, 1);
