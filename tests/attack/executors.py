@@ -11,7 +11,8 @@ from harness import Wrong, main
 
 EXECUTORS = ["ideal", "torch", "torch-defer-recv", "megatron", "megatron-unbatched", "megatron-overlap",
              "megatron-overlap-flush", "deepspeed", "zero-bubble", "colossalai", "neuronx", "xla", "xla-fused", "ppsim"]
-SCHEDULES = ["gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2", "zbv", "zbv-auto", "dualpipev", "looped-bfs"]
+SCHEDULES = ["gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2", "zbv", "zbv-auto", "dualpipev", "looped-bfs",
+             "combined-1f1b"]
 TARGETS = {"torchtitan": "run.py", "automodel": "run.yaml", "megatron": "run.args"}
 
 
@@ -20,7 +21,7 @@ def attack(rng, ppsim):
     schedule = rng.choice(SCHEDULES)
     microbatches = rng.choice([1, 2, 3, 4, 6, 8, 12])
     asked = ["--schedule", schedule, "--pp", str(pp), "--microbatches", str(microbatches)]
-    if schedule in ("interleaved", "looped-bfs"):
+    if schedule in ("interleaved", "looped-bfs", "combined-1f1b"):
         asked += ["--vpp", str(rng.choice([1, 2, 3]))]
     asked += ["--costs", "F={}ms,I={}ms,W={}ms,comm={}ms".format(*(rng.choice([0, 1, 1, 2, 5]) for _ in range(4))),
               "--executor", rng.choice(EXECUTORS)]

@@ -35,7 +35,7 @@ steps='--costs F=1ms,I=1ms,W=1ms --iterations 1 --warmup 1 --verify'
 exact='bit for bit equal to a sequential run'
 for schedule in $("$ppsim" list schedules | awk '$1 != "dualpipe" { print $1 }'); do # whose stages have two ranks
     case $schedule in
-    interleaved* | looped-bfs) vpp='--vpp 2' ;;
+    interleaved* | combined-1f1b | looped-bfs) vpp='--vpp 2' ;;
     *) vpp= ;;
     esac
     run 0 "$exact" --schedule "$schedule" $vpp --pp 2 --microbatches 6 $steps --compute-settings $small,vocab=11
