@@ -86,10 +86,22 @@ static pp_status check_request(const pp_plan_request *request, pp_err *err)
 
 /* Megatron-Core recomputes no whole layers beside a forward, and overlaps shared experts with no
  * exchange that a backward hides (transformer_config.py). */
-static pp_status check_overlap(const pp_plan_request *request, pp_err *err)
+static pp_status check_overlap(const pp_plan_problem *problem, pp_err *err)
 {
+    const pp_plan_request *request = problem->request;
     if (!request->schedule || !request->schedule->overlaps_experts)
         return PP_OK;
+    if (request->model->experts <= 0 || problem->parallel.ep <= 1)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SCHEDULE),
+                          "%s hides the exchange of experts, of which there is none without "
+                          "expert parallelism; give %s, or schedule interleaved",
+                          request->schedule->name, pp_err_name(err, PP_FIELD_EP));
+    if (request->switches.given.dispatcher &&
+        request->switches.value.dispatcher == PP_DISPATCHER_ALLGATHER)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_DISPATCHER),
+                          "%s cannot hide the exchange of allgather, as in Megatron-Core; give "
+                          "another, or schedule interleaved",
+                          request->schedule->name);
     if (request->switches.given.moe_shared_expert_overlap &&
         request->switches.value.moe_shared_expert_overlap)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SHARED_OVERLAP),
@@ -200,7 +212,7 @@ static pp_status fill(pp_plan_problem *problem, const pp_plan_request *request, 
     if ((status = read_overrides(problem, err)))
         return status;
     problem->framework = request->framework ? request->framework : &pp_framework_ideal;
-    status = check_overlap(problem->request, err);
+    status = check_overlap(problem, err);
     if (!status)
         status = check_batch(problem, err);
     return status || request->partition != PP_PARTITION_LAYOUT ? status

@@ -126,6 +126,11 @@ static pp_status check_expert_parallel(const pp_cost_context *context, pp_err *e
 static pp_status check_context_parallel(const pp_cost_context *context, pp_err *err)
 {
     const pp_parallel *par = &context->parallel;
+    if (par->cp > 1 && context->model->scan_heads > 0)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_CP),
+                          "is %" PRId64 ", but some layers of %s scan the sequence, and what their "
+                          "ranks would exchange is not modelled; use 1",
+                          par->cp, context->model->name);
     if (context->switches.cp_comm != PP_CP_COMM_ALL_TO_ALL ||
         pp_context_divides_heads(context, par->cp))
         return PP_OK;

@@ -82,6 +82,13 @@ unsigned pp_modules_of(const pp_gpu_batch *local)
     return pp_gpu_batch_is_moe(local) && modules >> PP_MODULE_MOE & 1 ? modules & ~inner : modules;
 }
 
+double pp_layer_first_norms(const pp_gpu_batch *local)
+{
+    const pp_model *m = local->model;
+    const int halves = (local->layer.mixer != PP_MIXER_NONE) + (local->layer.mlp != PP_MLP_NONE);
+    return m->parallel_block && m->norms == 1 ? 1 : halves;
+}
+
 bool pp_exchange_is_omitted(const pp_gpu_batch *local, pp_exchange_kind kind)
 {
     return local->context->omitted >> kind & 1;

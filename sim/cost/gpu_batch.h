@@ -49,6 +49,9 @@ bool pp_gpu_batch_is_moe(const pp_gpu_batch *local);
  */
 unsigned pp_modules_of(const pp_gpu_batch *local);
 
+/* The norms before the halves of a layer, whose outputs are inputs of linear layers. */
+double pp_layer_first_norms(const pp_gpu_batch *local);
+
 /* True if the context's costs are without this exchange. */
 bool pp_exchange_is_omitted(const pp_gpu_batch *local, pp_exchange_kind kind);
 

@@ -122,7 +122,9 @@ static void add_frame(const pp_gpu_batch *local, pp_work *work)
 {
     const pp_model *m = local->model;
     const double a = local->norm_bytes;
-    const double norms = pp_model_norms(m, local->layer) / (m->parallel_block ? 1 : 2);
+    const bool one =
+        m->parallel_block || local->layer.mixer == PP_MIXER_NONE || local->layer.mlp == PP_MLP_NONE;
+    const double norms = pp_model_norms(m, local->layer) / (one ? 1 : 2);
     pp_add_elementwise(local, 2 * a, 5 * a, work); /* norm */
     if (norms > 1)
         pp_add_elementwise(local, (norms - 1) * 2 * a, (norms - 1) * 5 * a, work);
@@ -320,7 +322,8 @@ double pp_module_seconds(const pp_gpu_batch *local, pp_recompute_module module)
     case PP_MODULE_CORE_ATTN:
         return attention ? attention_core(local).f : 0;
     case PP_MODULE_LAYERNORM:
-        return 2 * pp_elementwise_seconds(local->hw, 2 * local->norm_bytes);
+        return pp_layer_first_norms(local) *
+               pp_elementwise_seconds(local->hw, 2 * local->norm_bytes);
     case PP_MODULE_MLA_UP_PROJ:
         return attention ? up_projection_seconds(local) : 0;
     case PP_MODULE_MLP:

@@ -31,14 +31,25 @@ static double input_bytes(const pp_gpu_batch *local)
     return local->recipe->format ? local->recipe->element_bytes : local->element_bytes;
 }
 
+/* The input of a norm after a half of the layer, where there are four. */
+static double second_norm(const pp_gpu_batch *local)
+{
+    return local->model->norms > 2 ? local->element_bytes * (double)local->model->hidden : 0;
+}
+
 static void add_attention(const pp_gpu_batch *local, token_bytes *sum)
 {
     const pp_model *m = local->model;
     const pp_attention_widths a = pp_attention_widths_of(local);
     const double d = local->element_bytes, e = input_bytes(local), h = (double)m->hidden;
     const double length = local->tokens > 0 ? local->square_sum / local->tokens : 0;
-    sum->whole += (d + e) * h + (m->dropout ? h : 0); /* norm input, linear input, dropout mask */
+    /* norm input, linear input, dropout mask */
+    sum->whole += (d + e) * h + second_norm(local) + (m->dropout ? h : 0);
     sum->divided += d * (a.q + a.k + a.v + a.o);
+    if (m->attention_gate) { /* the gate, and the output before it */
+        sum->divided += d * (a.q + a.o);
+        sum->stash += e * a.q;
+    }
     if (local->recipe->format) /* attention keeps its output in 16 bits, the projection its own */
         sum->divided += e * a.o;
     else if (pp_context_keeps_output(local)) /* so does each of them here */
@@ -85,7 +96,9 @@ static void add_mlp_frame(const pp_gpu_batch *local, token_bytes *sum)
 {
     const double d = local->element_bytes, e = input_bytes(local);
     const double h = (double)local->model->hidden;
-    sum->whole += (d + e) * h + (local->model->dropout ? h : 0);
+    const bool shared = local->model->parallel_block && local->model->norms == 1;
+    /* with attention beside it under one norm, it reads what attention reads */
+    sum->whole += (shared ? 0 : (d + e) * h) + second_norm(local) + (local->model->dropout ? h : 0);
     sum->stash += spread(local, 2 * e * h);
 }
 
@@ -186,7 +199,7 @@ static void attention_backward(const pp_gpu_batch *local, held *h)
     row_parallel(local, a.o, h);
     hold(h, d * (a.q + a.k + a.v) + once);
     hold(h, -once - d * a.o - d * (a.q + a.k + a.v + a.o));
-    column_parallel(local, a.q + a.k + a.v, h);
+    column_parallel(local, (local->model->attention_gate ? 2 : 1) * a.q + a.k + a.v, h);
 }
 
 static void scan_backward(const pp_gpu_batch *local, held *h)
@@ -344,7 +357,7 @@ double pp_module_bytes(const pp_gpu_batch *local, pp_recompute_module module)
         sum.whole = sum.divided = 0;
         break;
     case PP_MODULE_LAYERNORM:
-        sum.whole = 2 * e * (double)m->hidden;
+        sum.whole = pp_layer_first_norms(local) * e * (double)m->hidden;
         break;
     case PP_MODULE_MLA_UP_PROJ:
         sum.divided = attention && m->attention == PP_ATTENTION_MLA ? d * (a.q + a.k + a.v) : 0;

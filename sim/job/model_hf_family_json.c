@@ -419,10 +419,11 @@ static pp_status more_qwen3_next(reading *r, pp_err *err)
 {
     pp_model *m = r->m;
     pp_hf_file *file = r->file;
-    m->attention_gate = true;
     m->scan_norm = true;
     m->scan_chunk = 64; /* chunk_size of chunk_gated_delta_rule */
-    pp_status status = pp_hf_size(file, "linear_num_value_heads", 1, 32, 32, &m->scan_heads, err);
+    pp_status status = pp_hf_flag(file, "attn_output_gate", true, &m->attention_gate, err);
+    if (!status)
+        status = pp_hf_size(file, "linear_num_value_heads", 1, 32, 32, &m->scan_heads, err);
     if (status ||
         (status = pp_hf_size(file, "linear_num_key_heads", 1, 16, 16, &m->scan_groups, err)) ||
         (status = pp_hf_size(file, "linear_key_head_dim", 1, 128, 128, &m->scan_key_dim, err)) ||
@@ -1134,6 +1135,16 @@ static void drop_unused_experts(pp_model *m)
     m->router_bias = m->shared_gate = false;
 }
 
+/* Sizes of a scan come from defaults, too, and no layer may have one. */
+static void drop_unused_scan(pp_model *m)
+{
+    for (int k = 0; k < pp_model_types(m); k++) {
+        if (pp_mixer_has_scan((pp_mixer)pp_model_type(m, k).mixer))
+            return;
+    }
+    m->scan_heads = m->scan_groups = m->scan_key_dim = m->scan_value_dim = 0;
+}
+
 pp_status pp_hf_family_read(const pp_hf_family *family, pp_hf_file *file, pp_model *model,
                             pp_err *err)
 {
@@ -1170,5 +1181,6 @@ pp_status pp_hf_family_read(const pp_hf_family *family, pp_hf_file *file, pp_mod
     if (status)
         return status;
     drop_unused_experts(model);
+    drop_unused_scan(model);
     return pp_model_complete(file->root, &keys, model, err);
 }

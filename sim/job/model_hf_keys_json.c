@@ -253,7 +253,6 @@ static const char *const harmless[] = {
     "use_parallel_embedding",
     "use_routing_bias",
     "use_rotary_pos_emb",
-    "attn_output_gate",
     "weight_share_add_bias",
     "word_embed_proj_dim",
     "rope_ratio",

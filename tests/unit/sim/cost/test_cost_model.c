@@ -25,6 +25,31 @@ static pp_unit_cost layer(const pp_cost_context *c, int64_t tokens, int64_t squa
     return cost;
 }
 
+/* In 16 bits a layer keeps, per token: for a gate of attention, the gate and the output before it;
+ * for two norms more, their inputs; and where both halves share one norm, one input less. */
+START_TEST(gates_and_norms_are_kept)
+{
+    const pp_hardware hw = run_hardware("h100-80g");
+    const pp_model plain = run_model("llama3-8b");
+    pp_model gate = plain, four = plain, one = plain;
+    gate.attention_gate = true;
+    four.norms = 4;
+    one.norms = 1;
+    one.parallel_block = true;
+    const pp_model *const models[] = { &plain, &gate, &four, &one };
+    double bytes[4];
+    for (size_t k = 0; k < 4; k++) {
+        const pp_cost_context c =
+            context_of(models[k], &hw, "megatron-bridge-2026", 1, PP_RECOMPUTE_NONE);
+        bytes[k] = layer(&c, 1000, 1000000).activation_bytes;
+    }
+    const double h = 4096 * 1000.0;
+    ck_assert_double_eq_tol(bytes[1] - bytes[0], 2 * (h + h), 1);
+    ck_assert_double_eq_tol(bytes[2] - bytes[0], 2 * 2 * h, 1);
+    ck_assert_double_eq_tol(bytes[0] - bytes[3], 2 * 2 * h, 1);
+}
+END_TEST
+
 /* Korthikanti 2022, sections 4.1 to 4.2 and 5: bytes per layer, to the byte. */
 START_TEST(activation_bytes_follow_the_formulas)
 {
@@ -642,6 +667,7 @@ int main(void)
     TCase *tc = tcase_create("cost_model");
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, activation_bytes_follow_the_formulas);
+    tcase_add_test(tc, gates_and_norms_are_kept);
     tcase_add_loop_test(tc, parameters_of_the_units_are_the_model, 0, MODELS);
     tcase_add_test(tc, model_flops_are_megatrons);
     tcase_add_test(tc, packed_sequences_are_cheaper_than_one_long);
