@@ -95,7 +95,7 @@ const pp_option pp_plan_options[] = {
              "tokens of the busiest rank's experts over the mean of all ranks", "1") },
     { PP_ROW("--moe-tokens", "FILE", FRAMEWORK,
              "tokens of each expert, by microbatch (and layer), from which the imbalance of each "
-             "microbatch follows; only named schedules",
+             "microbatch follows, for named schedules",
              NULL) },
     { "--tp-overlap", "on|off", PP_GROUP_FRAMEWORK,
       "hide part of the tensor-parallel communication behind compute", "the stack's, off in nvfp4",
