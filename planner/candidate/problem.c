@@ -84,6 +84,16 @@ static pp_status check_request(const pp_plan_request *request, pp_err *err)
     return PP_OK;
 }
 
+/* A free order numbers microbatches anew, and their tokens would go to others. */
+static pp_status check_tokens(const pp_plan_request *request, pp_err *err)
+{
+    if (!request->expert_tokens || request->orders != PP_ORDERS_PLANNED || request->schedule)
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SCHEDULE),
+                      "planned numbers microbatches anew, but the tokens of experts are given for "
+                      "each; name a schedule, or give one imbalance for all");
+}
+
 /* Megatron-Core recomputes no whole layers beside a forward, and overlaps shared experts with no
  * exchange that a backward hides (transformer_config.py). */
 static pp_status check_overlap(const pp_plan_problem *problem, pp_err *err)
@@ -212,7 +222,9 @@ static pp_status fill(pp_plan_problem *problem, const pp_plan_request *request, 
     if ((status = read_overrides(problem, err)))
         return status;
     problem->framework = request->framework ? request->framework : &pp_framework_ideal;
-    status = check_overlap(problem, err);
+    status = check_tokens(request, err);
+    if (!status)
+        status = check_overlap(problem, err);
     if (!status)
         status = check_batch(problem, err);
     return status || request->partition != PP_PARTITION_LAYOUT ? status

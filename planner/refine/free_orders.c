@@ -417,7 +417,8 @@ pp_status pp_search_plan_orders(pp_search *search, size_t *best,
     bool must = request->orders == PP_ORDERS_PLANNED;
     size_t named = *best;
     *outcome_out = outcome;
-    if (request->orders == PP_ORDERS_NAMED || request->schedule || request->only)
+    if (request->orders == PP_ORDERS_NAMED || request->schedule || request->only ||
+        request->expert_tokens)
         return PP_OK;
     const pp_candidate *c = named == SIZE_MAX ? NULL : &search->pool.candidate[named];
     double score = request->score_limit > 0 ? request->score_limit : HUGE_VAL;

@@ -251,7 +251,7 @@ static void unit_cost(const pp_cost_context *context, pp_unit_kind kind, int kin
     case PP_UNIT_LAYER:
         work = pp_layer_work(&local);
         if (pp_gpu_batch_is_moe(&local) && context->pairs_hide)
-            hidden = pp_layer_hidden_seconds(&local);
+            hidden = pp_layer_hidden_seconds(&local, &work);
         pp_layer_memory(&local, cost);
         cost->model_flops = pp_layer_flops(&local);
         break;

@@ -394,7 +394,7 @@ pp_work pp_layer_work(const pp_gpu_batch *local)
     return work;
 }
 
-double pp_layer_hidden_seconds(const pp_gpu_batch *local)
+double pp_layer_hidden_seconds(const pp_gpu_batch *local, const pp_work *work)
 {
     /* Megatron-Core does not overlap shared experts, too */
     if (!(local->tokens > 0) || local->context->parallel.ep <= 1 ||
@@ -402,8 +402,7 @@ double pp_layer_hidden_seconds(const pp_gpu_batch *local)
         pp_exchange_is_omitted(local, PP_EXCHANGE_EP))
         return 0;
     const pp_pair_parts parts = pair_parts_of(local);
-    const pp_work work = pp_layer_work(local);
     const host_time host = host_time_of(local);
     const double hidden = pp_pair_hidden_seconds(&parts, fmin(0.9, pp_dispatch_sm_share(local)));
-    return fmax(0, fmin(hidden, work.f + work.i + work.w - host.f - host.b));
+    return fmax(0, fmin(hidden, work->f + work->i + work->w - host.f - host.b));
 }

@@ -7,8 +7,8 @@
 /* Times of forward and backward, including recomputation. */
 pp_work pp_layer_work(const pp_gpu_batch *local);
 /* The time by which a layer with experts is shorter if its forward overlaps with the backward of
- * another microbatch; 0 without exchange of experts. */
-double pp_layer_hidden_seconds(const pp_gpu_batch *local);
+ * another microbatch; 0 without exchange of experts. work: of the layer. */
+double pp_layer_hidden_seconds(const pp_gpu_batch *local, const pp_work *work);
 /* The forward of a module of the layer, in seconds; 0 if the layer has none. */
 double pp_module_seconds(const pp_gpu_batch *local, pp_recompute_module module);
 

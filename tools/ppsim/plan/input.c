@@ -667,14 +667,8 @@ static pp_status read_program(const pp_args *args, pp_plan_input *r, pp_err *err
                        "%s works only with simulate, because no runtime accepts its orders; choose "
                        "dualpipev, which runs the same pairs with every stage on one rank",
                        request->schedule->name);
-    if (!status && planned && pp_args_has(args, "--moe-tokens"))
-        status = pp_err_set(err, PP_USAGE, "--schedule",
-                            "planned numbers microbatches anew, and --moe-tokens gives the tokens "
-                            "of each; name a schedule, or give --moe-imbalance");
     if (!request->schedule)
-        request->orders = planned                             ? PP_ORDERS_PLANNED
-                          : pp_args_has(args, "--moe-tokens") ? PP_ORDERS_NAMED
-                                                              : PP_ORDERS_BETTER;
+        request->orders = planned ? PP_ORDERS_PLANNED : PP_ORDERS_BETTER;
     if (!status)
         status = pp_args_switch(args, "--torch-compile", &request->no_split, err);
     request->free.framework = pp_args_is_auto(args, "--executor");

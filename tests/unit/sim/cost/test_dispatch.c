@@ -8,6 +8,12 @@
 
 #define TOKENS 4096
 
+static double hidden_of(const pp_gpu_batch *local)
+{
+    const pp_work work = pp_layer_work(local);
+    return pp_layer_hidden_seconds(local, &work);
+}
+
 /* DeepSeek-V3 on H100s without curves of collectives in a node: the links' rate. */
 static pp_cost_context context_of(const pp_model *model, const pp_hardware *hw, int64_t ep,
                                   pp_dispatcher kind)
@@ -240,13 +246,13 @@ START_TEST(shared_experts_compute_beside_the_exchange)
     const pp_gpu_batch local = pp_gpu_batch_of(&c, TOKENS, (int64_t)TOKENS * TOKENS);
     const double shared = pp_module_seconds(&local, PP_MODULE_SHARED_EXPERTS);
     ck_assert_double_gt(dispatch(&c).there_seconds, shared);
-    ck_assert_double_gt(pp_layer_hidden_seconds(&local), 0);
+    ck_assert_double_gt(hidden_of(&local), 0);
     c.switches.moe_shared_expert_overlap = true;
     const pp_unit_cost beside = layer(&c);
     const double speed = pp_sustained_of(&c);
     ck_assert_double_eq_tol(apart.f_s - beside.f_s, shared / speed, 1e-12);
-    ck_assert_double_eq(beside.w_s, apart.w_s);              /* W may run elsewhere */
-    ck_assert_double_eq(pp_layer_hidden_seconds(&local), 0); /* pairs do not hide it, too */
+    ck_assert_double_eq(beside.w_s, apart.w_s); /* W may run elsewhere */
+    ck_assert_double_eq(hidden_of(&local), 0);  /* pairs do not hide it, too */
     /* in a fused backward the weight gradients are hidden, too */
     const double inputs = apart.i_s - beside.i_s;
     const double both = inputs + beside.saved_s - apart.saved_s;
