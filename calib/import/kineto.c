@@ -4,9 +4,12 @@
  * _get_profiler_function_name), its schedules of one stage per rank call theirs "Forward 7" and
  * "Backward 7", and with record_function() a program can record "ppsim:3F7 tokens=4096".
  * If kernels were recorded, the time of an op is the sum of the kernels that were launched within
- * its range, without those of NCCL; otherwise it is the time of the range. A kernel is matched with
- * its launch by their correlation, and the launch with the range around it by process and time: O(n
- * log n) in the events that matter. */
+ * its range, without those of NCCL; otherwise it is the time of the range less its waits for
+ * receives. gloo ends the annotation "gloo:recv" when the thread that waits for the tensor goes on
+ * (ProcessGroupGloo.cpp, RecvWork::wait), so a range waits from its start, or from the post of the
+ * receive if that is later, to every such end in it. A kernel is matched with its launch by their
+ * correlation, and a launch or a wait with the range around it by process and time: O(n log n) in
+ * the events that matter. */
 #include "calib/import/common/skips.h"
 #include "calib/import/common/trace_ops.h"
 #include "calib/import/import.h"
@@ -25,11 +28,13 @@ enum { EVENTS_MAX = 3 << 26, NESTED_MAX = 64 };
 typedef struct range {
     double begin_us, end_us;
     uint64_t process;
-    bool needs_kernels; /* its duration includes waits, so that it is useless without kernels */
-    bool holds_waits; /* its duration may include waits; without kernels it is used, with a note */
+    bool needs_kernels; /* its duration includes waits; without kernels it is used only if receives
+                           were recorded */
+    bool holds_waits;   /* the same, but if nothing was recorded, it is used with a note */
     pp_trace_op op;
     double kernels_us;
     size_t kernels;
+    double waited_us, waited_until_us;
 } range;
 
 typedef struct launch {
@@ -41,8 +46,16 @@ typedef struct kernel {
     double correlation, us;
 } kernel;
 
+/* A receive, from its post to the end of the wait for it. */
+typedef struct receive {
+    double begin_us, end_us;
+    uint64_t process;
+} receive;
+
 typedef struct reader {
     const char *file;
+    receive *receive;
+    size_t receive_count, receive_capacity;
     range *range;
     size_t range_count, range_capacity;
     launch *launch;
@@ -55,12 +68,14 @@ typedef struct reader {
 
 static void free_reader(reader *r)
 {
+    free(r->receive);
     free(r->range);
     free(r->launch);
     free(r->kernel);
     pp_skips_free(&r->notes);
 }
 
+PP_LIST_ADD_STATIC(add_receive, reader, receive, receive)
 PP_LIST_ADD_STATIC(add_range, reader, range, range)
 PP_LIST_ADD_STATIC(add_launch, reader, launch, launch)
 PP_LIST_ADD_STATIC(add_kernel, reader, kernel, kernel)
@@ -129,9 +144,23 @@ static bool read_name(reader *r, pp_span name, range *found)
     return false;
 }
 
+static pp_status take_receive(reader *r, const pp_event *e, pp_err *err)
+{
+    const double end_us = e->begin_us + e->duration_us;
+    if (!(e->duration_us >= 0) || !isfinite(end_us))
+        return PP_OK;
+    receive *new = add_receive(r, err);
+    if (new)
+        *new = (receive){ e->begin_us, end_us,
+                          pp_hash_bytes(PP_HASH_START, e->process.at, e->process.bytes) };
+    return new ? PP_OK : PP_NOMEM;
+}
+
 static pp_status take_range(reader *r, const pp_event *e, pp_err *err)
 {
     const double us = e->duration_us;
+    if (pp_span_begins(e->name, "gloo:recv"))
+        return take_receive(r, e, err);
     pp_sample blank = pp_sample_of(0);
     range found = { .begin_us = e->begin_us,
                     .end_us = e->begin_us + us,
@@ -188,7 +217,7 @@ static pp_status take_event(void *context, const pp_event *e, pp_err *err)
         { "Runtime", take_launch },
     };
     reader *r = context;
-    if (r->range_count + r->launch_count + r->kernel_count >= EVENTS_MAX)
+    if (r->range_count + r->receive_count + r->launch_count + r->kernel_count >= EVENTS_MAX)
         return pp_err_set(err, PP_INPUT, r->file, "has too many events; record fewer steps");
     for (size_t i = 0; i < sizeof takers / sizeof takers[0] && pp_span_is(e->phase, "X"); i++) {
         if (pp_span_is(e->category, takers[i].category))
@@ -242,24 +271,30 @@ static int compare_ranges(const void *left, const void *right)
     return (a->begin_us > b->begin_us) - (a->begin_us < b->begin_us);
 }
 
-/* Returns the last range of the process that begins before the launch and contains it. Threads are
+static int compare_receives(const void *left, const void *right)
+{
+    const receive *a = left;
+    const receive *b = right;
+    return (a->end_us > b->end_us) - (a->end_us < b->end_us);
+}
+
+/* Returns the last range of the process that begins before the time and contains it. Threads are
  * not compared, since autograd launches backwards from its own threads. */
-static range *range_of(reader *r, const launch *l)
+static range *range_of(reader *r, uint64_t process, double at_us)
 {
     size_t low = 0;
     size_t high = r->range_count;
-    while (low < high) { /* finds the first range that begins after the launch */
+    while (low < high) { /* finds the first range that begins after the time */
         size_t middle = low + (high - low) / 2;
         const range *m = &r->range[middle];
-        bool behind =
-            m->process > l->process || (m->process == l->process && m->begin_us > l->at_us);
+        bool behind = m->process > process || (m->process == process && m->begin_us > at_us);
         *(behind ? &high : &low) = behind ? middle : middle + 1;
     }
     for (size_t back = 1; back <= low && back <= NESTED_MAX; back++) {
         range *m = &r->range[low - back];
-        if (m->process != l->process)
+        if (m->process != process)
             return NULL;
-        if (l->at_us <= m->end_us)
+        if (at_us <= m->end_us)
             return m;
     }
     return NULL;
@@ -276,13 +311,29 @@ static void attribute(reader *r)
         const launch *l = r->launch_count ? bsearch(&wanted, r->launch, r->launch_count,
                                                     sizeof wanted, compare_launches)
                                           : NULL;
-        range *found = l ? range_of(r, l) : NULL;
+        range *found = l ? range_of(r, l->process, l->at_us) : NULL;
         if (found) {
             found->kernels_us += r->kernel[i].us;
             found->kernels++;
         } else {
             pp_skip_add(&r->notes, 0, "a kernel that was launched outside of every op");
         }
+    }
+}
+
+/* Adds up the waits of every range. Receives that are waited for at the same time count once. */
+static void attribute_waits(reader *r)
+{
+    if (r->receive_count)
+        qsort(r->receive, r->receive_count, sizeof *r->receive, compare_receives);
+    for (size_t i = 0; i < r->receive_count; i++) {
+        const receive *e = &r->receive[i];
+        range *m = range_of(r, e->process, e->end_us);
+        if (!m)
+            continue;
+        double from_us = fmax(fmax(m->begin_us, m->waited_until_us), e->begin_us);
+        m->waited_us += e->end_us - from_us;
+        m->waited_until_us = e->end_us;
     }
 }
 
@@ -296,22 +347,24 @@ static size_t collect(reader *r, pp_trace_op *ops)
             pp_skip_add(&r->notes, 0, "an op without kernels, though there are kernels");
             continue;
         }
-        if (!r->kernel_count && m->needs_kernels) {
+        if (!r->kernel_count && !r->receive_count && m->needs_kernels) {
             pp_skip_add(
                 &r->notes, 0,
-                "a range 'Forward n' or 'Backward n' without kernels: its time includes waits");
+                "a range 'Forward n' or 'Backward n' without kernels or 'gloo:recv': its time "
+                "includes waits");
             continue;
         }
         if (!r->kernel_count)
             pp_skip_add(&r->notes, 0,
                         "no kernel was recorded, so ops get their time on the processor");
-        if (!r->kernel_count && m->holds_waits)
-            pp_skip_add(
-                &r->notes, 0,
-                "a PP: range without kernels was used: its time includes waits for transfers");
+        if (!r->kernel_count && !r->receive_count && m->holds_waits)
+            pp_skip_add(&r->notes, 0,
+                        "a PP: range without kernels or 'gloo:recv' was used: its time includes "
+                        "waits for transfers");
         if (isnan(m->op.at[PP_VARIABLE_TOKENS]))
             pp_skip_add(&r->notes, 0, "an op without a number of tokens was used");
-        m->op.seconds = (r->kernel_count ? m->kernels_us : m->end_us - m->begin_us) * 1e-6;
+        m->op.seconds =
+            (r->kernel_count ? m->kernels_us : m->end_us - m->begin_us - m->waited_us) * 1e-6;
         if (m->op.seconds > 0)
             ops[count++] = m->op;
     }
@@ -324,6 +377,7 @@ static pp_status gather(reader *r, const char *file, pp_samples *samples, pp_err
     if (!ops)
         return pp_err_nomem(err);
     attribute(r);
+    attribute_waits(r);
     size_t count = collect(r, ops);
     pp_status status = pp_trace_ops_gather(ops, count, !r->kernel_count, file, samples, err);
     free(ops);

@@ -112,6 +112,32 @@ START_TEST(ranges_of_a_recording_without_kernels_are_ops)
 }
 END_TEST
 
+/* Every op computes for 700 us. A range waits from its start, or from the post of the receive,
+ * until the receive ends; receives that are waited for at the same time count once. A receive that
+ * ends elsewhere, or in another process, is no wait. */
+#define RECEIVE(process, ts, dur) EVENT("user_annotation", "gloo:recv", process, ts, dur, "")
+
+static const char waiting_trace[] = "{\"traceEvents\":["
+    /* clang-format off */
+    RECEIVE("1", "500", "800") "," RANGE("PP:0F0", "1000", "1000") ","
+    RANGE("PP:1F0", "3000", "950") "," RECEIVE("1", "2950", "300") "," RECEIVE("1", "2900", "300") ","
+    RANGE("Forward 2", "5000", "900") "," RECEIVE("1", "5050", "200") ","
+    RANGE("PP:2B0", "6000", "700") "," RANGE("PP:3B0", "6800", "800") "," RECEIVE("1", "5950", "950")
+    "," RECEIVE("2", "6000", "300") "]}";
+/* clang-format on */
+
+START_TEST(the_time_of_a_range_is_without_its_waits_for_receives)
+{
+    static const char *const classes[] = { "stage_f 0", "stage_f 1", "stage_f", "stage_b 2",
+                                           "stage_b 3" };
+    pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
+    read_as("kineto", waiting_trace, &samples);
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
+        expect_times(&samples, classes[i], 0, 0, 700e-6, 1);
+    ck_assert(!strstr(samples.skipped, "includes waits"));
+}
+END_TEST
+
 static const char gpu_trace[] =
     "{\"deviceProperties\":[{\"id\":0,\"name\":\"NVIDIA H200\",\"x\":[1,{\"name\":2}]}],"
     "\"traceEvents\":[" KERNEL("gemm", "12", "300.25") "," KERNEL("gemm", "11", "100") "," KERNEL("ncclDevKernel_SendRecv", "13", "5000") "," KERNEL("adam", "15", "40") "," KERNEL(
@@ -506,6 +532,7 @@ static void write_corpora(const char *folder)
         const char *path, *text;
     } files[] = {
         { "import_kineto/cpu", cpu_trace },
+        { "import_kineto/waiting", waiting_trace },
         { "import_kineto/gpu", gpu_trace },
         { "import_megatron/all", megatron_all },
         { "import_megatron/minmax", megatron_minmax },
@@ -554,6 +581,7 @@ int main(int argc, char **argv)
     tcase_add_test(tc, a_file_without_a_device_does_not_take_that_of_another);
     tcase_add_test(tc, tables_of_bandwidth_say_device_and_source);
     tcase_add_test(tc, ranges_of_a_recording_without_kernels_are_ops);
+    tcase_add_test(tc, the_time_of_a_range_is_without_its_waits_for_receives);
     tcase_add_test(tc, kernels_are_summed_over_the_range_that_launched_them);
     tcase_add_test(tc, gzip_is_recognised_by_its_content_and_damage_is_reported);
     tcase_add_test(tc, a_gzip_bomb_is_refused);
