@@ -2,6 +2,7 @@
 #include "calib/import/import_read.h"
 #include "calib/profile/profile_read.h"
 #include "calib/profile/profile_write.h"
+#include "calib/samples/stage_costs_json.h"
 #include "sim/base/alloc.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/option_names.h"
@@ -43,6 +44,8 @@ static const pp_option options[] = {
         "--sm-count", "N", MEASUREMENTS,
         "number of SMs of the GPU that ran the imported kernels, for fits with wave quantization",
         NULL) },
+    { PP_ROW("--emit", "costs=FILE", OUTPUT,
+             "write the times of the numbered stages, for --costs-file", NULL) },
     { PP_ROW_END },
 };
 
@@ -130,6 +133,9 @@ static pp_status check_options(const pp_args *args, const calibrating *c, pp_err
                 err, PP_USAGE, measuring[i],
                 "applies to probes, but with --import no probe runs; name probes with --probe");
     }
+    const char *emit = pp_args_text(args, "--emit");
+    if (emit && (strncmp(emit, "costs=", 6) != 0 || !emit[6]))
+        return pp_err_set(err, PP_USAGE, "--emit", "'%.64s' must be costs=FILE", emit);
     if (pp_args_has(args, "--resume") && !pp_args_text(args, "-o"))
         return pp_err_set(err, PP_USAGE, "--resume",
                           "needs -o with the file of the interrupted profile");
@@ -232,6 +238,22 @@ static pp_status fit(const pp_args *args, calibrating *c, pp_err *err)
     return status;
 }
 
+/* Writes the costs of --emit. */
+static pp_status emit_costs(const pp_args *args, const pp_samples *samples, pp_err *err)
+{
+    pp_json_build build = { 0 };
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    const char *emit = pp_args_text(args, "--emit");
+    if (!emit)
+        return PP_OK;
+    pp_status status = pp_stage_costs_write(samples, &build, &json, err);
+    if (status || (status = pp_json_print(&build, json, &text, &bytes, err)))
+        return status;
+    return pp_write_text(emit + strlen("costs="), text, bytes, err);
+}
+
 /* Writes the profile to -o, and to stdout a description of it, or with --json the profile. */
 static pp_status print(const pp_args *args, calibrating *c, pp_err *err)
 {
@@ -239,12 +261,15 @@ static pp_status print(const pp_args *args, calibrating *c, pp_err *err)
     char *json PP_CLEANUP(pp_free_text) = NULL;
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     size_t bytes = 0;
+    const char *emit = pp_args_text(args, "--emit");
     bool to_stdout = path && strcmp(path, "-") == 0;
     pp_status status = pp_profile_write(c->profile, &json, &bytes, err);
     if (status || (path && !to_stdout && (status = pp_write_text(path, json, bytes, err))))
         return status;
     if (to_stdout || pp_args_has(args, "--json"))
         return pp_print_stdout(json, bytes, err);
+    if (emit && strcmp(emit, "costs=-") == 0)
+        return PP_OK; /* stdout has the costs */
     pp_profile_print(c->profile, &text);
     status = pp_text_check(&text, err);
     return status ? status : pp_print_stdout(text.data, text.bytes, err);
@@ -291,7 +316,9 @@ static pp_status calibrate(const pp_args *args, pp_err *err)
                           c.samples.skipped ? c.samples.skipped
                                             : "interrupted before the first measurement");
     status = fit(args, &c, err);
-    return status ? status : print(args, &c, err);
+    if (status || (status = emit_costs(args, &c.profile->samples, err)))
+        return status;
+    return print(args, &c, err);
 }
 
 const pp_command pp_command_calibrate = {
