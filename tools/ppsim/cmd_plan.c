@@ -211,7 +211,7 @@ static pp_status find_elsewhere(const pp_args *args, const pp_plan_input *input,
 
 static pp_status plan(const pp_args *args, pp_err *err)
 {
-    if (pp_args_has(args, "--instance"))
+    if (pp_args_has(args, "--instance") || pp_args_has(args, "--costs-file"))
         return pp_plan_instance(args, pp_plan_options, err);
     if (pp_args_has(args, "--pareto"))
         return pp_plan_pareto(args, err);

@@ -906,6 +906,14 @@ pp_status pp_plan_input_read(const pp_args *args, pp_plan_input *input, pp_err *
         return pp_err_set(err, PP_USAGE, NULL,
                           "'%.64s' is not an option; give the model as --model %.64s",
                           pp_args_word(args, 0), pp_args_word(args, 0));
+    for (size_t i = 0; i < 2; i++) {
+        static const char *const of_costs[] = { "--costs-file", "--microbatches" };
+        if (pp_args_has(args, of_costs[i]))
+            return pp_err_set(err, PP_USAGE, of_costs[i],
+                              "is for ordering the ops of one schedule, not for a model, whose "
+                              "microbatches follow from --global-batch-size and "
+                              "--micro-batch-size");
+    }
     return pp_plan_input_read_with(args, pp_args_text(args, "--lengths"), input, err);
 }
 

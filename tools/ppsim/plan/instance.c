@@ -1,15 +1,22 @@
-/* ppsim plan --instance: searches an order for the ops of a given scheduling problem, and prints it
- * with its distance from a lower bound. */
+/* ppsim plan --instance and --costs-file: searches an order for the ops of a given scheduling
+ * problem, or of a schedule with given costs, and prints it with its distance from a lower bound.
+ * Of a schedule the search keeps the placement of the stages, whether backwards are split, and the
+ * memory: if the costs have none, then as many activations as each rank holds at its peak. */
 #include "tools/ppsim/plan/instance.h"
 
+#include "planner/order/problem_costs.h"
 #include "planner/order/problem_read.h"
 #include "planner/order/search.h"
 #include "runtime/core/clock.h"
+#include "sim/base/alloc.h"
 #include "sim/base/processors.h"
+#include "sim/program/program_new.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/output.h"
+#include "tools/ppsim/export/export.h"
 #include "tools/ppsim/plan/input.h"
 #include "tools/ppsim/plan/interrupt.h"
+#include "tools/ppsim/scenario/scenario.h"
 #include "traces/read/gzip.h"
 
 #include <inttypes.h>
@@ -24,6 +31,10 @@
 typedef struct run {
     const pp_args *args;
     pp_order_problem *instance;
+    pp_plan *plan;   /* of --costs-file; else NULL */
+    uint32_t *start; /* the order of its schedule, as the search takes it */
+    bool split;      /* its backwards are split */
+    pp_ns named_ns;  /* its makespan */
     pp_order_bounds limits;
     int64_t iterations; /* 0: time_ns counts */
     pp_ns time_ns, begin_ns, took_ns;
@@ -34,6 +45,8 @@ typedef struct run {
 static void run_free(run *r)
 {
     pp_order_problem_free(&r->instance);
+    pp_plan_free(&r->plan);
+    free(r->start);
     pp_found_order_free(&r->found);
 }
 
@@ -71,20 +84,115 @@ static void show(void *context, int64_t makespan)
 
 static pp_status refuse_others(const pp_args *args, const pp_option *options, pp_err *err)
 {
-    static const char *const known[] = { "--instance", "--budget", "--seed", "--threads" };
+    static const char *const known[] = { "--instance", "--budget", "--seed", "--threads", NULL };
+    static const char *const of_costs[] = { "--costs-file",   "--schedule",
+                                            "--pp",           "--vpp",
+                                            "--microbatches", "--microbatch-group-size",
+                                            "--memory-limit", "--emit",
+                                            "--budget",       "--seed",
+                                            "--threads",      NULL };
+    const char *mode = pp_args_has(args, "--instance") ? "--instance" : "--costs-file";
     for (; options->name; options++) {
-        bool fits = !pp_args_has(args, options->name);
-        for (size_t k = 0; k < sizeof known / sizeof *known; k++)
-            fits = fits || strcmp(options->name, known[k]) == 0;
-        if (!fits)
+        const char *const *fits = strcmp(mode, "--instance") == 0 ? known : of_costs;
+        while (*fits && strcmp(options->name, *fits) != 0)
+            fits++;
+        if (!*fits && pp_args_has(args, options->name))
             return pp_err_set(err, PP_USAGE, options->name,
-                              "cannot be combined with --instance, which has its own costs");
+                              "cannot be combined with %s, which has its own costs", mode);
     }
     return PP_OK;
 }
 
+/* Gives every rank room for as many activations as the start order holds at its peak, each from the
+ * start of its F to the end of its B or W. */
+static void limit_activations(run *r)
+{
+    pp_order_problem *x = r->instance;
+    const uint16_t last = r->split ? PP_TASK_W : PP_TASK_B;
+    for (uint32_t k = 0; k < x->ops; k++) {
+        const int64_t change = x->task[k].kind == PP_TASK_F ? 1 : x->task[k].kind == last ? -1 : 0;
+        x->memory[k] = (pp_task_memory){ change > 0, change };
+    }
+    int64_t held = 0;
+    for (uint32_t k = 0; k < x->ops; k++) {
+        const uint32_t rank = x->task[r->start[k]].rank;
+        if (k == 0 || x->task[r->start[k - 1]].rank != rank)
+            held = x->room[rank] = 0;
+        held += x->memory[r->start[k]].delta;
+        x->room[rank] = held > x->room[rank] ? held : x->room[rank];
+    }
+}
+
+/* Makes the problem from a schedule and its costs. */
+static pp_status load_costs(run *r, pp_err *err)
+{
+    const char *name = pp_args_text(r->args, "--schedule");
+    pp_program *written PP_CLEANUP(pp_program_free) = NULL;
+    int64_t limit_bytes = 0;
+    pp_status status = pp_scenario_check_words(r->args, err);
+    if (status || (status = pp_args_bytes(r->args, "--memory-limit", &limit_bytes, err)) ||
+        (status = pp_scenario_load_source(r->args, name, &r->plan, &written, err)) ||
+        (status = pp_order_one_rank(r->plan->order[0], "--schedule", err)))
+        return status;
+    const pp_order *order = r->plan->order[0];
+    const pp_costs *costs = r->plan->costs[0];
+    size_t backwards = 0;
+    for (size_t i = 0; i < order->rank_begin[order->ranks]; i++) {
+        r->split = r->split || order->ops[i].kind == PP_OP_I;
+        backwards += order->ops[i].kind == PP_OP_I || order->ops[i].kind == PP_OP_B;
+    }
+    if (written || backwards != (size_t)order->stages * order->microbatches)
+        return pp_err_set(err, PP_USAGE, "--schedule",
+                          "%.64s must have compute ops only, with a backward for every forward",
+                          name);
+    if (limit_bytes && !costs->has_memory)
+        return pp_err_set(err, PP_USAGE, "--memory-limit",
+                          "needs memory in the costs file; without it ranks hold as many "
+                          "activations as in the schedule");
+    if ((status = pp_plan_simulate(r->plan, NULL, NULL, NULL, &r->plan->prediction, err)) ||
+        (status = pp_order_problem_from_costs(costs, order->stage_rank, r->split, limit_bytes,
+                                              &r->instance, err)))
+        return status;
+    r->named_ns = r->plan->prediction->makespan_ns;
+    r->start = pp_alloc_array(r->instance->ops, sizeof *r->start);
+    if (!r->start)
+        return pp_err_nomem(err);
+    pp_order_problem_from_order(r->instance, order, r->start);
+    if (!costs->has_memory)
+        limit_activations(r);
+    return pp_order_bounds_find(r->instance, &r->limits, err);
+}
+
+/* Writes the files of --emit, with the order that was found. */
+static pp_status write_plan(run *r, pp_err *err)
+{
+    pp_plan *plan = r->plan;
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+    const pp_costs *costs = NULL;
+    pp_order *order = NULL;
+    pp_status status = pp_order_problem_to_order(r->instance, r->found->ops, r->split, &order, err);
+    if (status)
+        return status;
+    pp_order_free(&plan->order[0]);
+    plan->order[0] = order;
+    snprintf(plan->schedule, sizeof plan->schedule, "planned");
+    pp_report_free(&plan->prediction);
+    if ((status = pp_plan_simulate(plan, &program, &timeline, &costs, &plan->prediction, err)))
+        return status;
+    const pp_export data = { .plan = plan,
+                             .order = plan->order[0],
+                             .program = program,
+                             .timeline = timeline,
+                             .costs = costs,
+                             .report = plan->prediction };
+    return pp_write_exports(r->args, &data, err);
+}
+
 static pp_status load(run *r, pp_err *err)
 {
+    if (!pp_args_has(r->args, "--instance"))
+        return load_costs(r, err);
     const char *path = pp_args_text(r->args, "--instance");
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
     pp_status status = pp_gzip_json(path, &json, err);
@@ -107,6 +215,7 @@ static pp_status search(run *r, pp_err *err)
                                              .spent = spent,
                                              .found = show,
                                              .context = r,
+                                             .start = r->start,
                                              .seed = (uint64_t)seed,
                                              .threads = (uint32_t)threads };
     struct sigaction before;
@@ -160,6 +269,13 @@ static pp_status print_json(const run *r, pp_text *text, pp_err *err)
 
 static void print_words(const run *r, pp_text *text)
 {
+    char named[32];
+    char planned[32];
+    if (r->plan)
+        pp_text_add(text, "%s takes %s, the order found %s; times below are in ns\n",
+                    pp_args_text(r->args, "--schedule"),
+                    pp_format_duration(named, sizeof named, r->named_ns),
+                    pp_format_duration(planned, sizeof planned, r->found->makespan));
     pp_text_add(text, "%s: makespan %" PRId64 "%s\n", r->instance->name, r->found->makespan,
                 r->found->exhausted ? ", optimal (no other order is shorter)"
                 : r->found->proved  ? ", optimal (meets the bound)"
@@ -205,7 +321,8 @@ pp_status pp_plan_instance(const pp_args *args, const pp_option *options, pp_err
     r.begin_ns = pp_args_begin_ns(args);
     pp_status status = refuse_others(args, options, err);
     if (status || (status = pp_budget_read(args, &r.iterations, &r.time_ns, err)) ||
-        (status = load(&r, err)) || (status = search(&r, err)))
+        (status = load(&r, err)) || (status = search(&r, err)) ||
+        (r.plan && (status = write_plan(&r, err))))
         return status;
     if (pp_interrupted())
         pp_remark("interrupted after %.1f s; this is the best order found until then",
