@@ -1,7 +1,8 @@
 """Recordings of PyTorch's profiler become a timeline: a real pipeline (several gloo processes) runs a
 schedule of ppsim's under torch.profiler, one recording per rank, and `ppsim convert` makes one timeline
 of them, whose ops and order are those of the schedule, with the durations that the recordings say.
-`ppsim calibrate --import kineto=` fits the same recordings; its medians are those of the timeline.
+`ppsim calibrate --import kineto=` makes costs of the same recordings, which are without the waits that
+the ranges begin with, and `ppsim simulate` takes them.
 
 usage: test_profiler.py PPSIM
 """
@@ -75,35 +76,38 @@ def check(program, folder, plain, ranks):
 
 
 def check_import(program, folder, paths):
-    """The import takes both steps' ranges; the medians are the recordings' own."""
-    profile = f"{folder}/profile.json"
+    """The import takes both steps' ranges; its medians are those of the recordings less the waits."""
+    costs = f"{folder}/costs.json"
     imports = [word for path in paths for word in ("--import", f"kineto={path}")]
-    common.must(program, "calibrate", *imports, "-o", profile)
-    with open(profile, encoding="utf-8") as file:
-        said = json.dumps(json.load(file))
+    common.must(program, "calibrate", *imports, "--emit", f"costs={costs}")
+    with open(costs, encoding="utf-8") as file:
+        said = json.load(file)
     series = collections.defaultdict(list)
     for path in paths:
         for op, durations in recorded_durations(path).items():
             stage, kind = re.match(r"(\d+)([FIWB])", op).groups()
-            series[f"stage_{kind.lower()} {stage}"] += durations
-    for name, durations in series.items():
-        common.demand(f'"{name}"' in said, f"the profile lacks {name}")
-        print(f"{name}: median {statistics.median(durations) / 1e6:.3f} ms of {len(durations)}")
-    return {name: statistics.median(durations) for name, durations in series.items()}
+            series["forward_ns" if kind == "F" else "backward_ns", int(stage)] += durations
+    waited = 0
+    for (key, stage), durations in sorted(series.items()):
+        median, own = statistics.median(durations), said[key][stage]
+        print(f"{key} of stage {stage}: {own / 1e6:.3f} ms, range {median / 1e6:.3f} ms of {len(durations)}")
+        common.demand(0 < own <= median + 1000, f"{key} of stage {stage} is {own}, the range is {median}")
+        waited += own < 0.95 * median
+    common.demand(len(series) == 2 * len(said["forward_ns"]), f"the costs have other stages: {said}")
+    common.demand(waited > 0, "no op waited")
+    return costs
 
 
-def compare(program, folder, plain, medians, ranks):
-    """The prediction from the recorded medians next to the recorded step, both as timelines."""
-    stages = len({re.search(r"\d+", name)[0] for name in medians})
-    mean = {k: statistics.mean(v for n, v in medians.items() if n.startswith(f"stage_{k}")) for k in "fb"}
+def compare(program, folder, plain, costs, ranks):
+    """The prediction from the imported costs next to the recorded step, both as timelines."""
     predicted = f"{folder}/predicted.json"
-    common.must(program, "simulate", plain, "--costs", f"F={round(mean['f'])}ns,B={round(mean['b'])}ns,comm=0",
+    common.must(program, "simulate", plain, "--costs-file", costs, "--executor", "torch",
                 "--trace", f"chrome={predicted}")
     both = [timeline_of(f"{folder}/{name}.json") for name in ("predicted", "measured")]
     names = [sorted((op["pid"], op["name"]) for op in ops) for ops in both]
     common.demand(names[0] == names[1], "prediction and recording have other ops")
     spans = [max(op["ts"] + op["dur"] for op in ops) / 1000 for ops in both]
-    print(f"{stages} stages on {ranks} ranks: predicted {spans[0]:.3f} ms, recorded {spans[1]:.3f} ms")
+    print(f"{ranks} ranks: predicted {spans[0]:.3f} ms, recorded {spans[1]:.3f} ms")
     status, words = common.ppsim(program, "compare", "--help")
     if status == 0:
         status, words = common.ppsim(program, "compare", predicted, f"{folder}/measured.json")
