@@ -106,6 +106,8 @@ pp_switches pp_switches_requested(const pp_switch_request *request, pp_switches 
         stack.moe_shared_expert_overlap = value->moe_shared_expert_overlap;
     stack.moe_shared_expert_overlap &= stack.dispatcher != PP_DISPATCHER_ALLGATHER;
     stack.moe_imbalance = value->moe_imbalance;
+    stack.moe_capacity = value->moe_capacity;
+    stack.moe_pads = value->moe_pads;
     stack.recompute_layers = request->given.recompute ? value->recompute_layers : 0;
     stack.recompute_modules =
         request->given.recompute_modules ? value->recompute_modules : PP_MODULES_CORE;

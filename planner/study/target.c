@@ -232,6 +232,10 @@ static pp_status check_formats(const pp_target_limits *target, const pp_plan_req
         status = pp_target_check_told(target, s->value.moe_shared_expert_overlap,
                                       target->shared_expert_overlap, PP_TARGET_SHARED_OVERLAP,
                                       PP_USAGE, pp_err_name(err, PP_FIELD_SHARED_OVERLAP), err);
+    if (!status)
+        status = pp_target_check_told(target, s->value.moe_capacity > 0, target->expert_capacity,
+                                      PP_TARGET_CAPACITY, PP_USAGE,
+                                      pp_err_name(err, PP_FIELD_CAPACITY), err);
     if (status)
         return status;
     return pp_target_check_precision(target, s->value.precision, parameters,

@@ -50,6 +50,7 @@
     X(DISPATCHER, "moe_dispatcher")                    \
     X(FP8_DISPATCH, "moe_fp8_dispatch")                \
     X(SHARED_OVERLAP, "moe_shared_expert_overlap")     \
+    X(CAPACITY, "moe_capacity")                        \
     X(RECOMPUTE_LAYERS, "recompute_layers")            \
     X(RECOMPUTE_MODULES, "recompute_modules")          \
     X(TORCH_COMPILE, "torch_compile")                  \

@@ -201,7 +201,7 @@ static pp_gpu_batch local_of(const pp_cost_context *context, int type, const pp_
 {
     pp_gpu_batch local = pp_gpu_batch_of_type(context, type, batch->tokens, batch->square_sum);
     if (batch->imbalance > 0)
-        local.imbalance = batch->imbalance;
+        pp_gpu_batch_set_imbalance(&local, batch->imbalance);
     if (batch->longest > 0) {
         local.longest = batch->longest;
         local.tiles = batch->tiles;

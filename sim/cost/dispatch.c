@@ -45,7 +45,7 @@ typedef struct sizes {
     pp_collective_group group;
     double ranks, members, nodes;
     double row; /* bytes of the tokens that a rank sends, each once */
-    double k;   /* experts of a token */
+    double k;   /* experts that a token is sent to, in the mean */
 } sizes;
 
 static sizes sizes_of(const pp_gpu_batch *local)
@@ -58,7 +58,7 @@ static sizes sizes_of(const pp_gpu_batch *local)
                     .members = (double)group.members,
                     .nodes = (double)group.ranks / (double)group.members,
                     .row = local->norm_bytes,
-                    .k = (double)local->model->experts_per_token };
+                    .k = local->sent * (double)local->model->experts_per_token };
 }
 
 /* A copy for each expert. part: of a row's bytes that is sent. */
@@ -73,8 +73,10 @@ static double copies_seconds(const pp_gpu_batch *local, const sizes *s, double p
 static double nodes_seconds(const pp_gpu_batch *local, const sizes *s, double part)
 {
     const int64_t experts = local->model->experts / s->group.ranks; /* of a rank */
-    const double ranks = pp_routing_reached(local->model, experts);
-    const double nodes = pp_routing_reached(local->model, experts * s->group.members);
+    /* rows that are dropped or added are any token's */
+    const double ranks = fmin(s->ranks, local->sent * pp_routing_reached(local->model, experts));
+    const double nodes =
+        fmin(s->nodes, local->sent * pp_routing_reached(local->model, experts * s->group.members));
     const double others = nodes * (s->nodes - 1) / s->nodes;
     return pp_exchange_seconds(local->hw, s->group, part * s->row * ranks, part * s->row * others,
                                DEEPEP_PART);

@@ -36,6 +36,24 @@ bool pp_gpu_batch_is_moe(const pp_gpu_batch *local)
     return local->layer.mlp == PP_MLP_MOE;
 }
 
+/* Each GPU rounds the rows that it may send to an expert up (get_capacity of Megatron-Core). */
+static double capacity_of(const pp_gpu_batch *local)
+{
+    const pp_model *m = local->model;
+    const double own = local->sequence_parallel ? local->tokens / local->t : local->tokens;
+    const double mean = own * (double)m->experts_per_token / fmax(1, (double)m->experts);
+    const double factor = local->context->switches.moe_capacity;
+    return mean > 0 ? ceil(factor * mean) / mean : factor;
+}
+
+void pp_gpu_batch_set_imbalance(pp_gpu_batch *local, double imbalance)
+{
+    const pp_switches *s = &local->context->switches;
+    const double most = s->moe_capacity > 0 ? capacity_of(local) : INFINITY;
+    local->imbalance = s->moe_pads ? most : fmin(imbalance, most);
+    local->sent = s->moe_pads ? most : fmin(1, most);
+}
+
 pp_gpu_batch pp_gpu_batch_of_type(const pp_cost_context *context, int type, int64_t tokens,
                                   int64_t square_sum)
 {
@@ -48,7 +66,6 @@ pp_gpu_batch pp_gpu_batch_of_type(const pp_cost_context *context, int type, int6
         .layer = pp_model_type(model, type),
         .t = (double)context->parallel.tp,
         .expert_t = (double)pp_parallel_etp(&context->parallel),
-        .imbalance = fmax(1, context->switches.moe_imbalance),
         .all_tokens = (double)tokens,
         .raw_square_sum = (double)square_sum,
         .all_square_sum = (double)square_sum,
@@ -65,6 +82,7 @@ pp_gpu_batch pp_gpu_batch_of_type(const pp_cost_context *context, int type, int6
     local.square_sum = local.all_square_sum / cp;
     local.row_bytes = local.tokens * (double)model->hidden * local.element_bytes;
     local.norm_bytes = local.sequence_parallel ? local.row_bytes / local.t : local.row_bytes;
+    pp_gpu_batch_set_imbalance(&local, fmax(1, context->switches.moe_imbalance));
     /* if all sequences are equally long */
     const double edge = ceil(length / 128);
     local.longest = length;

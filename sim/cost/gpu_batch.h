@@ -20,7 +20,8 @@ typedef struct pp_gpu_batch {
     pp_layer_type layer;   /* of units that are layers or have one */
     double t;              /* tensor-parallel degree */
     double expert_t;       /* the ranks that divide an expert */
-    double imbalance;      /* rows of experts on this GPU over the mean of all GPUs */
+    double imbalance;      /* rows of experts on this GPU over the mean that routers choose */
+    double sent;           /* rows that a GPU sends over those that its router chooses */
     double tokens;         /* on this GPU: T / cp */
     double raw_square_sum; /* Q, the sum of squared lengths */
     double square_sum;     /* what attention computes on this GPU: all_square_sum / cp */
@@ -44,6 +45,9 @@ pp_gpu_batch pp_gpu_batch_of_type(const pp_cost_context *context, int type, int6
 pp_gpu_batch pp_gpu_batch_of(const pp_cost_context *context, int64_t tokens, int64_t square_sum);
 /* Returns true if the layer has experts. */
 bool pp_gpu_batch_is_moe(const pp_gpu_batch *local);
+/* Sets imbalance and sent for routers that give the busiest GPU's experts `imbalance` times the
+ * mean of rows, of which those beyond the capacity are dropped. */
+void pp_gpu_batch_set_imbalance(pp_gpu_batch *local, double imbalance);
 
 /* The modules of a layer that selective recomputation recomputes: one within another counts once.
  */

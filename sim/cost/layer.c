@@ -182,7 +182,7 @@ static double etp_seconds(const pp_gpu_batch *local, double rows)
            pp_gather_seconds(&experts, PP_REDUCE_SCATTER, rows);
 }
 
-/* The rows of experts on this GPU, if all have as many. */
+/* The rows of experts on this GPU, if all have as many and none is dropped or padded. */
 static double expert_rows(const pp_gpu_batch *local)
 {
     return (double)local->model->experts_per_token * local->tokens * local->expert_t / local->t;
@@ -210,7 +210,7 @@ static void hide_shared_experts(const pp_gpu_batch *local, const pp_dispatch_cos
     work->saved += fmin(down.i + down.w, there) + fmin(up.i + up.w, back) - inputs;
 }
 
-/* Adds router, exchange over ep, and experts, which are divided by ep and etp and drop no tokens. A
+/* Adds router, exchange over ep, and experts, which are divided by ep and etp. A
  * GPU sends its own rows, and gets as many; etp ranks gather the rows of all of them, so that each
  * GPU has rows for its part of some experts. All wait for the GPU with the most rows. */
 static void add_experts(const pp_gpu_batch *local, pp_work *work)
@@ -228,7 +228,8 @@ static void add_experts(const pp_gpu_batch *local, pp_work *work)
     for (int k = 0; k < 4; k++)
         pp_add_elementwise(local, dispatch.bytes[k], dispatch.bytes[k], work);
     const double rows = expert_rows(local);
-    const double gather = etp_seconds(local, rows * (double)m->hidden * local->element_bytes);
+    const double gather =
+        etp_seconds(local, local->sent * rows * (double)m->hidden * local->element_bytes);
     work->f += gather;
     work->i += gather;
     add_mlp(local, local->imbalance * rows / groups, (double)m->expert_ffn / local->expert_t,
@@ -354,7 +355,8 @@ double pp_module_seconds(const pp_gpu_batch *local, pp_recompute_module module)
 /* What a pair of this layer needs, with selective recomputation in the backward of its half. */
 static pp_pair_parts pair_parts_of(const pp_gpu_batch *local)
 {
-    const double rows = expert_rows(local) * (double)local->model->hidden * local->element_bytes;
+    const double rows =
+        local->sent * expert_rows(local) * (double)local->model->hidden * local->element_bytes;
     const pp_dispatch_cost dispatch = pp_dispatch_of(local);
     const double gather = etp_seconds(local, rows), exchange = dispatch.seconds + gather;
     pp_work attention = { 0 }, experts = { 0 };

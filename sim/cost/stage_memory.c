@@ -227,7 +227,7 @@ static void mlp_backward(const pp_gpu_batch *local, held *h)
     const double top = (double)m->experts_per_token, here = local->imbalance * top;
     const double inner = here * (double)m->expert_ffn / local->t;
     const double parts = local->expert_t / local->t, rows = d * hidden * here * parts;
-    const double own = spread(local, d * hidden * top);
+    const double own = spread(local, d * hidden * local->sent * top);
     hold(h, own);  /* one gradient for each expert of a token, */
     hold(h, rows); /* exchanged, */
     hold(h, -own);
@@ -253,7 +253,7 @@ static void mlp_backward(const pp_gpu_batch *local, held *h)
 static double moe_forward_bytes(const pp_gpu_batch *local)
 {
     const double row = local->element_bytes * (double)local->model->hidden;
-    const double own = spread(local, row * (double)local->model->experts_per_token);
+    const double own = spread(local, row * local->sent * (double)local->model->experts_per_token);
     const double top = local->imbalance * (double)local->model->experts_per_token;
     const double rows = row * top * local->expert_t / local->t;
     const double exchanged = local->context->parallel.ep > 1 ? 2 : 1;

@@ -63,6 +63,9 @@ static pp_status add_layer(const pp_json_at *at, size_t layers, uint32_t microba
         return status;
     if (all == 0)
         return pp_json_fail(at, err, "no expert has a token; leave out what did not run");
+    const double limit = ceil(tokens->capacity * (double)all / (double)count);
+    for (size_t e = 0; e < count && limit > 0; e++)
+        counts[e] = limit < (double)counts[e] ? (int64_t)limit : counts[e];
     for (size_t k = 0; k < tokens->degrees; k++) {
         const int64_t own = tokens->experts / tokens->ep[k];
         int64_t most = 0, here = 0;
@@ -131,11 +134,11 @@ static pp_status add_all(const pp_json_at *root, pp_expert_tokens *tokens, pp_er
     return status;
 }
 
-pp_status pp_expert_tokens_parse(const char *text, size_t bytes, const char *name,
+pp_status pp_expert_tokens_parse(const char *text, size_t bytes, const char *name, double capacity,
                                  pp_expert_tokens *tokens_out, pp_err *err)
 {
     pp_json *json PP_CLEANUP(free_json) = NULL;
-    pp_expert_tokens tokens PP_CLEANUP(pp_expert_tokens_free) = { 0 };
+    pp_expert_tokens tokens PP_CLEANUP(pp_expert_tokens_free) = { .capacity = capacity };
     pp_status status = pp_json_parse(text, bytes, name, &json, err);
     if (status)
         return status;

@@ -78,6 +78,7 @@ typedef enum pp_dispatcher {
 } pp_dispatcher;
 
 #define PP_IMBALANCE_MOST 1024.0
+#define PP_CAPACITY_LEAST 0.01 /* of the capacity of an expert, over the mean of its rows */
 
 /* "alltoall", "allgather", "deepep", "deepep-ll", "hybridep", NULL; a name's index is its kind. */
 const char *const *pp_dispatcher_names(void);
@@ -122,6 +123,8 @@ typedef struct pp_switches {
     bool moe_fp8_dispatch;    /* rows go to experts in 8 bits, and come back in those of dtype */
     bool moe_shared_expert_overlap; /* shared experts compute while rows are on their way */
     double moe_imbalance;           /* rows of the busiest rank's experts over the mean; 0: 1 */
+    double moe_capacity; /* the most rows of an expert over the mean, others are dropped; 0: none */
+    bool moe_pads;       /* all experts have as many rows as fit their capacity */
     /* The share of the speed of kernels that remains in a whole step, with GEMMs in 16 bits and in
      * fewer; 0: the hardware's. */
     double sustained, sustained_low;

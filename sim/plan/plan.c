@@ -66,6 +66,8 @@ void pp_plan_set_dispatch(pp_plan *plan, const pp_cost_context *context)
     plan->moe_fp8_dispatch = exchanged && context->switches.moe_fp8_dispatch;
     plan->moe_shared_expert_overlap =
         exchanged && context->model->shared_ffn > 0 && context->switches.moe_shared_expert_overlap;
+    plan->moe_capacity = context->switches.moe_capacity;
+    plan->moe_pads = context->switches.moe_pads;
     plan->moe_imbalance = fmax(1, context->switches.moe_imbalance);
 }
 

@@ -53,6 +53,8 @@ typedef struct pp_plan {
     pp_dispatcher dispatcher;       /* if ep is above 1 */
     bool moe_fp8_dispatch;          /* rows go to experts in 8 bits */
     bool moe_shared_expert_overlap; /* shared experts compute beside the exchange */
+    double moe_capacity;            /* the most rows of an expert over the mean; 0: no limit */
+    bool moe_pads;                  /* to as many rows, with a capacity */
     double moe_imbalance;   /* rows of the busiest rank's experts over the mean, 1 or more */
     double *moe_imbalances; /* [imbalance_count]: of the first microbatches, after which they
                                begin again; their mean is moe_imbalance. NULL: all are alike */

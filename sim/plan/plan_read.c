@@ -98,6 +98,13 @@ static pp_status read_dispatch(const pp_json_at *at, pp_plan *plan, pp_err *err)
     if (!status && pp_json_has(at, "moe_shared_expert_overlap"))
         status = pp_json_get_bool(at, "moe_shared_expert_overlap", &plan->moe_shared_expert_overlap,
                                   err);
+    if (!status && pp_json_has(at, "moe_capacity"))
+        status = pp_json_get_double(at, "moe_capacity", PP_CAPACITY_LEAST, PP_IMBALANCE_MOST,
+                                    &plan->moe_capacity, err);
+    if (!status && pp_json_has(at, "moe_pads"))
+        status = pp_json_get_bool(at, "moe_pads", &plan->moe_pads, err);
+    if (!status && plan->moe_pads && !(plan->moe_capacity > 0))
+        status = pp_json_fail(at, err, "has moe_pads, but no moe_capacity");
     if (!status && pp_json_has(at, "moe_imbalance"))
         status =
             pp_json_get_double(at, "moe_imbalance", 1, PP_RANKS_MAX, &plan->moe_imbalance, err);
@@ -230,6 +237,8 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
                                         "moe_dispatcher",
                                         "moe_fp8_dispatch",
                                         "moe_shared_expert_overlap",
+                                        "moe_capacity",
+                                        "moe_pads",
                                         "moe_imbalance",
                                         "moe_imbalances",
                                         "micro_batch_size",

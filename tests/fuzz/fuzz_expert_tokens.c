@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     pp_expert_tokens read PP_CLEANUP(pp_expert_tokens_free) = { 0 };
     pp_err err = { 0 };
     const pp_status status =
-        pp_expert_tokens_parse((const char *)data, bytes, "tokens", &read, &err);
+        pp_expert_tokens_parse((const char *)data, bytes, "tokens", 0, &read, &err);
     if (status) {
         require(status == PP_INPUT && *err.text && !read.imbalance);
         return 0;

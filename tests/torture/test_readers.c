@@ -91,7 +91,7 @@ static int read_expert_tokens(void *text)
 {
     pp_expert_tokens tokens PP_CLEANUP(pp_expert_tokens_free) = { 0 };
     pp_err err = { 0 };
-    return (int)pp_expert_tokens_parse(text, strlen(text), "tokens", &tokens, &err);
+    return (int)pp_expert_tokens_parse(text, strlen(text), "tokens", 0, &tokens, &err);
 }
 
 static int read_rows(void *text)

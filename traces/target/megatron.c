@@ -342,6 +342,10 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
         if (plan->moe_shared_expert_overlap)
             pp_text_add(text, "--moe-shared-expert-overlap\n");
     }
+    if (plan->moe_capacity > 0)
+        pp_text_add(text, "--moe-expert-capacity-factor %g\n", plan->moe_capacity);
+    if (plan->moe_pads)
+        pp_text_add(text, "--moe-pad-expert-input-to-capacity\n");
     add_state(plan, text);
     if (plan->sequence_parallel > 0 && plan->parallel.tp > 1)
         pp_text_add(text, "--sequence-parallel\n");
@@ -375,6 +379,7 @@ const pp_target pp_target_megatron = {
                                1 << PP_DISPATCHER_DEEPEP | 1 << PP_DISPATCHER_HYBRIDEP,
                 .dispatcher = PP_DISPATCHER_ALLTOALL,
                 .shared_expert_overlap = true,
+                .expert_capacity = true,
                 .unequal = PP_SIZES_MESSAGE },
     .format = { .name = "megatron",
                 .summary = "command-line arguments for Megatron-LM, with the layout string (1f1b, "

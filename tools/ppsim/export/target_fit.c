@@ -43,6 +43,9 @@ pp_status pp_target_check_settings(const pp_target *target, const pp_plan *plan,
         status = pp_target_check_told(limits, plan->moe_shared_expert_overlap,
                                       limits->shared_expert_overlap, PP_TARGET_SHARED_OVERLAP,
                                       PP_INFEASIBLE, limits->name, err);
+    if (!status)
+        status = pp_target_check_told(limits, plan->moe_capacity > 0, limits->expert_capacity,
+                                      PP_TARGET_CAPACITY, PP_INFEASIBLE, limits->name, err);
     if (!status && plan->recompute == PP_RECOMPUTE_FULL)
         status = pp_target_check_told(limits, plan->recompute_layers > 1, limits->recompute_chunks,
                                       PP_TARGET_CHUNKS, PP_INFEASIBLE, limits->name, err);

@@ -192,12 +192,13 @@ pp_status pp_load_lengths(const char *path, pp_lengths *lengths_out, pp_err *err
     return status ? status : pp_lengths_parse(text, bytes, path, lengths_out, err);
 }
 
-pp_status pp_load_expert_tokens(const char *path, pp_expert_tokens *tokens_out, pp_err *err)
+pp_status pp_load_expert_tokens(const char *path, double capacity, pp_expert_tokens *tokens_out,
+                                pp_err *err)
 {
     char *text PP_CLEANUP(pp_free_text) = NULL;
     size_t bytes = 0;
     pp_status status = pp_gzip_read(path, &text, &bytes, err);
-    return status ? status : pp_expert_tokens_parse(text, bytes, path, tokens_out, err);
+    return status ? status : pp_expert_tokens_parse(text, bytes, path, capacity, tokens_out, err);
 }
 
 pp_status pp_load_cluster(const char *name_or_file, pp_cluster *cluster_out,

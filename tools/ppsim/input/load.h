@@ -43,8 +43,8 @@ PP_MUST_CHECK pp_status pp_load_stack(const char *name_or_file, const pp_hardwar
                                       pp_stack *stack_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_load_hardware(const char *name_or_file, pp_hardware *hardware_out,
                                          pp_err *err);
-PP_MUST_CHECK pp_status pp_load_expert_tokens(const char *path, pp_expert_tokens *tokens_out,
-                                              pp_err *err);
+PP_MUST_CHECK pp_status pp_load_expert_tokens(const char *path, double capacity,
+                                              pp_expert_tokens *tokens_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_load_lengths(const char *path, pp_lengths *lengths_out, pp_err *err);
 /* Loads a cluster and the hardware of each of its classes into
  * hardware_out[PP_CLUSTER_CLASSES_MAX]. For a file that describes one machine, the cluster has no

@@ -124,13 +124,18 @@ static pp_status note_dispatch(const pp_plan *plan, pp_notes *notes, pp_err *err
         [PP_DISPATCHER_HYBRIDEP] = "a token goes once to each node that has experts of it, and is "
                                    "sorted on the way"
     };
+    char capacity[80] = "";
+    if (plan->moe_capacity > 0)
+        snprintf(capacity, sizeof capacity, "; each expert %s %.4g times it",
+                 plan->moe_pads ? "is padded to" : "takes at most", plan->moe_capacity);
     return pp_notes_add(
         notes, err, "experts",
-        "dispatcher %s: %s%s%s; the busiest rank has %.4g times the mean of tokens%s",
+        "dispatcher %s: %s%s%s; the busiest rank has %.4g times the mean of tokens%s%s",
         pp_dispatcher_names()[plan->dispatcher], how[plan->dispatcher],
         plan->moe_fp8_dispatch ? ", there in 8 bits" : "",
         plan->moe_shared_expert_overlap ? ", while shared experts compute" : "",
-        plan->moe_imbalance, plan->imbalance_count ? ", in the mean over microbatches" : "");
+        plan->moe_imbalance, plan->imbalance_count ? ", in the mean over microbatches" : "",
+        capacity);
 }
 
 static pp_status note_software(const pp_search_result *result, pp_notes *notes, pp_err *err)

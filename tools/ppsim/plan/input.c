@@ -20,6 +20,7 @@
 #include "traces/target/registry.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,7 +129,8 @@ static pp_status load_expert_tokens(const pp_args *args, pp_plan_input *r, pp_er
     if (pp_args_has(args, "--moe-imbalance"))
         return pp_err_set(err, PP_USAGE, "--moe-tokens",
                           "excludes --moe-imbalance, which follows from the file");
-    pp_status status = pp_load_expert_tokens(name, &r->expert_tokens, err);
+    pp_status status =
+        pp_load_expert_tokens(name, r->request.switches.value.moe_capacity, &r->expert_tokens, err);
     if (!status && r->expert_tokens.experts != r->model.experts)
         return pp_err_set(err, PP_USAGE, "--moe-tokens",
                           "%.200s has the tokens of %" PRId64
@@ -576,6 +578,39 @@ static pp_status read_imbalance(const pp_args *args, pp_switch_request *s, pp_er
                       text, PP_IMBALANCE_MOST);
 }
 
+static pp_status read_capacity(const pp_args *args, const pp_model *model, pp_switch_request *s,
+                               pp_err *err)
+{
+    const char *text = pp_args_text(args, "--moe-capacity-factor");
+    const double top = fmax(1, (double)model->experts_per_token);
+    const double most = (double)model->experts / top;
+    const pp_dispatcher kind =
+        s->given.dispatcher ? s->value.dispatcher : s->stack->switches.dispatcher;
+    char *end = NULL;
+    pp_status status = pp_args_switch(args, "--moe-pad-to-capacity", &s->value.moe_pads, err);
+    if (status)
+        return status;
+    s->value.moe_capacity = text ? strtod(text, &end) : 0;
+    if (s->value.moe_pads && !text)
+        return pp_err_set(err, PP_USAGE, "--moe-pad-to-capacity",
+                          "needs a capacity; add --moe-capacity-factor");
+    if (text && model->experts <= 0)
+        return pp_err_set(err, PP_USAGE, "--moe-capacity-factor", "%s has no experts; leave it out",
+                          model->name);
+    if (text && !(*text && !*end && s->value.moe_capacity >= PP_CAPACITY_LEAST &&
+                  s->value.moe_capacity <= most))
+        return pp_err_set(err, PP_USAGE, "--moe-capacity-factor",
+                          "'%.40s' is not a number from %g to %g: the most tokens of an expert "
+                          "over the mean of all; one that gets every token has %g times the mean",
+                          text, PP_CAPACITY_LEAST, most, most);
+    if (s->value.moe_pads && (kind == PP_DISPATCHER_DEEPEP || kind == PP_DISPATCHER_DEEPEP_LL))
+        return pp_err_set(err, PP_USAGE, "--moe-pad-to-capacity",
+                          "%s sends no padding, as in Megatron-LM; add --moe-dispatcher alltoall "
+                          "or hybridep",
+                          pp_dispatcher_names()[kind]);
+    return PP_OK;
+}
+
 /* Refuses a format in which the stack does not train. */
 static pp_status check_precision(const pp_stack *stack, pp_precision precision, pp_err *err)
 {
@@ -618,6 +653,7 @@ static pp_status read_switches(const pp_args *args, pp_plan_input *r, pp_err *er
         (status = pp_args_choice(args, "--zero", zeros, &zero, err)) ||
         (status = read_layout(args, r, err)) || (status = read_cp_comm(args, s, err)) ||
         (status = read_dispatcher(args, s, err)) || (status = read_imbalance(args, s, err)) ||
+        (status = read_capacity(args, &r->model, s, err)) ||
         (status = read_transfers(args, s, err)))
         return status;
     s->value.flash_attention = attention == 1;

@@ -95,6 +95,12 @@ const pp_option pp_plan_options[] = {
              "the stack's, or off for targets that lack it") },
     { PP_ROW("--moe-imbalance", "F", FRAMEWORK,
              "tokens of the busiest rank's experts over the mean of all ranks", "1") },
+    { "--moe-capacity-factor", "F", PP_GROUP_FRAMEWORK,
+      "most tokens of an expert, over the mean of all. Others are dropped", "no limit",
+      "--moe-expert-capacity-factor", false },
+    { "--moe-pad-to-capacity", "on|off", PP_GROUP_FRAMEWORK,
+      "pad each expert's tokens to its capacity", "off", "--moe-pad-expert-input-to-capacity",
+      false },
     { PP_ROW("--moe-tokens", "FILE", FRAMEWORK,
              "tokens of each expert, by microbatch (and layer), from which the imbalance of each "
              "microbatch follows, for named schedules",

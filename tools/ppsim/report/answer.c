@@ -117,6 +117,9 @@ void pp_answer_setup(const pp_plan *plan, pp_text *words)
                     plan->moe_shared_expert_overlap ? " beside shared experts" : "");
     if (plan->moe_imbalance > 1)
         pp_text_add(words, ", imbalance %.4g", plan->moe_imbalance);
+    if (plan->moe_capacity > 0)
+        pp_text_add(words, ", %s %.4g", plan->moe_pads ? "padded to capacity" : "capacity",
+                    plan->moe_capacity);
     if (plan->zero >= 0 && plan->parallel.dp * plan->parallel.cp > 1)
         pp_text_add(words, ", ZeRO %d", plan->zero);
     if (plan->moments != PP_MOMENTS_FP32)

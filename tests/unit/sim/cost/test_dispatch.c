@@ -234,6 +234,78 @@ START_TEST(imbalance_is_of_experts)
 }
 END_TEST
 
+static void check_same(const pp_unit_cost *a, const pp_unit_cost *b)
+{
+    ck_assert_double_eq(a->f_s, b->f_s);
+    ck_assert_double_eq(a->i_s, b->i_s);
+    ck_assert_double_eq(a->w_s, b->w_s);
+    ck_assert_double_eq(a->activation_bytes, b->activation_bytes);
+    ck_assert_double_eq(a->temporary_bytes, b->temporary_bytes);
+}
+
+/* A GPU has 4096 tokens for 8 of 256 experts: 128 rows per expert in the mean. What a rank gets is
+ * limited, what all send only if it is less than they have, or padded. */
+START_TEST(capacity_limits_what_experts_get)
+{
+    const pp_hardware hw = h100();
+    const pp_model model = run_model("deepseek-v3");
+    pp_cost_context c = context_of(&model, &hw, 64, PP_DISPATCHER_ALLTOALL);
+    const pp_unit_cost even = layer(&c);
+    const double start = 2 * (hw.node_p2p.alpha_s + hw.network_p2p.alpha_s);
+    const double all = dispatch(&c).seconds - start, row = 2.0 * 7168 * TOKENS;
+    c.switches.moe_imbalance = 1.5;
+    const pp_unit_cost busy = layer(&c);
+    c.switches.moe_imbalance = 2;
+    c.switches.moe_capacity = 1.5;
+    pp_unit_cost limited = layer(&c);
+    check_same(&limited, &busy);
+    c.switches.moe_capacity = 1.495; /* 191.4 rows, rounded up */
+    limited = layer(&c);
+    check_same(&limited, &busy);
+    c.switches.moe_capacity = 1;
+    limited = layer(&c);
+    check_same(&limited, &even);
+    ck_assert_double_eq_tol(dispatch(&c).seconds, all + start, 1e-12);
+    c.switches.moe_capacity = 0.5; /* then all drop half of their rows */
+    ck_assert_double_eq_tol(dispatch(&c).seconds, all / 2 + start, 1e-12);
+    ck_assert_double_eq(dispatch(&c).bytes[0], 5 * row);
+    c.switches.moe_capacity = 1.5;
+    c.switches.moe_pads = true;
+    c.switches.moe_imbalance = 1; /* does not matter */
+    const pp_dispatch_cost padded = dispatch(&c);
+    ck_assert_double_eq_tol(padded.seconds, 1.5 * all + start, 1e-12);
+    ck_assert_double_eq(padded.bytes[0], (1 + 1.5 * 8) * row);
+    ck_assert_double_eq(padded.bytes[2], 2 * 1.5 * 8 * row);
+    limited = layer(&c);
+    ck_assert_double_eq(limited.activation_bytes, busy.activation_bytes);
+    ck_assert_double_gt(limited.temporary_bytes, busy.temporary_bytes);
+    ck_assert_double_gt(limited.f_s - busy.f_s, padded.seconds - all - start);
+}
+END_TEST
+
+/* A row goes to 1.5 times as many nodes in the mean, but never to more than there are. One node has
+ * 8 ranks, which then have a group of experts each, as nodes have before. */
+START_TEST(padding_reaches_more_nodes)
+{
+    const pp_hardware hw = h100();
+    const pp_model model = run_model("deepseek-v3");
+    pp_cost_context c = context_of(&model, &hw, 64, PP_DISPATCHER_HYBRIDEP);
+    const double start = 2 * (hw.node_p2p.alpha_s + hw.network_p2p.alpha_s);
+    const double nodes = 4 * (1 - without(32, 128)), once = dispatch(&c).seconds - start;
+    c.switches.moe_pads = true;
+    c.switches.moe_capacity = 1.5;
+    ck_assert_double_eq_tol(dispatch(&c).seconds, 1.5 * once + start, 1e-12);
+    c.switches.moe_capacity = 4;
+    ck_assert_double_eq_tol(dispatch(&c).seconds, 8 / nodes * once + start, 1e-12);
+    c.parallel.ep = 8;
+    const double most = dispatch(&c).seconds;
+    c.switches.moe_capacity = 8 / nodes;
+    ck_assert_double_eq_tol(dispatch(&c).seconds, most, 1e-5);
+    c.switches.moe_capacity = 1;
+    ck_assert_double_lt(dispatch(&c).seconds, 0.6 * most);
+}
+END_TEST
+
 /* With DeepEP's 20 of 132 SMs gone. The shared expert is an MLP of 2048: its first layer has twice
  * the FLOPs of its second, and an exchange over the network is longer than each. In one node the
  * exchange is shorter, and hides as much of them as 112 SMs compute meanwhile. */
@@ -354,6 +426,8 @@ int main(void)
     tcase_add_test(tc, kernels_beside_the_exchange);
     tcase_add_test(tc, kernels_of_an_exchange_hold_sms);
     tcase_add_test(tc, imbalance_is_of_experts);
+    tcase_add_test(tc, capacity_limits_what_experts_get);
+    tcase_add_test(tc, padding_reaches_more_nodes);
     tcase_add_test(tc, shared_experts_compute_beside_the_exchange);
     tcase_add_test(tc, modules_free_what_they_compute);
     tcase_add_test(tc, cheap_modules_are_chosen);

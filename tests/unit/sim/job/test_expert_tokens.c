@@ -6,7 +6,7 @@
 
 static pp_status parse(const char *text, pp_expert_tokens *tokens_out, pp_err *err)
 {
-    return pp_expert_tokens_parse(text, strlen(text), "t.json", tokens_out, err);
+    return pp_expert_tokens_parse(text, strlen(text), "t.json", 0, tokens_out, err);
 }
 
 /* Of 4 experts, 2 ranks have two each and 4 ranks one each. The second microbatch has two layers.
@@ -27,6 +27,19 @@ START_TEST(the_busiest_rank_has_so_much_more_than_the_mean)
     ck_assert_double_eq(pp_expert_tokens_imbalance(&t, 2, 4), 2);
     ck_assert_double_eq(pp_expert_tokens_mean(&t, 4), (2 + 3.25) / 2);
     ck_assert_double_eq(pp_expert_tokens_mean(&t, 1), 1);
+}
+END_TEST
+
+/* Of 2 tokens in the mean, 3 and 4 are over a capacity of 1.25, which is 3 when rounded up. */
+START_TEST(an_expert_drops_what_exceeds_its_capacity)
+{
+    const char *text = "[[4, 2, 1, 1], [5, 3, 0, 0]]";
+    pp_expert_tokens t PP_CLEANUP(pp_expert_tokens_free) = { 0 };
+    pp_err err = { 0 };
+    STEP_OK(pp_expert_tokens_parse(text, strlen(text), "t.json", 1.25, &t, &err), err);
+    ck_assert_double_eq(pp_expert_tokens_imbalance(&t, 0, 2), 5.0 / 4);
+    ck_assert_double_eq(pp_expert_tokens_imbalance(&t, 0, 4), 3.0 / 2);
+    ck_assert_double_eq(pp_expert_tokens_imbalance(&t, 1, 2), 6.0 / 4);
 }
 END_TEST
 
@@ -64,6 +77,7 @@ int main(void)
     TCase *tc = tcase_create("tokens");
     suite_add_tcase(suite, tc);
     tcase_add_test(tc, the_busiest_rank_has_so_much_more_than_the_mean);
+    tcase_add_test(tc, an_expert_drops_what_exceeds_its_capacity);
     tcase_add_loop_test(tc, bad_files_are_refused_with_their_place, 0, sizeof bad / sizeof bad[0]);
     return step_run(suite);
 }

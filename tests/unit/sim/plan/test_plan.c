@@ -277,6 +277,8 @@ static pp_plan *plan_with_experts(void)
     plan->parallel.dp = plan->parallel.ep = 2;
     plan->dispatcher = PP_DISPATCHER_HYBRIDEP;
     plan->moe_fp8_dispatch = plan->moe_shared_expert_overlap = true;
+    plan->moe_capacity = 1.25;
+    plan->moe_pads = true;
     plan->moe_imbalance = 1.5;
     plan->imbalance_count = 2;
     plan->moe_imbalances = calloc(2, sizeof *plan->moe_imbalances);
@@ -302,6 +304,8 @@ START_TEST(dispatch_and_modules_are_read_back)
     ck_assert_int_eq(again->dispatcher, PP_DISPATCHER_HYBRIDEP);
     ck_assert(again->moe_fp8_dispatch && again->moe_shared_expert_overlap);
     ck_assert_double_eq(again->moe_imbalance, 1.5);
+    ck_assert_double_eq(again->moe_capacity, 1.25);
+    ck_assert(again->moe_pads);
     ck_assert_uint_eq(again->imbalance_count, 2);
     ck_assert_double_eq(again->moe_imbalances[1], 1.75);
     ck_assert_uint_eq(again->recompute_modules, plan->recompute_modules);
@@ -319,11 +323,15 @@ START_TEST(dispatch_and_modules_are_read_back)
     plan->parallel.ep = 1; /* then there is nothing to exchange */
     plan->moe_fp8_dispatch = plan->moe_shared_expert_overlap = false;
     plan->moe_imbalance = 1;
+    plan->moe_capacity = 0;
+    plan->moe_pads = false;
     plan->recompute_modules = 0;
     again = read_back(plan);
     ck_assert_int_eq(again->dispatcher, PP_DISPATCHER_ALLTOALL);
     ck_assert(!again->moe_fp8_dispatch && !again->moe_shared_expert_overlap);
     ck_assert_double_eq(again->moe_imbalance, 1);
+    ck_assert_double_eq(again->moe_capacity, 0);
+    ck_assert(!again->moe_pads);
     ck_assert_uint_eq(again->recompute_modules, PP_MODULES_CORE);
     pp_plan_free(&again);
     pp_plan_free(&plan);
@@ -332,6 +340,11 @@ START_TEST(dispatch_and_modules_are_read_back)
                   "p.json#/parallel/moe_fp8_dispatch", "true or false");
     spoil_experts("moe_shared_expert_overlap\": true", "moe_shared_expert_overlap\": 1",
                   "p.json#/parallel/moe_shared_expert_overlap", "true or false");
+    spoil_experts("moe_capacity\": 1.25", "moe_capacity\": 0", "p.json#/parallel/moe_capacity",
+                  "from 0.01 to");
+    spoil_experts("\"moe_capacity\": 1.25,", "", at, "has moe_pads, but no moe_capacity");
+    spoil_experts("moe_pads\": true", "moe_pads\": 1", "p.json#/parallel/moe_pads",
+                  "true or false");
     spoil_experts("moe_imbalance\": 1.5", "moe_imbalance\": 0.5", "p.json#/parallel/moe_imbalance",
                   "from 1 to");
     spoil_experts("1.75", "0.75", "p.json#/parallel/moe_imbalances/1", "from 1 to");
