@@ -2,7 +2,12 @@
  * searches: over frameworks, over splits of GPUs, over packings, and inside these one search. Free
  * orders and packings are searched last, for what came out best before, which may be something
  * worse with more iterations. So that these never find less, searches with 1, 2, 4, ... iterations
- * follow each other as long as they fit into the budget together, and the best answer is taken. */
+ * follow each other as long as they fit into the budget together, and the best answer is taken.
+ *
+ * If nothing fits and recomputation is free, full recomputation of N layers at a time follows, with
+ * N = 2, 3, 4, 6, 8, 12, ... It takes as long as of one at a time, keeps fewer inputs of layers and
+ * holds more layers while it recomputes, so that it only matters where that does not fit. A larger
+ * N is tried until the step gets no shorter. */
 #include "planner/study/plan_search.h"
 
 #include "planner/candidate/budget.h"
@@ -66,8 +71,65 @@ static pp_status plan_in_steps(const pp_plan_request *request, pp_search_result 
     return PP_OK;
 }
 
+/* Megatron-Core recomputes MTP modules one by one. */
+static bool may_recompute_chunks(const pp_plan_request *request)
+{
+    const pp_switch_request *s = &request->switches;
+    return (!s->given.recompute || s->value.recompute == PP_RECOMPUTE_AUTO) && s->stack &&
+           s->stack->has.recompute_modules && !request->recompute_uniform &&
+           request->model->mtp_layers == 0 && !pp_budget_is_limited(request);
+}
+
+/* *choice_out stays NULL if nothing fits. Fails: NOMEM. */
+static pp_status plan_in_chunks(const pp_plan_request *request, pp_search_result **choice_out,
+                                pp_err *err)
+{
+    pp_search_result *best PP_CLEANUP(pp_search_result_free) = NULL;
+    pp_plan_request one = *request;
+    const int64_t ranks = request->parallel.pp > 0 ? request->parallel.pp : 1;
+    const int64_t most = (request->model->layers + ranks - 1) / ranks;
+    one.switches.given.recompute = true;
+    one.switches.value.recompute = PP_RECOMPUTE_FULL;
+    for (int64_t n = 2; n <= most; n = n == 2 ? 3 : n % 3 ? n / 2 * 3 : n / 3 * 4) {
+        pp_search_result *now PP_CLEANUP(pp_search_result_free) = NULL;
+        pp_err why = pp_err_like(err);
+        one.switches.value.recompute_layers = n;
+        const pp_status status = plan(&one, &now, &why);
+        if (status == PP_NOMEM)
+            return pp_err_nomem(err);
+        if (best && (status || pp_search_result_fastest(now) >= pp_search_result_fastest(best)))
+            break;
+        if (status)
+            continue;
+        pp_search_result_free(&best);
+        best = now;
+        now = NULL;
+    }
+    *choice_out = best;
+    best = NULL; /* the caller's now */
+    return PP_OK;
+}
+
 pp_status pp_plan_search(const pp_plan_request *request, pp_search_result **choice_out, pp_err *err)
 {
-    return request->max_simulations && depends(request) ? plan_in_steps(request, choice_out, err)
-                                                        : plan(request, choice_out, err);
+    pp_plan_request first = *request;
+    pp_err why = pp_err_like(err);
+    if (request->max_simulations && depends(request))
+        return plan_in_steps(request, choice_out, err);
+    if (!may_recompute_chunks(request))
+        return plan(request, choice_out, err);
+    first.no_advice = true;
+    first.missed = NULL;
+    pp_status status = plan(&first, choice_out, &why);
+    if (status == PP_INFEASIBLE) {
+        pp_search_result *found = NULL;
+        if ((status = plan_in_chunks(&first, &found, err)))
+            return status;
+        if (!found)
+            return plan(request, choice_out, err); /* with advice */
+        *choice_out = found;
+    } else if (status) {
+        *err = why;
+    }
+    return status;
 }

@@ -230,6 +230,49 @@ START_TEST(schedules_that_cannot_be_run_are_no_candidates)
 }
 END_TEST
 
+/* 1f1b on 64 GPUs, with a stack that can recompute several layers at a time. */
+static pp_plan_request tight_request(const planning *p)
+{
+    pp_plan_request request = request_of(p, 8);
+    request.parallel.tp = 8;
+    request.schedule = pp_schedule_find("1f1b");
+    request.seq_length = 8192;
+    request.micro_batch_size = 1;
+    request.global_batch_size = 64;
+    request.switches.stack = stack_named("megatron-bridge-2026");
+    return request;
+}
+
+/* Where the inputs of all layers do not fit, those of every second one do, in the same time. If
+ * these do not fit, either, the advice is as before. */
+START_TEST(several_layers_are_recomputed_where_one_at_a_time_does_not_fit)
+{
+    const planning p = planning_of("llama3-70b", "h100-80g");
+    pp_plan_request request = tight_request(&p);
+    request.switches.given.recompute = true;
+    request.switches.value.recompute = PP_RECOMPUTE_FULL;
+    pp_search_result *one = choose(&request);
+    request.memory_limit_bytes = one->plan->prediction->peak_memory_bytes - 1;
+    refuse(&request, PP_INFEASIBLE, "recompute full");
+    request.switches.given.recompute = false;
+    pp_search_result *two = choose(&request);
+    ck_assert_int_eq(two->plan->recompute, PP_RECOMPUTE_FULL);
+    ck_assert_int_eq(two->plan->recompute_layers, 2);
+    ck_assert_int_eq(two->plan->prediction->step_ns, one->plan->prediction->step_ns);
+    check_plan(two->plan);
+    request.memory_limit_bytes = two->plan->prediction->peak_memory_bytes * 9 / 10;
+    refuse(&request, PP_INFEASIBLE, "Cheapest change tried that fits");
+    request.memory_limit_bytes = two->plan->prediction->peak_memory_bytes;
+    request.recompute_uniform = true; /* targets that have one switch */
+    refuse(&request, PP_INFEASIBLE, "recompute full");
+    request.recompute_uniform = false;
+    request.switches.stack = stack_named("every-schedule");
+    refuse(&request, PP_INFEASIBLE, "recompute full");
+    pp_search_result_free(&one);
+    pp_search_result_free(&two);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("planner");
@@ -239,6 +282,7 @@ int main(void)
     sample_add_test(tc, memory_is_obeyed, 2);
     sample_add_test(tc, balanced_is_not_slower_than_uniform, 2);
     tcase_add_test(tc, ends_may_be_bare);
+    tcase_add_test(tc, several_layers_are_recomputed_where_one_at_a_time_does_not_fit);
     sample_add_test(tc, bare_ends_are_never_slower, 2);
     tcase_add_test(tc, bare_ends_are_not_for_all);
     sample_add_test(tc, schedules_that_cannot_be_run_are_no_candidates, 2);
