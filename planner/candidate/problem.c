@@ -84,14 +84,16 @@ static pp_status check_request(const pp_plan_request *request, pp_err *err)
     return PP_OK;
 }
 
-/* A free order numbers microbatches anew, and their tokens would go to others. */
+/* A free order numbers microbatches anew; with lengths, those of each replica differently. */
 static pp_status check_tokens(const pp_plan_request *request, pp_err *err)
 {
-    if (!request->expert_tokens || request->orders != PP_ORDERS_PLANNED || request->schedule)
+    if (!request->expert_tokens || !request->lengths || request->orders != PP_ORDERS_PLANNED ||
+        request->schedule)
         return PP_OK;
     return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SCHEDULE),
-                      "planned numbers microbatches anew, but the tokens of experts are given for "
-                      "each; name a schedule, or give one imbalance for all");
+                      "planned numbers the microbatches of each replica anew, but the tokens of "
+                      "experts are given for those of all; name a schedule, or give one imbalance "
+                      "for all");
 }
 
 /* Megatron-Core recomputes no whole layers beside a forward, and overlaps shared experts with no

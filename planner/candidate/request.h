@@ -119,9 +119,8 @@ typedef struct pp_plan_request {
                              they are packed above. NULL: none */
     const pp_packing_method *grouped; /* how the groups were made; NULL: by the file */
 
-    const pp_expert_tokens
-        *expert_tokens; /* of the model's experts, by microbatch, so that none may
-                           be renumbered: only named schedules; NULL: not known */
+    const pp_expert_tokens *expert_tokens; /* of the model's experts, by microbatch; with lengths
+                                              for named schedules only; NULL: not known */
 
     /* Schedules and orders. */
     const pp_schedule *schedule;    /* NULL: all of the table, or those of `only` */

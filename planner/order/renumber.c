@@ -55,14 +55,15 @@ static void renumber_table(pp_recompute_table *table, uint32_t replica, bool all
 
 pp_status pp_renumber_microbatches(pp_order *const *orders, uint32_t count,
                                    pp_workload *const *workloads, size_t workload_count,
-                                   pp_recompute_table *recomputed, pp_err *err)
+                                   pp_recompute_table *recomputed, double *imbalances, pp_err *err)
 {
     const uint32_t microbatches = orders[0]->microbatches;
     uint32_t *now = pp_alloc_array(microbatches, sizeof *now);
     pp_microbatch *room = pp_alloc_array(microbatches, sizeof *room);
     const size_t cells = recomputed ? (size_t)recomputed->microbatches * recomputed->stages : 0;
     pp_recomputed *column_room = pp_alloc_array(cells + 1, sizeof *column_room);
-    const bool made = now && room && column_room;
+    double *imbalance_room = pp_alloc_array(microbatches, sizeof *imbalance_room);
+    const bool made = now && room && column_room && imbalance_room;
     for (uint32_t r = 0; made && r < count; r++) {
         pp_order *order = orders[r];
         number(order, now);
@@ -72,9 +73,15 @@ pp_status pp_renumber_microbatches(pp_order *const *orders, uint32_t count,
             renumber_data(workloads[w], r, count == 1, now, room);
         if (recomputed)
             renumber_table(recomputed, r, count == 1, now, column_room);
+        if (imbalances) {
+            memcpy(imbalance_room, imbalances, microbatches * sizeof *imbalances);
+            for (uint32_t j = 0; j < microbatches; j++)
+                imbalances[now[j]] = imbalance_room[j];
+        }
     }
     free(now);
     free(room);
     free(column_room);
+    free(imbalance_room);
     return made ? PP_OK : pp_err_nomem(err);
 }

@@ -418,7 +418,7 @@ pp_status pp_search_plan_orders(pp_search *search, size_t *best,
     size_t named = *best;
     *outcome_out = outcome;
     if (request->orders == PP_ORDERS_NAMED || request->schedule || request->only ||
-        request->expert_tokens)
+        (request->expert_tokens && request->lengths))
         return PP_OK;
     const pp_candidate *c = named == SIZE_MAX ? NULL : &search->pool.candidate[named];
     double score = request->score_limit > 0 ? request->score_limit : HUGE_VAL;

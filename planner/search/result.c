@@ -127,20 +127,52 @@ static pp_status simulate_planned(pp_search *search, pp_candidate *c, const pp_p
     return status;
 }
 
+/* Gives each microbatch of the step an imbalance of its own, so that it can be renumbered. */
+static pp_status spread_imbalances(pp_plan *plan, uint32_t microbatches, pp_err *err)
+{
+    double *all = pp_alloc_array(microbatches, sizeof *all);
+    if (!all)
+        return pp_err_nomem(err);
+    for (uint32_t j = 0; j < microbatches; j++)
+        all[j] = plan->moe_imbalances[j % plan->imbalance_count];
+    free(plan->moe_imbalances);
+    plan->moe_imbalances = all;
+    plan->imbalance_count = microbatches;
+    return PP_OK;
+}
+
+/* Renumbers what describes the microbatches of a free order. tokens: receives their imbalances, if
+ * there are some. */
+static pp_status renumber(const pp_planned *planned, pp_data *data, pp_setup *setup, pp_plan *plan,
+                          pp_expert_tokens *tokens, pp_err *err)
+{
+    pp_workload *const workloads[] = { &data->real, &data->workload };
+    pp_status status = PP_OK;
+    if (plan->imbalance_count)
+        status = spread_imbalances(plan, planned->order[0]->microbatches, err);
+    if (!status)
+        status = pp_renumber_microbatches(planned->order, planned->count, workloads, 2,
+                                          setup->recomputed, plan->moe_imbalances, err);
+    *tokens = (pp_expert_tokens){ .microbatches = plan->imbalance_count,
+                                  .degrees = 1,
+                                  .ep = &plan->parallel.ep,
+                                  .imbalance = plan->moe_imbalances };
+    if (plan->imbalance_count)
+        setup->context.expert_tokens = tokens;
+    return status;
+}
+
 /* Fills in orders, costs, stages and data of the chosen candidate; data and stages move to the
- * plan. */
-static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_err *err)
+ * plan. tokens: those of the setup afterwards, if a free order renumbered them. */
+static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_expert_tokens *tokens,
+                      pp_err *err)
 {
     pp_candidate *c = &search->pool.candidate[best];
     pp_planned *planned = pp_pool_planned(&search->pool, best);
     pp_setup *setup = &search->pool.setup[c->setup];
     pp_cost_set set = { 0 };
     pp_data *data = &search->pool.data[setup->data];
-    pp_workload *const workloads[] = { &data->real, &data->workload };
-    pp_status status = PP_OK;
-    if (planned)
-        status = pp_renumber_microbatches(planned->order, planned->count, workloads, 2,
-                                          setup->recomputed, err);
+    pp_status status = planned ? renumber(planned, data, setup, plan, tokens, err) : PP_OK;
     setup->context.pairs_hide = true; /* the plan may be simulated under other executors */
     if (status || (status = pp_pool_costs(&search->pool, setup, &set, err)))
         return status;
@@ -244,16 +276,19 @@ static pp_status make_plan(pp_search *search, const pp_search_outcome *outcome, 
                            pp_why *why_out, pp_err *err)
 {
     pp_candidate *c = &search->pool.candidate[outcome->best];
+    pp_setup *setup = &search->pool.setup[c->setup];
+    const pp_expert_tokens *given = setup->context.expert_tokens;
+    pp_expert_tokens renumbered;
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
     pp_status status = pp_plan_new(&plan, err);
     if (status)
         return status;
     describe(search, c, plan);
-    if ((status = pp_plan_set_imbalances(plan, &search->pool.setup[c->setup].context, err)) ||
-        (status = fill(search, outcome->best, plan, err)) ||
-        (status =
-             predict(search, &search->pool.setup[c->setup], &outcome->ranking, plan, why_out, err)))
+    if ((status = pp_plan_set_imbalances(plan, &setup->context, err)) ||
+        (status = fill(search, outcome->best, plan, &renumbered, err)) ||
+        (status = predict(search, setup, &outcome->ranking, plan, why_out, err)))
         return status;
+    setup->context.expert_tokens = given;
     assert(plan->prediction->step_ns == c->step_ns);
     *plan_out = plan;
     plan = NULL;

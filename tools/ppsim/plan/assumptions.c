@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static pp_status note_split(const pp_search_result *result, pp_notes *notes, pp_err *err)
 {
@@ -134,7 +135,11 @@ static pp_status note_dispatch(const pp_plan *plan, pp_notes *notes, pp_err *err
         pp_dispatcher_names()[plan->dispatcher], how[plan->dispatcher],
         plan->moe_fp8_dispatch ? ", there in 8 bits" : "",
         plan->moe_shared_expert_overlap ? ", while shared experts compute" : "",
-        plan->moe_imbalance, plan->imbalance_count ? ", in the mean over microbatches" : "",
+        plan->moe_imbalance,
+        !plan->imbalance_count                   ? ""
+        : strcmp(plan->schedule, "planned") == 0 ? ", in the mean over microbatches, which the "
+                                                   "order numbers anew"
+                                                 : ", in the mean over microbatches",
         capacity);
 }
 

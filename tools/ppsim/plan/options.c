@@ -103,7 +103,7 @@ const pp_option pp_plan_options[] = {
       false },
     { PP_ROW("--moe-tokens", "FILE", FRAMEWORK,
              "tokens of each expert, by microbatch (and layer), from which the imbalance of each "
-             "microbatch follows, for named schedules",
+             "microbatch follows. With --lengths for named schedules",
              NULL) },
     { "--tp-overlap", "on|off", PP_GROUP_FRAMEWORK,
       "hide part of the tensor-parallel communication behind compute", "the stack's, off in nvfp4",

@@ -240,6 +240,55 @@ START_TEST(recomputation_left_free_is_no_slower)
 }
 END_TEST
 
+/* Microbatches differ by their experts' tokens alone. A custom order numbers them anew, and the
+ * plan says which is which: as many of each kind as there are, more often than the file has. */
+START_TEST(tokens_of_experts_go_with_their_microbatch)
+{
+    const planning p = planning_of("mixtral-8x7b", "h100-80g");
+    pp_plan_request request = request_of(&p, 4);
+    int64_t ep = 8, lengths[] = { 4096, 4096 };
+    double imbalance[] = { 1, 2, 1.5, 3 };
+    const pp_expert_tokens tokens = {
+        .microbatches = 4, .experts = 8, .degrees = 1, .ep = &ep, .imbalance = imbalance
+    };
+    request.parallel =
+        (pp_parallel){ .pp = 4, .tp = 1, .cp = 1, .dp = 8, .ep = 8, .etp = 1, .vpp = 1 };
+    request.orders = PP_ORDERS_PLANNED;
+    request.seq_length = 4096;
+    request.micro_batch_size = 1;
+    request.global_batch_size = 64;
+    request.memory_limit_bytes = 200000000000;
+    request.expert_tokens = &tokens;
+    pp_search_result *choice = choose(&request);
+    const pp_plan *plan = choice->plan;
+    bool moved = false;
+    ck_assert_str_eq(plan->schedule, "planned");
+    check_plan(plan);
+    ck_assert_uint_eq(plan->imbalance_count, 8);
+    for (int k = 0; k < 4; k++) {
+        int found = 0;
+        for (uint32_t j = 0; j < 8; j++)
+            found += plan->moe_imbalances[j] == imbalance[k];
+        ck_assert_int_eq(found, 2);
+    }
+    for (uint32_t j = 0; j < 8; j++) {
+        const pp_costs *c = plan->costs[0];
+        for (uint32_t i = 0; i < 8; i++) { /* more tokens take longer, with every number */
+            if (plan->moe_imbalances[j] > plan->moe_imbalances[i])
+                ck_assert_int_gt(c->f_ns[pp_cost_index(c, 1, j)], c->f_ns[pp_cost_index(c, 1, i)]);
+        }
+        moved |= plan->moe_imbalances[j] != imbalance[j % 4];
+    }
+    ck_assert(moved);
+    ck_assert_ptr_eq(choice->context.expert_tokens, &tokens);
+    pp_search_result_free(&choice);
+    request.lengths = lengths;
+    request.length_count = 2;
+    request.global_batch_size = 0;
+    refuse(&request, PP_USAGE, "each replica anew");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("planned");
@@ -253,6 +302,7 @@ int main(void)
     sample_add_test(tc, threads_do_not_matter, 3);
     sample_add_test(tc, planned_can_be_asked_for, 3);
     tcase_add_loop_test(tc, recomputation_left_free_is_no_slower, 0, 5);
+    tcase_add_test(tc, tokens_of_experts_go_with_their_microbatch);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }
