@@ -150,7 +150,8 @@ static void waited(rank_replay *w, uint32_t g)
             w->clock_ns = w->timeline->comm->end_ns[t];
     }
     for (uint32_t t = group->first; t < group->first + group->count; t++) {
-        if (w->comm->buffers.send == PP_SEND_UNTIL_WAITED &&
+        if ((w->comm->buffers.send == PP_SEND_UNTIL_WAITED ||
+             w->comm->buffers.send == PP_SEND_AT_WAIT) &&
             pp_transfer_has_buffer(&w->comm->transfer[t]) &&
             pp_transfer_sends((pp_transfer_kind)w->comm->transfer[t].kind))
             release_when_done(w, t);

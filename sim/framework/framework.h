@@ -29,6 +29,8 @@ typedef struct pp_framework {
     pp_buffers buffers;                             /* of its programs that communicate */
     const char *no_bare_ends; /* why no stage may have the embedding or the head and no layer, a
                                  predicate; NULL: it may */
+    bool pytorch_rows;        /* its programs are compute_comms rows of a version of PyTorch */
+    bool splits_late;         /* its I frees nothing (pp_costs_split_late) */
     bool overlaps_pairs;      /* the halves of an overlapped pair run at the same time, so that the
                                  exchange of experts of one hides behind the other's compute */
     bool post_validates;      /* ranks update in a chain if no barrier ends the step

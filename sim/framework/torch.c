@@ -1,5 +1,5 @@
-/* PyTorch's torch.distributed.pipelining with _PipelineScheduleRuntime, whose passes torch_pass.c
- * follows: receives are issued together with their sends. */
+/* PyTorch's torch.distributed.pipelining, version 2.13, with _PipelineScheduleRuntime, whose passes
+ * torch_pass.c follows: receives are issued together with their sends. */
 #include "sim/framework/framework.h"
 #include "sim/framework/lowering/torch_pass.h"
 #include "sim/framework/registry.h"
@@ -7,7 +7,8 @@
 
 static pp_status torch_lower(const pp_order *order, pp_program **program_out, pp_err *err)
 {
-    return pp_torch_lower(order, "torch", PP_TORCH_EARLY, program_out, err);
+    return pp_torch_lower(order, (pp_torch_rules){ "torch", PP_TORCH_EARLY, false }, program_out,
+                          err);
 }
 
 const pp_framework pp_framework_torch = {
@@ -15,6 +16,8 @@ const pp_framework pp_framework_torch = {
     .summary = "PyTorch pipelining: posts a send and its receive at the same moment",
     .lower = torch_lower,
     .size_protocols = &pp_size_protocols_torch,
+    .pytorch_rows = true,
+    .splits_late = true,
     /* In stage.py of torch 2.13, receive buffers for all microbatches exist from the start
      * (pytorch#136380). Sent activations stay in fwd_cache, and all sends in a list that is emptied
      * when the step ends (pytorch#193903). output_chunks holds the outputs of the last stage

@@ -12,7 +12,8 @@ static pp_status torch_defer_recv_lower(const pp_order *order, pp_program **prog
                                         pp_err *err)
 {
     pp_program *program = NULL;
-    pp_status status = pp_torch_lower(order, "torch-defer-recv", PP_TORCH_DEFERRED, &program, err);
+    pp_status status = pp_torch_lower(
+        order, (pp_torch_rules){ "torch-defer-recv", PP_TORCH_DEFERRED, false }, &program, err);
     if (status)
         return status;
     program->comm->semantics.lanes = PP_LANES_PER_PEER;
@@ -25,6 +26,8 @@ const pp_framework pp_framework_torch_defer_recv = {
     .summary = "PyTorch with defer_pp_recv: posts a receive right before the op that needs it",
     .lower = torch_defer_recv_lower,
     .size_protocols = &pp_size_protocols_torch,
+    .pytorch_rows = true,
+    .splits_late = true,
     /* as for torch */
     .buffers = { .recv = PP_RECV_PER_MICROBATCH,
                  .send = PP_SEND_UNTIL_STEP_END,

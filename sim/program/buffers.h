@@ -35,11 +35,13 @@
  *
  * - UNTIL_DONE: when the transfer is done,
  * - UNTIL_WAITED: when the rank waits for it, or posts its next send of that direction,
+ * - AT_WAIT: when the rank waits for it,
  * - UNTIL_BACKWARD: at the end of their B or I, or, for gradients, when the transfer is done,
  * - UNTIL_STEP_END: at the end of the step. */
 #define PP_SEND_BUFFERS_MAP(X)          \
     X(UNTIL_DONE, "until-done")         \
     X(UNTIL_WAITED, "until-waited")     \
+    X(AT_WAIT, "at-wait")               \
     X(UNTIL_BACKWARD, "until-backward") \
     X(UNTIL_STEP_END, "until-step-end")
 

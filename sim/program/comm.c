@@ -31,6 +31,16 @@ bool pp_transfer_is_shape(pp_transfer_kind kind)
     return kind >= PP_TENSOR_KINDS;
 }
 
+const char *pp_mark_token(pp_mark mark)
+{
+    static const char *const tokens[] = {
+#define PP_MARK_TOKEN(name) #name,
+        PP_MARK_MAP(PP_MARK_TOKEN)
+#undef PP_MARK_TOKEN
+    };
+    return tokens[mark];
+}
+
 const char *pp_transfer_token(pp_transfer_kind kind)
 {
     return kinds[kind].token;

@@ -58,8 +58,18 @@ static inline bool pp_transfer_has_buffer(const pp_transfer *t)
     return t->kind < PP_TENSOR_KINDS && t->part == 0;
 }
 
-/* FSDP and data-parallel actions in PyTorch's rows; they take no time in the model. */
-typedef enum pp_mark { PP_MARK_UNSHARD, PP_MARK_RESHARD, PP_MARK_REDUCE_GRAD } pp_mark;
+/* FSDP and data-parallel actions in PyTorch's rows; they take no time in the model. X(name) */
+#define PP_MARK_MAP(X) X(UNSHARD) X(RESHARD) X(REDUCE_GRAD) X(WAIT_REDUCE_GRAD)
+
+typedef enum pp_mark {
+#define PP_MARK_ENUM(name) PP_MARK_##name,
+    PP_MARK_MAP(PP_MARK_ENUM)
+#undef PP_MARK_ENUM
+        PP_MARK_COUNT,
+} pp_mark;
+
+/* "WAIT_REDUCE_GRAD". */
+const char *pp_mark_token(pp_mark mark);
 
 typedef enum pp_comm_step_kind {
     PP_COMM_STEP_RUN,  /* runs a compute op */

@@ -1,27 +1,31 @@
-/* Writes PyTorch's compute_comms rows: compute, sends, receives and marks of FSDP, in the order in
- * which each rank's runtime issues them. They are those of the framework torch, or torch-defer-recv
- * if the plan has it; a program that was read from such rows is written as it is. */
+/* Writes PyTorch's compute_comms rows: compute, sends, receives, waits for sends and marks of FSDP,
+ * in the order in which each rank's runtime issues them. They are those of the plan's framework if
+ * it is a version of PyTorch, otherwise those of torch; a program that was read from such rows is
+ * written as it is. */
 #include "sim/framework/registry.h"
 #include "sim/program/comm.h"
 #include "sim/program/program_new.h"
 #include "traces/format/export/format.h"
 
-#include <string.h>
+#include <inttypes.h>
 
 static void print_step(const pp_program *program, const pp_order *order, pp_comm_step step,
                        pp_text *text)
 {
-    static const char *const marks[] = { "UNSHARD", "RESHARD", "REDUCE_GRAD" };
     char cell[80];
     if (step.kind == PP_COMM_STEP_RUN) {
         pp_cell_print(order, step.index, cell, sizeof cell);
         pp_text_add(text, "%s", cell);
     } else if (step.kind == PP_COMM_STEP_MARK) {
-        pp_text_add(text, "%u%s", step.index, marks[step.mark]);
+        pp_text_add(text, "%u%s", step.index, pp_mark_token((pp_mark)step.mark));
     } else {
         const pp_group *group = &program->comm->group[step.index];
-        pp_text_add(text, "%s",
-                    pp_transfer_print(&program->comm->transfer[group->first], cell, sizeof cell));
+        const pp_transfer *transfer = &program->comm->transfer[group->first];
+        if (step.kind == PP_COMM_STEP_WAIT)
+            pp_text_add(text, "%uWAIT_%s%" PRIu32, transfer->stage,
+                        pp_transfer_token((pp_transfer_kind)transfer->kind), transfer->microbatch);
+        else
+            pp_text_add(text, "%s", pp_transfer_print(transfer, cell, sizeof cell));
     }
 }
 
@@ -44,9 +48,9 @@ static void print_rows(const pp_program *program, const pp_order *order, pp_text
 static pp_status emit(const pp_export *data, pp_text *text, pp_companion *companion, pp_err *err)
 {
     (void)companion;
-    const pp_framework *deferred = &pp_framework_torch_defer_recv;
-    const pp_framework *torch =
-        data->plan && data->plan->framework == deferred ? deferred : &pp_framework_torch;
+    const pp_framework *torch = data->plan ? data->plan->framework : NULL;
+    if (!torch || !torch->pytorch_rows)
+        torch = &pp_framework_torch;
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     if (data->written) {
         print_rows(data->program, data->order, text);

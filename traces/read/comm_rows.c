@@ -1,7 +1,7 @@
-/* Reads PyTorch's compute_comms rows: a line per rank, cells such as 3F7, 3SEND_F7 or 3UNSHARD. The
- * compute cells make an order, from which the dependencies follow; the other cells become the steps
- * of communication between its ops, exactly in the order of the file. Linear in the file, except
- * for pairing sends with receives, which sorts them. */
+/* Reads PyTorch's compute_comms rows: a line per rank, cells such as 3F7, 3SEND_F7, 3UNSHARD or,
+ * since PyTorch 2.15, 3WAIT_SEND_F7. The compute cells make an order, from which the dependencies
+ * follow; the other cells become the steps of communication between its ops, exactly in the order
+ * of the file. Linear in the file, except for pairing sends with receives, which sorts them. */
 #include "traces/read/comm_rows.h"
 
 #include "sim/base/alloc.h"
@@ -16,13 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum cell_kind { CELL_RUN, CELL_TRANSFER, CELL_MARK } cell_kind;
+typedef enum cell_kind { CELL_RUN, CELL_TRANSFER, CELL_WAIT, CELL_MARK } cell_kind;
 
 typedef struct cell {
     uint32_t rank, microbatch;
     uint16_t stage;
     uint8_t kind; /* cell_kind */
-    uint8_t what; /* pp_op_kind, pp_transfer_kind or pp_mark */
+    uint8_t what; /* pp_op_kind, pp_transfer_kind (of the send that is waited for) or pp_mark */
     uint8_t paired;
 } cell;
 
@@ -30,7 +30,7 @@ typedef struct rows {
     cell *cell;
     size_t count, capacity;
     uint32_t ranks, stages, microbatches;
-    size_t ops;
+    size_t ops, waits;
 } rows;
 
 static void rows_free(rows *r)
@@ -63,25 +63,26 @@ static bool word(const char **text, const char *end, const char *name)
 /* Parses a cell that is not an op, such as "3SEND_F7" or "3UNSHARD". */
 static bool parse_comm(const char *text, size_t bytes, cell *out)
 {
-    static const char *const marks[] = { "UNSHARD", "RESHARD", "REDUCE_GRAD" };
     const char *end = text + bytes;
     uint32_t stage;
     if (!number(&text, end, PP_STAGES_MAX, &stage))
         return false;
     out->stage = (uint16_t)stage;
-    for (uint8_t k = 0; k < 3; k++) {
+    for (uint8_t k = 0; k < PP_MARK_COUNT; k++) {
         const char *c = text;
-        if (word(&c, end, marks[k]) && c == end) {
+        if (word(&c, end, pp_mark_token((pp_mark)k)) && c == end) {
             out->kind = CELL_MARK;
             out->what = k;
             return true;
         }
     }
+    const bool waits = word(&text, end, "WAIT_");
     for (uint8_t k = 0; k < PP_TENSOR_KINDS; k++) {
         const char *c = text;
-        if (word(&c, end, pp_transfer_token((pp_transfer_kind)k)) &&
+        if ((!waits || pp_transfer_sends((pp_transfer_kind)k)) &&
+            word(&c, end, pp_transfer_token((pp_transfer_kind)k)) &&
             number(&c, end, (uint32_t)PP_MICROBATCHES_MAX, &out->microbatch) && c == end) {
-            out->kind = CELL_TRANSFER;
+            out->kind = waits ? CELL_WAIT : CELL_TRANSFER;
             out->what = k;
             return true;
         }
@@ -102,6 +103,7 @@ static pp_status push(rows *r, cell c, pp_err *err)
     if (c.kind != CELL_MARK && c.microbatch + 1 > r->microbatches)
         r->microbatches = c.microbatch + 1;
     r->ops += c.kind == CELL_RUN;
+    r->waits += c.kind == CELL_WAIT;
     return PP_OK;
 }
 
@@ -216,7 +218,18 @@ static pp_status make_order(const rows *r, const char *file, bool partial, pp_or
 }
 
 /* What the cells of a stage and microbatch do to its tensors. */
-enum { MADE_F = 1, MADE_B = 2, TRAVELLED = 4 /* shifted by pp_transfer_kind */ };
+enum {
+    MADE_F = 1,
+    MADE_B = 2,
+    TRAVELLED = 4, /* shifted by pp_transfer_kind */
+    WAITED_F = 64,
+    WAITED_B = 128,
+};
+
+static void free_groups(uint32_t **groups)
+{
+    free(*groups);
+}
 
 static void free_bytes(uint8_t **bytes)
 {
@@ -229,6 +242,26 @@ static uint8_t made_by(const cell *c)
     if (c->kind == CELL_RUN)
         return c->what == PP_OP_F ? MADE_F : c->what == PP_OP_W ? 0 : MADE_B;
     return c->what == PP_SEND_F ? MADE_F : c->what == PP_SEND_B ? MADE_B : 0;
+}
+
+/* Checks that every send is waited for, as PyTorch 2.15 demands. seen: [stages * microbatches]. */
+static pp_status check_waits(const rows *r, const uint8_t *seen, const char *file, pp_err *err)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        const cell *c = &r->cell[i];
+        if (c->kind != CELL_TRANSFER || !pp_transfer_sends((pp_transfer_kind)c->what))
+            continue;
+        const uint8_t waited = c->what == PP_SEND_F ? WAITED_F : WAITED_B;
+        if (seen[(size_t)c->stage * r->microbatches + c->microbatch] & waited)
+            continue;
+        const char *token = pp_transfer_token((pp_transfer_kind)c->what);
+        return pp_err_set(err, PP_INFEASIBLE, file,
+                          "%u%s%" PRIu32 " of rank %" PRIu32
+                          " is never waited for, but other sends are; add %uWAIT_%s%" PRIu32
+                          " after it, or remove the waits for PyTorch 2.13",
+                          c->stage, token, c->microbatch, c->rank, c->stage, token, c->microbatch);
+    }
+    return PP_OK;
 }
 
 /* Checks that each tensor is sent and received once, and sent after the op that makes it. In an
@@ -256,6 +289,17 @@ static pp_status check_tensors(const rows *r, const char *file, pp_err *err)
         }
         const uint8_t bit = (uint8_t)(TRAVELLED << c->what);
         const char *token = pp_transfer_token((pp_transfer_kind)c->what);
+        if (c->kind == CELL_WAIT) {
+            const uint8_t waited = c->what == PP_SEND_F ? WAITED_F : WAITED_B;
+            if (!(seen[at] & bit) || (seen[at] & waited))
+                return pp_err_set(err, PP_INFEASIBLE, file,
+                                  "%uWAIT_%s%" PRIu32 " of rank %" PRIu32
+                                  " has no send to wait for; put it after %u%s%" PRIu32 ", once",
+                                  c->stage, token, c->microbatch, c->rank, c->stage, token,
+                                  c->microbatch);
+            seen[at] |= waited;
+            continue;
+        }
         if (seen[at] & bit)
             return pp_err_set(err, PP_INFEASIBLE, file,
                               "%u%s%" PRIu32 " of rank %" PRIu32
@@ -271,10 +315,17 @@ static pp_status check_tensors(const rows *r, const char *file, pp_err *err)
                               c->microbatch);
         seen[at] |= bit;
     }
-    return PP_OK;
+    return r->waits ? check_waits(r, seen, file, err) : PP_OK;
 }
 
-static void add_steps(const rows *r, pp_rows_grouping grouping, pp_comm_builder *builder)
+static size_t send_index(const rows *r, const cell *c)
+{
+    return 2 * ((size_t)c->stage * r->microbatches + c->microbatch) + (c->what == PP_SEND_B);
+}
+
+/* sent: [2 * stages * microbatches], for the groups of sends; NULL: the rows have no waits. */
+static void add_steps(const rows *r, pp_rows_grouping grouping, uint32_t *sent,
+                      pp_comm_builder *builder)
 {
     uint32_t op = 0;
     for (size_t i = 0; i < r->count; i++) {
@@ -283,15 +334,20 @@ static void add_steps(const rows *r, pp_rows_grouping grouping, pp_comm_builder 
             pp_comm_run(builder, c->rank, op++);
         } else if (c->kind == CELL_MARK) {
             pp_comm_mark(builder, c->rank, (pp_mark)c->what, c->stage);
+        } else if (c->kind == CELL_WAIT) {
+            pp_comm_wait(builder, sent[send_index(r, c)]);
         } else {
             uint32_t group = pp_comm_open(builder, c->rank);
             size_t last = i;
             while (grouping == PP_ROWS_BATCHED && last + 1 < r->count &&
                    r->cell[last + 1].kind == CELL_TRANSFER && r->cell[last + 1].rank == c->rank)
                 last++;
-            for (; i <= last; i++)
-                pp_comm_add(builder, group, (pp_transfer_kind)r->cell[i].what, r->cell[i].stage,
-                            r->cell[i].microbatch);
+            for (; i <= last; i++) {
+                const cell *t = &r->cell[i];
+                pp_comm_add(builder, group, (pp_transfer_kind)t->what, t->stage, t->microbatch);
+                if (sent && pp_transfer_sends((pp_transfer_kind)t->what))
+                    sent[send_index(r, t)] = group;
+            }
             pp_comm_post(builder, group);
             i = last;
         }
@@ -326,13 +382,19 @@ pp_status pp_comm_rows_read(const char *text, size_t bytes, const char *file,
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_comm_builder *builder PP_CLEANUP(pp_comm_builder_free) = NULL;
+    uint32_t *sent PP_CLEANUP(free_groups) = NULL;
     pp_status status = read_rows(text, bytes, file, &r, err);
     if (status || (status = make_order(&r, file, partial, &order, err)) ||
         (status = check_tensors(&r, file, err)) ||
         (status = pp_program_from_order(order, &program, err)) ||
         (status = pp_comm_builder_new(program, &builder, err)))
         return status;
-    add_steps(&r, grouping, builder);
+    if (r.waits) {
+        sent = pp_alloc_array(2 * (size_t)r.stages * r.microbatches, sizeof *sent);
+        if (!sent)
+            return pp_err_nomem(err);
+    }
+    add_steps(&r, grouping, sent, builder);
     if ((status = pp_comm_finish(builder, partial, program, err)) ||
         (!partial && (status = check_receives(program, file, err))))
         return status;

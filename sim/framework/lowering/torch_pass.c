@@ -1,6 +1,7 @@
 /* The passes of PyTorch's _PipelineScheduleRuntime over rows of actions: the first adds FSDP's
- * unshard and reshard, the second gradient reductions, and the third sends and receives. The third
- * goes over all ranks in rounds and places a transfer when its producer has been placed. */
+ * unshard and reshard, the second gradient reductions, the third sends and receives, and since
+ * PyTorch 2.15 a fourth waits for sends. The third goes over all ranks in rounds and places a
+ * transfer when its producer has been placed; the fourth is done along with it. */
 #include "sim/framework/lowering/torch_pass.h"
 
 #include "sim/base/alloc.h"
@@ -39,14 +40,23 @@ typedef struct pending {
     size_t count, capacity;
 } pending;
 
+/* The sends of a rank that it has not waited for, oldest first. PP_NO_SOURCE: waited for. */
+typedef struct open_sends {
+    uint32_t *group;
+    size_t count, capacity;
+} open_sends;
+
 typedef struct passes {
     const pp_program *program;
+    pp_torch_rules rules;
     cells *row;             /* [ranks] */
     uint32_t *weight_grads; /* [stages]: B and W seen so far */
     uint8_t *ready;         /* [stages * microbatches]: bits of `input` */
     pp_comm_builder *builder;
-    pp_torch_receives receives;
     pending *deferred; /* [ranks]; NULL: receives are not deferred */
+    open_sends *sent;  /* [ranks]; NULL: no step waits for a send */
+    uint32_t *sent_at; /* [stages * microbatches]: 1 + the place of the send of the activation in
+                          `sent`; 0: it is not sent */
 } passes;
 
 static void passes_free(passes *p)
@@ -55,6 +65,10 @@ static void passes_free(passes *p)
         free(p->row[r].action);
     for (uint32_t r = 0; p->deferred && r < p->program->ranks; r++)
         free(p->deferred[r].op);
+    for (uint32_t r = 0; p->sent && r < p->program->ranks; r++)
+        free(p->sent[r].group);
+    free(p->sent);
+    free(p->sent_at);
     free(p->deferred);
     free(p->row);
     free(p->weight_grads);
@@ -102,24 +116,56 @@ static pp_status add_mark(cells *row, pp_mark mark, uint16_t stage, pp_err *err)
     return add(row, (action){ .stage = stage, .mark = (uint8_t)mark }, err);
 }
 
-static bool is_same(const pp_python_set *active, const uint16_t *wanted, size_t count)
+/* The stages whose parameters are gathered: in the order of gathering, or in that of a Python set.
+ */
+typedef struct gathered {
+    pp_python_set set;
+    uint32_t stage[PP_PYTHON_SET_MAX]; /* [set.used] */
+    bool in_order;
+} gathered;
+
+static size_t list_gathered(const gathered *active, uint32_t *out)
+{
+    if (!active->in_order)
+        return pp_python_set_list(&active->set, out);
+    memcpy(out, active->stage, sizeof active->stage);
+    return active->set.used;
+}
+
+static void gather(gathered *active, uint16_t stage)
+{
+    active->stage[active->set.used] = stage;
+    pp_python_set_add(&active->set, stage);
+}
+
+static void forget(gathered *active, uint32_t stage)
+{
+    size_t kept = 0;
+    for (size_t k = 0; k < active->set.used; k++) {
+        if (active->stage[k] != stage)
+            active->stage[kept++] = active->stage[k];
+    }
+    pp_python_set_remove(&active->set, stage);
+}
+
+static bool is_same(const gathered *active, const uint16_t *wanted, size_t count)
 {
     for (size_t k = 0; k < count; k++) {
-        if (!pp_python_set_has(active, wanted[k]))
+        if (!pp_python_set_has(&active->set, wanted[k]))
             return false;
     }
-    return active->used == count;
+    return active->set.used == count;
 }
 
 /* Frees the parameters of stages that are not used soon, then gathers those that are, in the order
  * of use. */
-static pp_status slide(cells *row, pp_python_set *active, const uint16_t *wanted, size_t count,
+static pp_status slide(cells *row, gathered *active, const uint16_t *wanted, size_t count,
                        pp_err *err)
 {
     if (is_same(active, wanted, count))
         return PP_OK;
     uint32_t stage[PP_PYTHON_SET_MAX];
-    size_t stages = pp_python_set_list(active, stage);
+    size_t stages = list_gathered(active, stage);
     uint16_t kept[PP_PYTHON_SET_MAX];
     size_t kept_count = 0;
     pp_status status = PP_OK;
@@ -127,14 +173,14 @@ static pp_status slide(cells *row, pp_python_set *active, const uint16_t *wanted
         if (contains(wanted, count, (uint16_t)stage[k])) {
             kept[kept_count++] = (uint16_t)stage[k];
         } else {
-            pp_python_set_remove(active, stage[k]);
+            forget(active, stage[k]);
             status = add_mark(row, PP_MARK_RESHARD, (uint16_t)stage[k], err);
         }
     }
     for (size_t k = 0; k < count && !status; k++) {
         if (contains(kept, kept_count, wanted[k]))
             continue;
-        pp_python_set_add(active, wanted[k]);
+        gather(active, wanted[k]);
         status = add_mark(row, PP_MARK_UNSHARD, wanted[k], err);
     }
     return status;
@@ -149,6 +195,8 @@ static pp_status add_reductions(passes *p, cells *row, size_t i, size_t ops, pp_
             ++p->weight_grads[op.stage] != p->program->microbatches)
             continue;
         pp_status status = add_mark(row, PP_MARK_REDUCE_GRAD, op.stage, err);
+        if (!status && p->rules.waits)
+            status = add_mark(row, PP_MARK_WAIT_REDUCE_GRAD, op.stage, err);
         if (status)
             return status;
     }
@@ -171,7 +219,7 @@ static pp_status make_row(passes *p, uint32_t rank, pp_err *err)
     size_t end = program->rank_begin[rank + 1];
     size_t most = count_stages(program, rank);
     size_t ops_before = 0; /* of the previous action */
-    pp_python_set active = { .used = 0 };
+    gathered active = { .in_order = p->rules.waits };
     for (size_t i = program->rank_begin[rank]; i < end;) {
         size_t ops = op[i].paired ? 2 : 1;
         pp_status status = PP_OK;
@@ -207,13 +255,50 @@ static bool is_ready(passes *p, pp_op op)
     return *ready_at(p, op.stage, op.microbatch) & (op.kind == PP_OP_F ? ACTIVATION : GRADIENT);
 }
 
-static void transfer(passes *p, uint32_t rank, pp_transfer_kind kind, uint32_t stage, uint32_t j)
+static uint32_t transfer(passes *p, uint32_t rank, pp_transfer_kind kind, uint32_t stage,
+                         uint32_t j)
 {
     uint32_t group = pp_comm_open(p->builder, rank);
     pp_comm_add(p->builder, group, kind, stage, j);
     pp_comm_post(p->builder, group);
-    if (p->receives == PP_TORCH_BLOCKING)
+    if (p->rules.receives == PP_TORCH_BLOCKING)
         pp_comm_wait(p->builder, group);
+    return group;
+}
+
+/* Notes a send that the rank is going to wait for. */
+static pp_status note_send(passes *p, uint32_t rank, pp_op op, uint32_t group, pp_err *err)
+{
+    open_sends *sent = &p->sent[rank];
+    void *grown = sent->group;
+    pp_status status =
+        pp_reserve(&grown, &sent->capacity, sent->count + 1, sizeof *sent->group, err);
+    if (status)
+        return status;
+    sent->group = grown;
+    sent->group[sent->count++] = group;
+    if (op.kind == PP_OP_F)
+        p->sent_at[(size_t)op.stage * p->program->microbatches + op.microbatch] =
+            (uint32_t)sent->count;
+    return PP_OK;
+}
+
+static void wait_for(passes *p, uint32_t *group)
+{
+    if (*group == PP_NO_SOURCE)
+        return;
+    pp_comm_wait(p->builder, *group);
+    *group = PP_NO_SOURCE;
+}
+
+/* After a backward the rank waits for the send of the activation: its peer has used it. */
+static void wait_for_activation(passes *p, uint32_t rank, pp_op op)
+{
+    if (op.kind == PP_OP_F || op.kind == PP_OP_W)
+        return;
+    uint32_t at = p->sent_at[(size_t)op.stage * p->program->microbatches + op.microbatch];
+    if (at)
+        wait_for(p, &p->sent[rank].group[at - 1]);
 }
 
 /* Issues the receive of the op's input, if it is due. */
@@ -277,7 +362,10 @@ static pp_status hand_on(passes *p, uint32_t rank, pp_op op, pp_err *err)
         return PP_OK;
     if (p->deferred && rank < peer)
         receive_before_send(p, rank, peer);
-    transfer(p, rank, forward ? PP_SEND_F : PP_SEND_B, op.stage, op.microbatch);
+    uint32_t group = transfer(p, rank, forward ? PP_SEND_F : PP_SEND_B, op.stage, op.microbatch);
+    pp_status status = p->sent ? note_send(p, rank, op, group, err) : PP_OK;
+    if (status)
+        return status;
     if (p->deferred)
         return defer(p, peer, forward, to, op.microbatch, err);
     transfer(p, peer, forward ? PP_RECV_F : PP_RECV_B, to, op.microbatch);
@@ -306,6 +394,8 @@ static pp_status schedule_next(passes *p, uint32_t rank, pp_err *err)
         receive_due(p, rank, op[a.op + k]);
     for (uint32_t k = 0; k < a.ops; k++)
         pp_comm_run(p->builder, rank, a.op + k);
+    for (uint32_t k = 0; p->sent && k < a.ops; k++)
+        wait_for_activation(p, rank, op[a.op + k]);
     for (uint32_t k = 0; k < a.ops && !status; k++)
         status = hand_on(p, rank, op[a.op + k], err);
     return status;
@@ -336,35 +426,45 @@ static pp_status add_send_recv(passes *p, pp_err *err)
     return PP_OK;
 }
 
-static pp_status passes_new(const pp_program *program, pp_torch_receives receives, passes *p,
-                            pp_err *err)
+static pp_status passes_new(const pp_program *program, pp_torch_rules rules, passes *p, pp_err *err)
 {
-    bool defers = receives == PP_TORCH_DEFERRED;
-    *p = (passes){ .program = program, .receives = receives };
+    bool defers = rules.receives == PP_TORCH_DEFERRED;
+    *p = (passes){ .program = program, .rules = rules };
     p->row = pp_alloc_array(program->ranks, sizeof *p->row);
     p->weight_grads = pp_alloc_array(program->stages, sizeof *p->weight_grads);
     p->ready = pp_alloc_array(program->stages, program->microbatches);
     if (defers)
         p->deferred = pp_alloc_array(program->ranks, sizeof *p->deferred);
-    if (!p->row || !p->weight_grads || !p->ready || (defers && !p->deferred))
+    if (rules.waits) {
+        p->sent = pp_alloc_array(program->ranks, sizeof *p->sent);
+        p->sent_at =
+            pp_alloc_array((size_t)program->stages * program->microbatches, sizeof *p->sent_at);
+    }
+    if (!p->row || !p->weight_grads || !p->ready || (defers && !p->deferred) ||
+        (rules.waits && (!p->sent || !p->sent_at)))
         return pp_err_nomem(err);
     return pp_comm_builder_new(program, &p->builder, err);
 }
 
-pp_status pp_torch_lower(const pp_order *order, const char *framework, pp_torch_receives receives,
-                         pp_program **program_out, pp_err *err)
+pp_status pp_torch_lower(const pp_order *order, pp_torch_rules rules, pp_program **program_out,
+                         pp_err *err)
 {
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     passes p PP_CLEANUP(passes_free) = { 0 };
-    pp_status status = pp_lower_check_one_rank(order, framework, err);
+    pp_status status = pp_lower_check_one_rank(order, rules.framework, err);
     if (!status)
         status = pp_program_from_order(order, &program, err);
-    if (status || (status = passes_new(program, receives, &p, err)))
+    if (status || (status = passes_new(program, rules, &p, err)))
         return status;
     for (uint32_t r = 0; r < program->ranks && !status; r++)
         status = make_row(&p, r, err);
-    if (status || (status = add_send_recv(&p, err)) ||
-        (status = pp_comm_finish(p.builder, false, program, err)))
+    if (status || (status = add_send_recv(&p, err)))
+        return status;
+    for (uint32_t r = 0; p.sent && r < program->ranks; r++) {
+        for (size_t k = 0; k < p.sent[r].count; k++)
+            wait_for(&p, &p.sent[r].group[k]);
+    }
+    if ((status = pp_comm_finish(p.builder, false, program, err)))
         return status;
     *program_out = program;
     program = NULL; /* the caller's now */
