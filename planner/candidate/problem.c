@@ -96,6 +96,21 @@ static pp_status check_tokens(const pp_plan_request *request, pp_err *err)
                       "for all");
 }
 
+static pp_status check_split(const pp_plan_problem *problem, pp_err *err)
+{
+    const pp_plan_request *request = problem->request;
+    if (!problem->framework->splits_late || !request->schedule ||
+        !request->schedule->splits_backward || !request->switches.given.recompute ||
+        request->switches.value.recompute != PP_RECOMPUTE_SELECTIVE)
+        return PP_OK;
+    return pp_err_set(
+        err, PP_USAGE, pp_err_name(err, PP_FIELD_RECOMPUTE),
+        "PyTorch cannot recompute selectively and split the backward into I and W, "
+        "as %s does: it stops with \"Trying to backward an extra time\". Give none or "
+        "full, or a schedule with B, such as 1f1b or interleaved",
+        request->schedule->name);
+}
+
 /* Megatron-Core recomputes no whole layers beside a forward, and overlaps shared experts with no
  * exchange that a backward hides (transformer_config.py). */
 static pp_status check_overlap(const pp_plan_problem *problem, pp_err *err)
@@ -227,6 +242,8 @@ static pp_status fill(pp_plan_problem *problem, const pp_plan_request *request, 
     status = check_tokens(request, err);
     if (!status)
         status = check_overlap(problem, err);
+    if (!status)
+        status = check_split(problem, err);
     if (!status)
         status = check_batch(problem, err);
     return status || request->partition != PP_PARTITION_LAYOUT ? status

@@ -56,6 +56,15 @@ bool pp_same_stages(const pp_stage *a, const pp_stage *b, size_t count);
 bool pp_setup_costs_alike(const pp_setup *a, const pp_setup *b);
 
 /* Tables of one setup, one per replica of its workload. */
+/* True if a split backward ends in an error: PyTorch's selective checkpointing goes through a layer
+ * once, and a framework that splits late does so for every op with weights ("Trying to backward an
+ * extra time"). */
+static inline bool pp_setup_stops(const pp_setup *setup)
+{
+    return setup->context.splits_late &&
+           setup->context.switches.recompute == PP_RECOMPUTE_SELECTIVE;
+}
+
 typedef struct pp_cost_set {
     pp_costs **costs; /* [count] */
     uint32_t count;

@@ -36,12 +36,13 @@ static bool fill_cell(const pp_costs *costs, uint32_t s, uint32_t j, bool split,
     if (__builtin_add_overflow(costs->activation_bytes[row], costs->logits_bytes[row], &taken) ||
         __builtin_add_overflow(costs->recompute_bytes[row], costs->temporary_bytes[row], &extra) ||
         taken > PP_ORDER_PROBLEM_BYTES_MAX || extra > PP_ORDER_PROBLEM_BYTES_MAX ||
-        kept > PP_ORDER_PROBLEM_BYTES_MAX)
+        kept > PP_ORDER_PROBLEM_BYTES_MAX || costs->w_extra_bytes[row] > PP_ORDER_PROBLEM_BYTES_MAX)
         return false;
     pp_task_memory *memory = x->memory;
     memory[pp_order_problem_op(x, PP_TASK_F, s, j)] = (pp_task_memory){ taken, taken };
     memory[pp_order_problem_op(x, PP_TASK_B, s, j)] = (pp_task_memory){ extra, kept - taken };
-    memory[pp_order_problem_op(x, PP_TASK_W, s, j)] = (pp_task_memory){ 0, -kept };
+    memory[pp_order_problem_op(x, PP_TASK_W, s, j)] =
+        (pp_task_memory){ split ? costs->w_extra_bytes[row] : 0, -kept };
     return true;
 }
 

@@ -24,7 +24,8 @@ static bool are_twins(const pp_setup *a, const pp_setup *b)
 
 static bool is_usable(const pp_setup *setup)
 {
-    return setup->legal && setup->bound.fits && !setup->unseen;
+    return setup->legal && setup->bound.fits && !setup->unseen &&
+           !(setup->split && pp_setup_stops(setup));
 }
 
 /* Split backwards can do all that fused ones can, so the split twin is used. */

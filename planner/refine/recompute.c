@@ -538,6 +538,7 @@ static size_t list_needy(const pp_pool *pool, double best_score, needy *list)
         const double least = pp_candidate_score(c, setup->least_step_ns - b->ns + alone);
         if (c->legal && !(c->schedule && c->schedule->overlaps_experts) && lacks_memory(c, b) &&
             c->recompute == PP_RECOMPUTE_NONE && setup->legal && !setup->unseen &&
+            !(setup->split && setup->context.splits_late) &&
             least * (1 + 1.0 / PP_MEASURABLE_PART) < best_score && !is_hopeless(pool, setup))
             list[count++] = (needy){ least, i };
     }

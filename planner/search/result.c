@@ -114,11 +114,19 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
 
 /* Simulates the candidate again with its final costs, and keeps its reason. */
 static pp_status simulate_planned(pp_search *search, pp_candidate *c, const pp_planned *planned,
-                                  const pp_cost_set *set, pp_err *err)
+                                  const pp_plan *plan, pp_err *err)
 {
     const pp_reason gap = c->reason;
+    const bool late = plan->framework->splits_late;
+    pp_cost_set set = { .costs = pp_alloc_array(plan->costs_count, sizeof *set.costs),
+                        .count = plan->costs_count };
+    if (!set.costs)
+        return pp_err_nomem(err);
+    for (uint32_t i = 0; i < set.count; i++)
+        set.costs[i] = late ? plan->costs[i]->late : plan->costs[i];
     pp_status status =
-        pp_candidate_simulate_orders(search, c, set, planned->order, planned->count, err);
+        pp_candidate_simulate_orders(search, c, &set, planned->order, planned->count, err);
+    free(set.costs); /* the costs are the plan's */
     if (!status && c->status != PP_CANDIDATE_OK)
         return pp_err_set(err, PP_INFEASIBLE, pp_err_name(err, PP_FIELD_SCHEDULE),
                           "the planned order does not run within the memory: %s; name a schedule",
@@ -173,14 +181,17 @@ static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_expert_t
     pp_cost_set set = { 0 };
     pp_data *data = &search->pool.data[setup->data];
     pp_status status = planned ? renumber(planned, data, setup, plan, tokens, err) : PP_OK;
-    setup->context.pairs_hide = true; /* the plan may be simulated under other executors */
+    /* the plan may be simulated under other executors */
+    setup->context.pairs_hide = true;
+    setup->context.splits_late = false;
+    setup->context.late_too = planned || c->schedule->splits_backward;
     if (status || (status = pp_pool_costs(&search->pool, setup, &set, err)))
         return status;
     /* the reduction of the gradients now overlaps with the backward of another microbatch */
-    if (planned)
-        status = simulate_planned(search, c, planned, &set, err);
     plan->costs = set.costs;
     plan->costs_count = set.count;
+    if (planned)
+        status = simulate_planned(search, c, planned, plan, err);
     if (status)
         return status;
     if (planned) {
@@ -192,7 +203,8 @@ static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_expert_t
         if (!plan->order)
             return pp_err_nomem(err);
         plan->order_count = 1;
-        status = pp_candidate_order(search->problem, c, plan->costs[0], &plan->order[0], err);
+        status =
+            pp_candidate_order(search->problem, c, pp_plan_costs(plan, 0), &plan->order[0], err);
     }
     plan->partition = setup->stages;
     setup->stages = NULL;
@@ -236,7 +248,8 @@ static pp_status explain(const pp_pool *pool, const pp_setup *setup, const pp_pl
     pp_cost_context context = setup->context;
     pp_status status = PP_OK;
     uint32_t replica = 0;
-    while (plan->costs[replica] != costs)
+    context.splits_late = plan->framework->splits_late;
+    while (pp_plan_costs(plan, replica) != costs)
         replica++;
     for (int k = 0; k < PP_EXCHANGE_KINDS && !status; k++) {
         context.omitted |= 1u << k;

@@ -297,6 +297,8 @@ static bool serves(const pp_setup *setup, const pp_schedule *schedule, size_t da
     if (schedule->overlaps_experts &&
         (how > PP_RECOMPUTE_SELECTIVE || setup->context.switches.moe_shared_expert_overlap))
         return false; /* Megatron-Core refuses to recompute whole layers, and to overlap both */
+    if (schedule->splits_backward && pp_setup_stops(setup))
+        return false;
     return !setup->unseen && setup->data == data && setup->split == schedule->splits_backward &&
            setup->context.placement == schedule->placement;
 }
@@ -533,6 +535,7 @@ pp_status pp_search_enumerate(pp_search *search, pp_err *err)
                     .parallel = parallel,
                     .overrides = request->overrides,
                     .pairs_hide = search->problem->framework->overlaps_pairs,
+                    .splits_late = search->problem->framework->splits_late,
                     .expert_tokens = request->expert_tokens,
                     .links_modelled = search->problem->framework->size_protocols != NULL,
                     .switches = pp_switches_requested(&request->switches, stack)

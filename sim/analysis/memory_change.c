@@ -58,6 +58,8 @@ void pp_memory_at_start(pp_op op, const pp_costs *costs, int64_t bytes[PP_MEMORY
     } else if (op.kind != PP_OP_W) {
         bytes[PP_MEMORY_RECOMPUTE] += costs->recompute_bytes[row];
         bytes[PP_MEMORY_TEMPORARIES] += costs->temporary_bytes[row];
+    } else {
+        bytes[PP_MEMORY_TEMPORARIES] += costs->w_extra_bytes[row];
     }
 }
 
@@ -76,6 +78,7 @@ void pp_memory_at_end(bool forward_only, pp_op op, const pp_costs *costs,
             bytes[PP_MEMORY_WEIGHT_STASH] += costs->stash_bytes[row];
         break;
     case PP_OP_W:
+        bytes[PP_MEMORY_TEMPORARIES] -= costs->w_extra_bytes[row];
         bytes[PP_MEMORY_WEIGHT_STASH] -= costs->stash_bytes[row];
         break;
     case PP_OP_F:

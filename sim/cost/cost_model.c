@@ -272,6 +272,8 @@ static void unit_cost(const pp_cost_context *context, pp_unit_kind kind, int kin
     cost->w_s = work.w * slower;
     cost->saved_s = work.saved * slower;
     cost->hidden_s = hidden * slower;
+    if (kind == PP_UNIT_LAYER && context->switches.recompute == PP_RECOMPUTE_FULL)
+        cost->again_s = pp_weight_ops(&local) * cost->f_s;
 }
 
 pp_status pp_cost_unit(const pp_cost_context *context, pp_unit_kind kind, int64_t layer,
@@ -301,8 +303,10 @@ static void add_unit(pp_unit_cost *sum, const pp_unit_cost *unit, double times)
     sum->w_s += times * unit->w_s;
     sum->saved_s += times * unit->saved_s;
     sum->hidden_s += times * unit->hidden_s;
+    sum->again_s += times * unit->again_s;
     sum->activation_bytes += times * unit->activation_bytes;
     sum->stash_bytes += times * unit->stash_bytes;
+    sum->weight_gradient_bytes += times * unit->weight_gradient_bytes;
     sum->logits_bytes += times * unit->logits_bytes;
     sum->output_bytes += times * unit->output_bytes;
     sum->model_flops += times * unit->model_flops;
@@ -631,6 +635,7 @@ static pp_status fill_cell(const pp_cost_context *context, const pp_unit_cost *c
         { fmax(0, cost->f_s) + gap, &costs->f_ns[i] },
         { fmax(0, cost->i_s) + gap, &costs->i_ns[i] },
         { fmax(0, cost->w_s), &costs->w_ns[i] },
+        { cost->again_s, &costs->again_ns[i] },
         { link->forward, &costs->send_f_ns[i] },
         { link->backward, &costs->send_b_ns[i] },
     };
@@ -640,6 +645,7 @@ static pp_status fill_cell(const pp_cost_context *context, const pp_unit_cost *c
     } sizes[] = {
         { cost->activation_bytes, &costs->activation_bytes[i] },
         { cost->stash_bytes, &costs->stash_bytes[i] },
+        { cost->weight_gradient_bytes, &costs->weight_gradient_bytes[i] },
         { cost->recompute_bytes, &costs->recompute_bytes[i] },
         { cost->logits_bytes, &costs->logits_bytes[i] },
         { cost->temporary_bytes, &costs->temporary_bytes[i] },
@@ -666,13 +672,15 @@ static pp_status fill_cell(const pp_cost_context *context, const pp_unit_cost *c
 static void copy_cell(pp_costs *costs, size_t from, size_t to)
 {
     int64_t *const tables[] = {
-        costs->f_ns,         costs->i_ns,
-        costs->w_ns,         costs->b_ns,
-        costs->hidden_ns,    costs->send_f_ns,
-        costs->send_b_ns,    costs->activation_bytes,
-        costs->stash_bytes,  costs->recompute_bytes,
-        costs->logits_bytes, costs->temporary_bytes,
-        costs->output_bytes, costs->message_bytes,
+        costs->f_ns,          costs->i_ns,
+        costs->w_ns,          costs->b_ns,
+        costs->hidden_ns,     costs->send_f_ns,
+        costs->send_b_ns,     costs->activation_bytes,
+        costs->stash_bytes,   costs->recompute_bytes,
+        costs->logits_bytes,  costs->temporary_bytes,
+        costs->output_bytes,  costs->message_bytes,
+        costs->again_ns,      costs->weight_gradient_bytes,
+        costs->w_extra_bytes,
     };
     for (size_t k = 0; k < sizeof tables / sizeof *tables; k++)
         tables[k][to] = tables[k][from];
@@ -714,10 +722,13 @@ static pp_status fill_class(const pp_cost_context *context, const placed_stage *
         cost.w_s /= placed.speed;
         cost.saved_s /= placed.speed;
         cost.hidden_s /= placed.speed;
+        cost.again_s /= placed.speed;
         const transfers link = transfers_of(context, &m, &placed);
         pp_status status = fill_cell(context, &cost, &link, m.bytes, costs, row + s, err);
         if (status)
             return status;
+        if (context->splits_late)
+            pp_costs_split_late(costs, s, row + s);
     }
     return PP_OK;
 }
@@ -897,6 +908,10 @@ static pp_status build(const pp_cost_context *context, const pp_stage *stages, u
         costs_out[i]->tokens = whole.tokens;
         costs_out[i]->peak_flops_per_s = whole.peak_flops_per_s;
     }
+    for (uint32_t i = 0; i < built && !status && context->late_too; i++)
+        status = pp_costs_add_late(costs_out[i], err);
+    for (uint32_t i = 0; i < built && status; i++)
+        pp_costs_free(&costs_out[i]);
     return status;
 }
 

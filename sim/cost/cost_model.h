@@ -34,6 +34,8 @@ typedef struct pp_cost_context {
     pp_placement placement;
     const pp_rank_overrides *overrides; /* for single pipeline ranks; NULL: all are alike */
     bool pairs_hide;     /* costs have what pairs hide, for executors that overlap them */
+    bool splits_late;    /* I and W are those of an executor that splits late (framework.h) */
+    bool late_too;       /* costs have those of such an executor beside their own */
     bool links_modelled; /* the executor has ranks wait for exchanges where its framework does */
     unsigned omitted;    /* the kinds of exchange that take no time, to find their share of an op */
     const pp_expert_tokens *expert_tokens; /* the imbalance of each microbatch; NULL: that of the
@@ -68,7 +70,9 @@ typedef struct pp_unit_cost {
     double f_s, i_s, w_s; /* recomputation is part of i_s */
     double saved_s;       /* a fused backward takes i_s + w_s - saved_s */
     double hidden_s;      /* by which an overlapped pair is shorter than F and B */
+    double again_s;       /* its recomputation once for every op with weights */
     double activation_bytes, stash_bytes, recompute_bytes, logits_bytes;
+    double weight_gradient_bytes; /* gradients of the outputs of linear layers and norms */
     double temporary_bytes, output_bytes;
     double parameters;        /* on this GPU, including replicated parts */
     double expert_parameters; /* the part of `parameters` that is sharded over ep */

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TABLES 15     /* [classes * stages] */
+#define TABLES 18     /* [classes * stages] */
 #define RANK_TABLES 9 /* [ranks] */
 
 static pp_status check_size(uint32_t ranks, uint32_t stages, uint32_t microbatches,
@@ -63,6 +63,9 @@ static void list_tables(pp_costs *costs, int64_t **tables[TABLES], int64_t **per
         &costs->temporary_bytes,
         &costs->output_bytes,
         &costs->message_bytes,
+        &costs->again_ns,
+        &costs->weight_gradient_bytes,
+        &costs->w_extra_bytes,
     };
     int64_t **const ranks[RANK_TABLES] = {
         &costs->parameter_bytes, &costs->gradient_bytes,     &costs->optimizer_bytes,
@@ -115,6 +118,7 @@ pp_status pp_costs_spread(const pp_costs *costs, pp_costs **spread_out, pp_err *
     int64_t **source[2][TABLES];
     int64_t **source_ranks[2][RANK_TABLES];
     *spread = *costs; /* copies the scalars; the pointers to tables are set below */
+    spread->late = NULL;
     spread->classes = costs->microbatches;
     spread->class_of = own.class_of;
     list_tables(&from, source[0], source_ranks[0]);
@@ -141,8 +145,59 @@ pp_status pp_costs_spread(const pp_costs *costs, pp_costs **spread_out, pp_err *
 
 void pp_costs_free(pp_costs **costs)
 {
+    if (*costs)
+        free((*costs)->late);
     free(*costs);
     *costs = NULL;
+}
+
+void pp_costs_split_late(pp_costs *costs, uint32_t stage, size_t row)
+{
+    if (stage == 0) {
+        costs->w_ns[row] = costs->b_ns[row];
+        costs->i_ns[row] = 0;
+        costs->stash_bytes[row] = costs->activation_bytes[row] + costs->message_bytes[row];
+        costs->w_extra_bytes[row] = costs->recompute_bytes[row] + costs->temporary_bytes[row];
+    } else {
+        costs->w_ns[row] += costs->again_ns[row];
+        costs->stash_bytes[row] = costs->activation_bytes[row] + costs->weight_gradient_bytes[row];
+        costs->w_extra_bytes[row] = costs->again_ns[row] ? costs->recompute_bytes[row] : 0;
+    }
+    costs->again_ns[row] = 0;
+    costs->weight_gradient_bytes[row] = 0;
+}
+
+pp_status pp_costs_add_late(pp_costs *costs, pp_err *err)
+{
+    pp_costs *late = NULL;
+    pp_status status =
+        pp_costs_new(costs->ranks, costs->stages, costs->microbatches, costs->classes, &late, err);
+    if (status)
+        return status;
+    pp_costs own = *late;
+    int64_t **from[TABLES], **into[TABLES], **set[TABLES];
+    int64_t **from_ranks[RANK_TABLES], **into_ranks[RANK_TABLES], **set_ranks[RANK_TABLES];
+    *late = *costs; /* copies the scalars; the pointers to tables are set below */
+    late->late = NULL;
+    late->class_of = own.class_of;
+    list_tables(costs, from, from_ranks);
+    list_tables(&own, into, into_ranks);
+    list_tables(late, set, set_ranks);
+    for (size_t i = 0; i < RANK_TABLES; i++) {
+        *set_ranks[i] = *into_ranks[i];
+        memcpy(*set_ranks[i], *from_ranks[i], costs->ranks * sizeof(int64_t));
+    }
+    const size_t cells = (size_t)costs->classes * costs->stages;
+    for (size_t i = 0; i < TABLES; i++) {
+        *set[i] = *into[i];
+        memcpy(*set[i], *from[i], cells * sizeof(int64_t));
+    }
+    memcpy(late->class_of, costs->class_of, costs->microbatches * sizeof *late->class_of);
+    for (size_t i = 0; i < cells; i++)
+        pp_costs_split_late(late, (uint32_t)(i % costs->stages), i);
+    free(costs->late);
+    costs->late = late;
+    return PP_OK;
 }
 
 /* One KEY=VALUE of a list that is separated by commas. */

@@ -33,14 +33,20 @@ typedef struct pp_costs {
     pp_ns *send_f_ns; /* latency of the activation from stage s to s + 1; last stage: 0 */
     pp_ns *send_b_ns; /* latency of the gradient from stage s to s - 1; first stage: 0 */
 
-    /* Memory; valid if has_memory. */
     bool has_memory;
+    /* For frameworks that split late (below), and not yet part of w_ns and stash_bytes. */
+    pp_ns *again_ns;                /* what W recomputes */
+    int64_t *weight_gradient_bytes; /* gradients that are held from I to W */
+    struct pp_costs *late; /* the same costs under such a framework; NULL: they are alike */
+
+    /* Memory; valid if has_memory. */
     int64_t *activation_bytes; /* held from the start of F to the end of B (or of W) */
     int64_t *stash_bytes;      /* the part of activation_bytes held between the ends of I and W */
     int64_t *recompute_bytes;  /* recomputed activations: held in addition while B or I runs */
     int64_t *logits_bytes;     /* loss stage: held in addition from the start of F to the end of B
                                   or I */
     int64_t *temporary_bytes;  /* gradients inside an op: held in addition while B or I runs */
+    int64_t *w_extra_bytes;    /* held in addition while W runs */
     int64_t *output_bytes;     /* loss stage: the part of the logits that a step may return */
     int64_t *message_bytes;    /* the tensor from stage s to s + 1, and likewise its gradient */
     int64_t *parameter_bytes;  /* [ranks], as are the next four */
@@ -80,6 +86,15 @@ PP_MUST_CHECK pp_status pp_costs_new(uint32_t ranks, uint32_t stages, uint32_t m
 /* A copy in which every microbatch is a class of its own. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_costs_spread(const pp_costs *costs, pp_costs **spread_out, pp_err *err);
 void pp_costs_free(pp_costs **costs); /* for PP_CLEANUP; *costs NULL is fine */
+
+/* Makes the ops of a cell (row: its index) those of a framework that splits late, as PyTorch does:
+ * I frees nothing, so that W finds all activations and the gradients of all outputs; with full
+ * recomputation W runs each layer again for every op with weights; on the first stage I does
+ * nothing and W does both. Measured with PyTorch 2.13 and 2.15 (stage_backward_input and
+ * stage_backward_weight of torch.distributed.pipelining). */
+void pp_costs_split_late(pp_costs *costs, uint32_t stage, size_t row);
+/* Makes costs->late. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_costs_add_late(pp_costs *costs, pp_err *err);
 
 /* One duration per kind of op, the same for all stages and microbatches (for abstract studies). */
 typedef struct pp_uniform_costs {

@@ -29,6 +29,9 @@ static const table times[] = {
     { "send_backward_ns", COLUMN(send_b_ns), PP_NS_MAX, 0 },
 };
 static const table pairs = { "pair_ns", COLUMN(pair_ns), PP_NS_MAX, -1 };
+static const table again = { "again_ns", COLUMN(again_ns), PP_NS_MAX, -1 };
+static const table weight_gradients = { "weight_gradient_bytes", COLUMN(weight_gradient_bytes),
+                                        PP_BYTES_MAX, -1 };
 static const table hidden = { "hidden_ns", COLUMN(hidden_ns), PP_NS_MAX, -1 };
 static const table memory_tables[] = {
     { "activation_bytes", COLUMN(activation_bytes), PP_BYTES_MAX, -1 },
@@ -371,6 +374,8 @@ static pp_status fill_memory(const pp_json_at *root, pp_costs *costs, pp_err *er
         if (i == 0 || pp_json_has(&at, memory_tables[i].key))
             status = fill_table(&at, memory_tables[i].key, &memory_tables[i], costs, err);
     }
+    if (!status && pp_json_has(&at, weight_gradients.key))
+        status = fill_table(&at, weight_gradients.key, &weight_gradients, costs, err);
     for (size_t i = 0; i < COUNT(memory_ranks) && !status; i++)
         status = fill_ranks(&at, &memory_ranks[i], costs, err);
     if (!status)
@@ -404,18 +409,18 @@ static pp_status fill_step(const pp_json_at *root, pp_costs *costs, pp_err *err)
 static pp_status check_keys(const pp_json_at *at, pp_err *err)
 {
     static const char *const keys[] = {
-        "format",     "version",  "ranks",           "stages",           "microbatches",
-        "forward_ns", "input_ns", "weight_ns",       "backward_ns",      "pair_ns",
-        "hidden_ns",  "comm_ns",  "send_forward_ns", "send_backward_ns", "memory",
-        "step",       NULL
+        "format",     "version",  "ranks",     "stages",          "microbatches",
+        "forward_ns", "input_ns", "weight_ns", "backward_ns",     "pair_ns",
+        "hidden_ns",  "again_ns", "comm_ns",   "send_forward_ns", "send_backward_ns",
+        "memory",     "step",     NULL
     };
-    static const char *const memory_keys[] = { "activation_bytes", "stash_bytes",
-                                               "recompute_bytes",  "logits_bytes",
-                                               "temporary_bytes",  "output_bytes",
-                                               "message_bytes",    "parameter_bytes",
-                                               "gradient_bytes",   "optimizer_bytes",
-                                               "workspace_bytes",  "comm_library_bytes",
-                                               "limit_bytes",      NULL };
+    static const char *const memory_keys[] = {
+        "activation_bytes", "stash_bytes",           "recompute_bytes",
+        "logits_bytes",     "temporary_bytes",       "output_bytes",
+        "message_bytes",    "parameter_bytes",       "gradient_bytes",
+        "optimizer_bytes",  "workspace_bytes",       "comm_library_bytes",
+        "limit_bytes",      "weight_gradient_bytes", NULL
+    };
     pp_status status = pp_json_only(at, keys, err);
     if (!status && (!at->parent || pp_json_has(at, "format")))
         status = pp_json_check_format(at, "ppsim.costs", 1, err);
@@ -464,12 +469,16 @@ static pp_status fold_all(fold *f, const pp_json_at *at, pp_err *err)
         status = fold_table(f, at, &times[i], err);
     if (!status)
         status = fold_table(f, at, &pairs, err);
+    if (!status)
+        status = fold_table(f, at, &again, err);
     if (status || !pp_json_has(at, "memory"))
         return status;
     pp_json_at memory;
     status = pp_json_get(at, "memory", &memory, err);
     for (size_t i = 0; i < COUNT(memory_tables) && !status; i++)
         status = fold_table(f, &memory, &memory_tables[i], err);
+    if (!status)
+        status = fold_table(f, &memory, &weight_gradients, err);
     return status;
 }
 
@@ -503,6 +512,9 @@ pp_status pp_costs_read(const pp_json_at *at, uint32_t ranks, uint32_t stages,
         status = fill_memory(at, costs, err);
     if (!status && pp_json_has(at, "step"))
         status = fill_step(at, costs, err);
+    if (!status && pp_json_has(at, again.key) &&
+        !(status = fill_table(at, again.key, &again, costs, err)))
+        status = pp_costs_add_late(costs, err);
     if (status)
         return status;
     *costs_out = costs;
@@ -598,12 +610,16 @@ pp_json *pp_costs_write(const pp_costs *costs, pp_json_build *build)
         if (times[i].column != COLUMN(b_ns) || !backward_is_sum(costs))
             write_table(build, root, costs, &times[i]);
     }
+    if (costs->late)
+        write_table(build, root, costs, &again);
     if (costs->has_pairs || costs->has_hidden)
         write_table(build, root, costs, costs->has_pairs ? &pairs : &hidden);
     if (costs->has_memory) {
         pp_json *memory = pp_json_new_object(build);
         for (size_t i = 0; i < COUNT(memory_tables); i++)
             write_table(build, memory, costs, &memory_tables[i]);
+        if (costs->late)
+            write_table(build, memory, costs, &weight_gradients);
         for (size_t i = 0; i < COUNT(memory_ranks); i++)
             write_ranks(build, memory, costs, &memory_ranks[i]);
         uint32_t own = 0;

@@ -396,6 +396,24 @@ pp_work pp_layer_work(const pp_gpu_batch *local)
     return work;
 }
 
+double pp_weight_ops(const pp_gpu_batch *local)
+{
+    const pp_model *m = local->model;
+    const pp_mixer mixer = (pp_mixer)local->layer.mixer;
+    const double mlp = m->gated_mlp ? 3 : 2;
+    double ops = pp_model_norms(m, local->layer);
+    if (pp_mixer_has_attention(mixer)) /* of MLA: down, norm and up, of queries and of the rest */
+        ops += (m->attention == PP_ATTENTION_MLA ? 3 + (m->q_lora_rank > 0 ? 3 : 1) : 1) + 1 +
+               (m->qk_norm || m->qk_norm_wide ? 2 : 0) + (m->attention_gate ? 1 : 0);
+    if (pp_mixer_has_scan(mixer)) /* in and out, convolution and norm */
+        ops += 4;
+    if (local->layer.mlp == PP_MLP_MOE)
+        ops += 1 + mlp + (m->shared_ffn > 0 ? mlp : 0);
+    else if (local->layer.mlp != PP_MLP_NONE)
+        ops += mlp;
+    return ops;
+}
+
 double pp_layer_hidden_seconds(const pp_gpu_batch *local, const pp_work *work)
 {
     /* Megatron-Core does not overlap shared experts, too */

@@ -6,6 +6,9 @@
 
 /* Times of forward and backward, including recomputation. */
 pp_work pp_layer_work(const pp_gpu_batch *local);
+/* The number of ops with weights of their own in a layer: linear layers, that of queries, keys and
+ * values being one, and norms. */
+double pp_weight_ops(const pp_gpu_batch *local);
 /* The time by which a layer with experts is shorter if its forward overlaps with the backward of
  * another microbatch; 0 without exchange of experts. work: of the layer. */
 double pp_layer_hidden_seconds(const pp_gpu_batch *local, const pp_work *work);

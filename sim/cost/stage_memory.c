@@ -14,10 +14,11 @@
 
 /* Activations, in bytes per token of this GPU. */
 typedef struct token_bytes {
-    double whole;   /* in the sequence-parallel region: divided by t with sequence parallelism */
-    double divided; /* always divided by tp; this is the part of one GPU */
-    double core;    /* in the attention core, which selective recomputation drops */
-    double stash;   /* inputs and output gradients of linear layers on one GPU */
+    double whole;     /* in the sequence-parallel region: divided by t with sequence parallelism */
+    double divided;   /* always divided by tp; this is the part of one GPU */
+    double core;      /* in the attention core, which selective recomputation drops */
+    double stash;     /* inputs and output gradients of linear layers on one GPU */
+    double gradients; /* of the outputs of linear layers and norms on one GPU, in 16 bits */
 } token_bytes;
 
 static double spread(const pp_gpu_batch *local, double whole)
@@ -46,9 +47,13 @@ static void add_attention(const pp_gpu_batch *local, token_bytes *sum)
     /* norm input, linear input, dropout mask */
     sum->whole += (d + e) * h + second_norm(local) + (m->dropout ? h : 0);
     sum->divided += d * (a.q + a.k + a.v + a.o);
+    sum->gradients += spread(local, 2 * d * h + second_norm(local)) + d * (a.q + a.k + a.v);
+    if (m->qk_norm || m->qk_norm_wide)
+        sum->gradients += d * (a.q + a.k);
     if (m->attention_gate) { /* the gate, and the output before it */
         sum->divided += d * (a.q + a.o);
         sum->stash += e * a.q;
+        sum->gradients += d * a.q;
     }
     if (local->recipe->format) /* attention keeps its output in 16 bits, the projection its own */
         sum->divided += e * a.o;
@@ -64,6 +69,7 @@ static void add_attention(const pp_gpu_batch *local, token_bytes *sum)
         sum->whole += (d + e) * ranks; /* before and after their norms */
         sum->whole += d * (double)m->qk_rope_head_dim;
         sum->stash += spread(local, 2 * e * ranks);
+        sum->gradients += spread(local, d * (2 * ranks + (double)m->qk_rope_head_dim));
     }
     if (local->context->switches.flash_attention)
         sum->core += 4 * a.heads; /* fp32 log-sum-exp of a row */
@@ -81,6 +87,7 @@ static void add_scan(const pp_gpu_batch *local, token_bytes *sum)
         sum->whole += (d + e) * h + (local->model->dropout ? h : 0);
     sum->divided += d * (scan.inner + scan.values) + e * scan.values;
     sum->stash += spread(local, 2 * e * h) + e * (scan.inner + scan.values);
+    sum->gradients += spread(local, 2 * d * h) + d * (scan.inner + scan.values);
 }
 
 /* copies: the number of experts of a token; 1 for a dense MLP. */
@@ -90,6 +97,7 @@ static void add_mlp(const pp_gpu_batch *local, double width, double copies, toke
     const double inner = width / local->t * copies;
     sum->divided += inner * (d * (local->model->gated_mlp ? 2 : 1) + e);
     sum->stash += e * inner * (local->model->gated_mlp ? 3 : 2);
+    sum->gradients += d * inner * (local->model->gated_mlp ? 2 : 1);
 }
 
 static void add_mlp_frame(const pp_gpu_batch *local, token_bytes *sum)
@@ -100,6 +108,7 @@ static void add_mlp_frame(const pp_gpu_batch *local, token_bytes *sum)
     /* with attention beside it under one norm, it reads what attention reads */
     sum->whole += (shared ? 0 : (d + e) * h) + second_norm(local) + (local->model->dropout ? h : 0);
     sum->stash += spread(local, 2 * e * h);
+    sum->gradients += spread(local, (shared ? 0 : d * h) + second_norm(local));
 }
 
 static void add_experts(const pp_gpu_batch *local, token_bytes *sum)
@@ -114,6 +123,9 @@ static void add_experts(const pp_gpu_batch *local, token_bytes *sum)
     /* of the router: logits, scores and probabilities in fp32, and the map of chosen experts */
     sum->whole += (3 * 4 + 1) * (double)m->experts;
     sum->stash += 2 * e * h * rows;
+    sum->gradients +=
+        local->element_bytes * h * rows +
+        spread(local, 4 * (double)m->experts + (m->shared_ffn > 0 ? local->element_bytes * h : 0));
     add_mlp(local, (double)m->expert_ffn, local->imbalance * top, sum);
     add_mlp(local, (double)m->shared_ffn, 1, sum);
 }
@@ -132,8 +144,10 @@ static token_bytes layer_bytes(const pp_gpu_batch *local)
     add_mlp_frame(local, &sum);
     if (local->layer.mlp == PP_MLP_MOE)
         add_experts(local, &sum);
-    else
+    else {
         add_mlp(local, (double)m->ffn, 1, &sum);
+        sum.gradients += spread(local, local->element_bytes * (double)m->hidden);
+    }
     return sum;
 }
 
@@ -409,6 +423,7 @@ void pp_layer_memory(const pp_gpu_batch *local, pp_unit_cost *cost)
     const double kept = local->tokens * (spread(local, b.whole) + b.divided);
     const double core = local->tokens * b.core;
     cost->stash_bytes = local->tokens * b.stash;
+    cost->weight_gradient_bytes = local->tokens * b.gradients;
     cost->temporary_bytes = local->tokens * temporary_bytes(local);
     cost->recompute_bytes = 0;
     cost->activation_bytes = kept + core;
@@ -467,6 +482,8 @@ void pp_loss_memory(const pp_gpu_batch *local, pp_unit_cost *cost)
         cost->parameters += table_parameters(local);
     cost->logits_bytes = local->tokens * (spread(local, 2 * d * h) + kept);
     cost->stash_bytes = local->tokens * (spread(local, d * h) + d * vocab);
+    /* its inputs are among the logits, which a fused backward or I drops */
+    cost->weight_gradient_bytes = local->tokens * (spread(local, 3 * d * h) + d * vocab);
     cost->output_bytes = local->tokens * kept;
     /* The gradient of the logits in the head's type takes the place of what was kept. Megatron-
      * Core's head also makes a gradient of its weight, a dummy if its GEMM added to the main
@@ -491,6 +508,7 @@ void pp_mtp_memory(const pp_gpu_batch *local, pp_unit_cost *cost)
     const double frame = local->tokens * spread(local, 4 * d * h); /* two norms and their output */
     cost->activation_bytes += frame;
     cost->stash_bytes += frame / 2 + loss.stash_bytes;
+    cost->weight_gradient_bytes += frame / 2 + loss.weight_gradient_bytes;
     cost->temporary_bytes = fmax(cost->temporary_bytes, loss.temporary_bytes);
     cost->logits_bytes += loss.logits_bytes;
     cost->parameters += 2 * h * h / local->t + 3 * h * (m->rms_norm ? 1 : 2);

@@ -272,9 +272,27 @@ pp_status pp_plan_lower(const pp_plan *plan, const pp_order *order, const pp_cos
     return PP_OK;
 }
 
-static pp_status simulate_replica(const pp_plan *plan, uint32_t replica, outcome *out, pp_err *err)
+bool pp_plan_splits_backward(const pp_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->order_count; i++) {
+        const pp_order *order = plan->order[i];
+        for (size_t k = 0; k < order->rank_begin[order->ranks]; k++) {
+            if (order->ops[k].kind == PP_OP_W)
+                return true;
+        }
+    }
+    return false;
+}
+
+const pp_costs *pp_plan_costs(const pp_plan *plan, uint32_t replica)
 {
     const pp_costs *costs = plan->costs[plan->costs_count > 1 ? replica : 0];
+    return plan->framework && plan->framework->splits_late && costs->late ? costs->late : costs;
+}
+
+static pp_status simulate_replica(const pp_plan *plan, uint32_t replica, outcome *out, pp_err *err)
+{
+    const pp_costs *costs = pp_plan_costs(plan, replica);
     const pp_order *order = plan->order[plan->order_count > 1 ? replica : 0];
     pp_status status = pp_plan_lower(plan, order, costs, &out->program, err);
     if (status || (status = pp_plan_simulate_program(plan, out->program, costs, plan->framework,
@@ -316,7 +334,7 @@ pp_status pp_plan_simulate(const pp_plan *plan, pp_program **program_out,
         slowest.timeline = NULL;
     }
     if (costs_out)
-        *costs_out = plan->costs[plan->costs_count > 1 ? chosen : 0];
+        *costs_out = pp_plan_costs(plan, chosen);
     *report_out = slowest.report;
     slowest.report = NULL;
     return PP_OK;

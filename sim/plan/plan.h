@@ -114,6 +114,11 @@ pp_recomputed pp_plan_recomputed(const pp_plan *plan, uint32_t stage);
  * or in what they recompute; NOMEM. */
 PP_MUST_CHECK pp_status pp_plan_pad(const pp_size_protocol *shapes, pp_plan *plan, pp_err *err);
 
+/* Whether an op of the plan's orders is an I or a W. */
+bool pp_plan_splits_backward(const pp_plan *plan);
+/* The costs of a replica under the plan's framework. */
+const pp_costs *pp_plan_costs(const pp_plan *plan, uint32_t replica);
+
 /* Lowers an order by the plan's framework and size protocol. costs: those of the order.
  * Fails: USAGE (the framework does not support the protocol), INFEASIBLE (the order cannot finish,
  * or sizes are mismatched), NOMEM. */

@@ -51,6 +51,8 @@ pp_status pp_plan_recost(const pp_cost_context *context, pp_plan *plan, pp_err *
     pp_cost_context own = *context;
     own.recomputed = plan->recomputed.of ? &plan->recomputed : NULL;
     own.pairs_hide = true;
+    own.splits_late = false;
+    own.late_too = pp_plan_splits_backward(plan);
     own.links_modelled = plan->framework && plan->framework->size_protocols;
     if ((status = build(&own, plan, costs, err))) {
         free(costs);

@@ -392,7 +392,8 @@ static pp_status simulate(pp_check_verdict *v, const pp_check_subject *s, pp_err
         *err = why;
         return status;
     }
-    pp_scenario_tell_if_stale(s->plan, v->report, v->file);
+    if (plan.framework == s->plan->framework)
+        pp_scenario_tell_if_stale(s->plan, v->report, v->file);
     v->overflows = v->report->has_memory &&
                    pp_report_excess(v->report, v->report->memory_limit_bytes, &rank) > 0;
     return PP_OK;

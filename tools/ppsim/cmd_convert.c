@@ -87,7 +87,7 @@ static pp_status predict(source *s, uint32_t *replica_out, pp_err *err)
         pp_plan_simulate(plan, &s->program, &s->timeline, &s->costs, &plan->prediction, err);
     if (status)
         return status;
-    while (plan->costs[replica] != s->costs)
+    while (pp_plan_costs(plan, replica) != s->costs)
         replica++;
     *replica_out = plan->order_count > 1 ? replica : 0;
     return pp_bound_report(s->costs, plan->order[*replica_out], plan->prediction, err);

@@ -60,6 +60,12 @@ static pp_status check_order(const char *name, const pp_export *data, pp_torch_r
                       "torch.compile does not allow I and W, the split backward; leave out "
                       "--torch-compile, or choose a schedule with B",
                       err);
+    if (facts->split && run->recompute == PP_RECOMPUTE_SELECTIVE)
+        return refuse(name,
+                      "PyTorch cannot recompute selectively and split the backward into I and W: "
+                      "it stops with \"Trying to backward an extra time\"; plan with --recompute "
+                      "none or full, or a schedule with B, such as interleaved",
+                      err);
     return PP_OK;
 }
 

@@ -267,7 +267,10 @@ pp_status pp_costs_pad(const pp_size_protocol *shapes, pp_costs *costs, pp_err *
             longest = costs->class_of[j];
         }
     }
-    for (uint32_t j = 0; j < costs->microbatches; j++)
+    for (uint32_t j = 0; j < costs->microbatches; j++) {
         costs->class_of[j] = longest;
+        if (costs->late)
+            costs->late->class_of[j] = longest;
+    }
     return PP_OK;
 }

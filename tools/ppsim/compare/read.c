@@ -245,7 +245,7 @@ static pp_status read_plan(const pp_json_at *root, pp_compare_file *file, pp_err
         return status;
     if (file->stale_step_ns || !pp_json_has(root, "prediction")) {
         uint32_t replica = 0;
-        while (plan->costs[replica] != costs)
+        while (pp_plan_costs(plan, replica) != costs)
             replica++;
         status =
             pp_bound_report(costs, plan->order[plan->order_count > 1 ? replica : 0], report, err);

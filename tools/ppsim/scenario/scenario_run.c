@@ -77,6 +77,11 @@ static pp_status apply_overrides(const pp_args *args, pp_plan *plan, pp_err *err
     for (uint32_t i = 0; i < plan->costs_count && !status; i++)
         status = pp_rank_overrides_apply(&overrides, order->stage_rank, plan->sharing.latency_ns,
                                          plan->costs[i], err);
+    for (uint32_t i = 0; i < plan->costs_count && !status; i++)
+        status = plan->costs[i]->late
+                     ? pp_rank_overrides_apply(&overrides, order->stage_rank,
+                                               plan->sharing.latency_ns, plan->costs[i]->late, err)
+                     : PP_OK;
     if (!status)
         tell_unused_links(&overrides, order);
     return status;
@@ -120,7 +125,7 @@ static pp_status run_study(pp_scenario *s, pp_err *err)
     if (!s->program)
         return pp_plan_simulate(s->plan, &s->program, &s->timeline, &s->costs, &s->plan->prediction,
                                 err);
-    s->costs = s->plan->costs[0];
+    s->costs = pp_plan_costs(s->plan, 0);
     return pp_plan_simulate_program(s->plan, s->program, s->costs, NULL, &s->timeline,
                                     &s->plan->prediction, err);
 }
@@ -140,7 +145,7 @@ pp_status pp_scenario_predict(pp_scenario *s, pp_err *err)
 const pp_order *pp_scenario_order(const pp_scenario *s)
 {
     uint32_t replica = 0;
-    while (s->plan->costs[replica] != s->costs)
+    while (pp_plan_costs(s->plan, replica) != s->costs)
         replica++;
     return s->plan->order[s->plan->order_count > 1 ? replica : 0];
 }

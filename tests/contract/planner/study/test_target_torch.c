@@ -26,17 +26,17 @@ static const struct {
 } grid[] = {
     { "gpt1.7b", 1, 2, 4, 2048, PP_RECOMPUTE_NONE, 5 },
     { "gpt1.7b", 1, 4, 8, 2048, PP_RECOMPUTE_FULL, 6 },
-    { "gpt1.7b", 1, 6, 12, 2048, PP_RECOMPUTE_SELECTIVE, 7 },
+    { "gpt1.7b", 1, 6, 12, 2048, PP_RECOMPUTE_SELECTIVE, 4 },
     { "llama3-8b", 2, 4, 8, 4096, PP_RECOMPUTE_NONE, 7 },
-    { "llama3-8b", 2, 4, 32, 8192, PP_RECOMPUTE_SELECTIVE, 7 },
+    { "llama3-8b", 2, 4, 32, 8192, PP_RECOMPUTE_SELECTIVE, 4 },
     { "llama3-8b", 1, 8, 16, 8192, PP_RECOMPUTE_FULL, 7 },
     { "llama3-8b", 2, 8, 64, 2048, PP_RECOMPUTE_NONE, 7 },
-    { "llama3-70b", 8, 4, 8, 8192, PP_RECOMPUTE_NONE, 7 },
-    { "llama3-70b", 4, 8, 32, 4096, PP_RECOMPUTE_SELECTIVE, 6 },
+    { "llama3-70b", 8, 4, 8, 8192, PP_RECOMPUTE_NONE, 5 },
+    { "llama3-70b", 4, 8, 32, 4096, PP_RECOMPUTE_SELECTIVE, 4 },
     { "llama3-70b", 8, 8, 16, 8192, PP_RECOMPUTE_FULL, 4 },
     { "gpt175b", 8, 8, 16, 2048, PP_RECOMPUTE_NONE, 6 },
     { "gpt175b", 8, 8, 48, 2048, PP_RECOMPUTE_FULL, 4 },
-    { "gpt175b", 8, 16, 32, 2048, PP_RECOMPUTE_SELECTIVE, 6 },
+    { "gpt175b", 8, 16, 32, 2048, PP_RECOMPUTE_SELECTIVE, 2 },
 };
 
 static pp_plan_request request_at(const planning *p, int at)
@@ -66,6 +66,8 @@ START_TEST(a_plan_is_no_slower_than_what_pytorch_ships)
     for (size_t k = 0; k < sizeof shipped / sizeof *shipped; k++) {
         pp_plan_request theirs = request_at(&p, _i);
         theirs.schedule = pp_schedule_find(shipped[k].name);
+        if (theirs.schedule->splits_backward && grid[_i].recompute == PP_RECOMPUTE_SELECTIVE)
+            continue; /* PyTorch cannot run it */
         theirs.parallel.vpp = shipped[k].vpp;
         theirs.partition = PP_PARTITION_UNIFORM;
         theirs.memory_limit_bytes = (int64_t)1 << 45;

@@ -50,6 +50,74 @@ START_TEST(gates_and_norms_are_kept)
 }
 END_TEST
 
+/* The gradients that PyTorch keeps from I to W, in hidden sizes per token, as counted in a run of
+ * stage_backward_input (PyTorch 2.13 and 2.15) on layers of transformers 5.18 on the CPU: llama
+ * with ffn 4 h 15, with half as many keys and ffn 3.5 h 13, qwen3 the same with norms of q and
+ * k 14.5, gpt2 11. Checkpointed layers ran again in W for every op with weights; queries, keys and
+ * values, which transformers' llama has apart and gpt2 joint, are one here: 7, 7, 9 and 6. */
+START_TEST(a_late_split_keeps_gradients)
+{
+    static const struct {
+        int64_t kv_heads, ffn;
+        bool gated, qk_norm;
+        double gradients, ops;
+    } truths[] = {
+        { 32, 4 * 4096, true, false, 15, 7 },
+        { 16, 14336, true, false, 13, 7 },
+        { 16, 14336, true, true, 14.5, 9 },
+        { 32, 4 * 4096, false, false, 11, 6 },
+    };
+    const pp_hardware hw = run_hardware("h100-80g");
+    for (size_t k = 0; k < sizeof truths / sizeof truths[0]; k++) {
+        pp_model model = run_model("llama3-8b");
+        model.kv_heads = truths[k].kv_heads;
+        model.ffn = truths[k].ffn;
+        model.gated_mlp = truths[k].gated;
+        model.qk_norm = truths[k].qk_norm;
+        pp_cost_context c = context_of(&model, &hw, "current", 1, PP_RECOMPUTE_FULL);
+        const pp_unit_cost full = layer(&c, 1000, 1000000);
+        ck_assert_double_eq_tol(full.weight_gradient_bytes, truths[k].gradients * 2 * 4096 * 1000,
+                                1);
+        ck_assert_double_eq_tol(full.again_s, truths[k].ops * full.f_s, 1e-12);
+        c.switches.recompute = PP_RECOMPUTE_NONE;
+        ck_assert_double_eq(layer(&c, 1000, 1000000).again_s, 0);
+    }
+}
+END_TEST
+
+/* Under a framework that splits late, W of the first stage is the whole backward and I nothing;
+ * other stages keep all activations and the gradients until W, which runs layers again. */
+START_TEST(a_late_split_moves_work_to_w)
+{
+    pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_costs_new(2, 2, 3, 1, &costs, &err), err);
+    for (size_t s = 0; s < 2; s++) {
+        costs->i_ns[s] = 30;
+        costs->w_ns[s] = 20;
+        costs->b_ns[s] = 45;
+        costs->again_ns[s] = 70;
+        costs->activation_bytes[s] = 1000;
+        costs->stash_bytes[s] = 600;
+        costs->weight_gradient_bytes[s] = 500;
+        costs->recompute_bytes[s] = 90;
+        costs->temporary_bytes[s] = 8;
+        costs->message_bytes[s] = 16;
+    }
+    STEP_OK(pp_costs_add_late(costs, &err), err);
+    const pp_costs *late = costs->late;
+    const int64_t expected[2][5] = { { 0, 45, 45, 1016, 98 }, { 30, 90, 45, 1500, 90 } };
+    for (size_t s = 0; s < 2; s++) {
+        const int64_t found[] = { late->i_ns[s], late->w_ns[s], late->b_ns[s], late->stash_bytes[s],
+                                  late->w_extra_bytes[s] };
+        for (size_t k = 0; k < 5; k++)
+            ck_assert_int_eq(found[k], expected[s][k]);
+        ck_assert_int_eq(costs->w_ns[s], 20);
+        ck_assert_int_eq(costs->stash_bytes[s], 600);
+    }
+}
+END_TEST
+
 /* Korthikanti 2022, sections 4.1 to 4.2 and 5: bytes per layer, to the byte. */
 START_TEST(activation_bytes_follow_the_formulas)
 {
@@ -668,6 +736,8 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, activation_bytes_follow_the_formulas);
     tcase_add_test(tc, gates_and_norms_are_kept);
+    tcase_add_test(tc, a_late_split_keeps_gradients);
+    tcase_add_test(tc, a_late_split_moves_work_to_w);
     tcase_add_loop_test(tc, parameters_of_the_units_are_the_model, 0, MODELS);
     tcase_add_test(tc, model_flops_are_megatrons);
     tcase_add_test(tc, packed_sequences_are_cheaper_than_one_long);

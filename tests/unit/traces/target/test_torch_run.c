@@ -168,6 +168,7 @@ START_TEST(automodel_is_given_yaml)
     pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("dualpipev");
     pp_order *order PP_CLEANUP(pp_order_free) = step_order("dualpipev", 2, 2, 4, 0);
     const pp_export data = { .plan = plan, .order = order, .path = "a.yaml" };
+    plan->recompute = PP_RECOMPUTE_FULL;
     expect("automodel", &data,
            "# Made by: ppsim plan --model \"a b\"\n"
            "# For a recipe of NeMo AutoModel.\n"
@@ -180,7 +181,7 @@ START_TEST(automodel_is_given_yaml)
            "  dp_size: 2\n"
            "  ep_size: 1\n"
            "  sequence_parallel: true\n"
-           "  activation_checkpointing: selective\n"
+           "  activation_checkpointing: full\n"
            "  pipeline:\n"
            "    pp_schedule: ZBVZeroBubble\n"
            "    pp_schedule_csv: \"a.yaml.csv\"\n"
@@ -221,6 +222,14 @@ static void compile(pp_export *data, pp_plan *plan, pp_order **order)
     (void)plan;
     rebuild(order, "zbv", 2, 2, 4);
     data->compiled = true;
+}
+
+static void split_selectively(pp_export *data, pp_plan *plan, pp_order **order)
+{
+    (void)data;
+    pp_order_free(order);
+    *order = step_order("zbv", 2, 2, 4, 0);
+    plan->recompute = PP_RECOMPUTE_SELECTIVE;
 }
 
 static void drop_backward(pp_export *data, pp_plan *plan, pp_order **order)
@@ -337,6 +346,7 @@ static void recompute_columns(pp_export *data, pp_plan *plan, pp_order **order)
 
 static const spoilt cases[] = {
     { "torch.compile", compile, PP_INFEASIBLE },
+    { "an extra time", split_selectively, PP_INFEASIBLE },
     { "only forwards", drop_backward, PP_INFEASIBLE },
     { "1 pipeline rank", one_rank, PP_INFEASIBLE },
     { "loop", misplace, PP_INFEASIBLE },
