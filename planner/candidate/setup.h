@@ -47,15 +47,14 @@ typedef struct pp_setup {
 /* Frees what it owns. */
 void pp_setup_free(pp_setup *setup);
 void pp_free_recomputed(pp_recompute_table **table); /* for PP_CLEANUP; *table NULL is fine */
-/* True if these `count` stages are the same, recomputation included. */
 /* With a number of layers that every stage recomputes (pp_switches), makes it that of these. */
 void pp_recompute_block(const pp_switches *switches, pp_stage *stages, size_t count);
+/* True if these `count` stages are the same, recomputation included. */
 bool pp_same_stages(const pp_stage *a, const pp_stage *b, size_t count);
 
 /* True if two setups of one search have the same costs. */
 bool pp_setup_costs_alike(const pp_setup *a, const pp_setup *b);
 
-/* Tables of one setup, one per replica of its workload. */
 /* True if a split backward ends in an error: PyTorch's selective checkpointing goes through a layer
  * once, and a framework that splits late does so for every op with weights ("Trying to backward an
  * extra time"). */
@@ -65,6 +64,7 @@ static inline bool pp_setup_stops(const pp_setup *setup)
            setup->context.switches.recompute == PP_RECOMPUTE_SELECTIVE;
 }
 
+/* Tables of one setup, one per replica of its workload. */
 typedef struct pp_cost_set {
     pp_costs **costs; /* [count] */
     uint32_t count;

@@ -185,7 +185,11 @@ static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_expert_t
     setup->context.pairs_hide = true;
     setup->context.splits_late = false;
     setup->context.late_too = planned || c->schedule->splits_backward;
-    if (status || (status = pp_pool_costs(&search->pool, setup, &set, err)))
+    if (!status)
+        status = pp_pool_costs(&search->pool, setup, &set, err);
+    setup->context.splits_late = plan->framework->splits_late;
+    setup->context.late_too = false;
+    if (status)
         return status;
     /* the reduction of the gradients now overlaps with the backward of another microbatch */
     plan->costs = set.costs;
@@ -248,7 +252,6 @@ static pp_status explain(const pp_pool *pool, const pp_setup *setup, const pp_pl
     pp_cost_context context = setup->context;
     pp_status status = PP_OK;
     uint32_t replica = 0;
-    context.splits_late = plan->framework->splits_late;
     while (pp_plan_costs(plan, replica) != costs)
         replica++;
     for (int k = 0; k < PP_EXCHANGE_KINDS && !status; k++) {

@@ -106,37 +106,48 @@ pp_status pp_costs_new(uint32_t ranks, uint32_t stages, uint32_t microbatches, u
     return PP_OK;
 }
 
-pp_status pp_costs_spread(const pp_costs *costs, pp_costs **spread_out, pp_err *err)
+/* Copies costs into `classes` classes, of which class k is the class of_class[k] of the original
+ * (NULL: k). class_of is left to the caller. */
+static pp_status copy_classes(const pp_costs *costs, uint32_t classes, const uint32_t *of_class,
+                              pp_costs **copy_out, pp_err *err)
 {
-    pp_costs *spread = NULL;
-    pp_status status = pp_costs_new(costs->ranks, costs->stages, costs->microbatches,
-                                    costs->microbatches, &spread, err);
+    pp_costs *copy = NULL;
+    pp_status status =
+        pp_costs_new(costs->ranks, costs->stages, costs->microbatches, classes, &copy, err);
     if (status)
         return status;
     pp_costs from = *costs;
-    pp_costs own = *spread;
-    int64_t **source[2][TABLES];
-    int64_t **source_ranks[2][RANK_TABLES];
-    *spread = *costs; /* copies the scalars; the pointers to tables are set below */
-    spread->late = NULL;
-    spread->classes = costs->microbatches;
-    spread->class_of = own.class_of;
-    list_tables(&from, source[0], source_ranks[0]);
-    list_tables(&own, source[1], source_ranks[1]);
-    int64_t **tables[TABLES];
-    int64_t **per_rank[RANK_TABLES];
-    list_tables(spread, tables, per_rank);
+    pp_costs own = *copy;
+    int64_t **source[TABLES], **room[TABLES], **tables[TABLES];
+    int64_t **source_ranks[RANK_TABLES], **room_ranks[RANK_TABLES], **per_rank[RANK_TABLES];
+    *copy = *costs; /* copies the scalars; the pointers to tables are set below */
+    copy->late = NULL;
+    copy->classes = classes;
+    copy->class_of = own.class_of;
+    list_tables(&from, source, source_ranks);
+    list_tables(&own, room, room_ranks);
+    list_tables(copy, tables, per_rank);
     for (size_t i = 0; i < RANK_TABLES; i++) {
-        *per_rank[i] = *source_ranks[1][i];
-        memcpy(*per_rank[i], *source_ranks[0][i], costs->ranks * sizeof(int64_t));
+        *per_rank[i] = *room_ranks[i];
+        memcpy(*per_rank[i], *source_ranks[i], costs->ranks * sizeof(int64_t));
     }
     for (size_t i = 0; i < TABLES; i++) {
-        *tables[i] = *source[1][i];
-        for (uint32_t j = 0; j < costs->microbatches; j++)
-            memcpy(*tables[i] + (size_t)j * costs->stages,
-                   *source[0][i] + (size_t)costs->class_of[j] * costs->stages,
+        *tables[i] = *room[i];
+        for (uint32_t k = 0; k < classes; k++)
+            memcpy(*tables[i] + (size_t)k * costs->stages,
+                   *source[i] + (size_t)(of_class ? of_class[k] : k) * costs->stages,
                    costs->stages * sizeof(int64_t));
     }
+    *copy_out = copy;
+    return PP_OK;
+}
+
+pp_status pp_costs_spread(const pp_costs *costs, pp_costs **spread_out, pp_err *err)
+{
+    pp_costs *spread = NULL;
+    pp_status status = copy_classes(costs, costs->microbatches, costs->class_of, &spread, err);
+    if (status)
+        return status;
     for (uint32_t j = 0; j < costs->microbatches; j++)
         spread->class_of[j] = j;
     *spread_out = spread;
@@ -170,30 +181,11 @@ void pp_costs_split_late(pp_costs *costs, uint32_t stage, size_t row)
 pp_status pp_costs_add_late(pp_costs *costs, pp_err *err)
 {
     pp_costs *late = NULL;
-    pp_status status =
-        pp_costs_new(costs->ranks, costs->stages, costs->microbatches, costs->classes, &late, err);
+    pp_status status = copy_classes(costs, costs->classes, NULL, &late, err);
     if (status)
         return status;
-    pp_costs own = *late;
-    int64_t **from[TABLES], **into[TABLES], **set[TABLES];
-    int64_t **from_ranks[RANK_TABLES], **into_ranks[RANK_TABLES], **set_ranks[RANK_TABLES];
-    *late = *costs; /* copies the scalars; the pointers to tables are set below */
-    late->late = NULL;
-    late->class_of = own.class_of;
-    list_tables(costs, from, from_ranks);
-    list_tables(&own, into, into_ranks);
-    list_tables(late, set, set_ranks);
-    for (size_t i = 0; i < RANK_TABLES; i++) {
-        *set_ranks[i] = *into_ranks[i];
-        memcpy(*set_ranks[i], *from_ranks[i], costs->ranks * sizeof(int64_t));
-    }
-    const size_t cells = (size_t)costs->classes * costs->stages;
-    for (size_t i = 0; i < TABLES; i++) {
-        *set[i] = *into[i];
-        memcpy(*set[i], *from[i], cells * sizeof(int64_t));
-    }
     memcpy(late->class_of, costs->class_of, costs->microbatches * sizeof *late->class_of);
-    for (size_t i = 0; i < cells; i++)
+    for (size_t i = 0; i < (size_t)costs->classes * costs->stages; i++)
         pp_costs_split_late(late, (uint32_t)(i % costs->stages), i);
     free(costs->late);
     costs->late = late;

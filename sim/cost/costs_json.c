@@ -482,6 +482,14 @@ static pp_status fold_all(fold *f, const pp_json_at *at, pp_err *err)
     return status;
 }
 
+static bool has_weight_gradients(const pp_json_at *at)
+{
+    pp_json_at memory;
+    pp_err ignored = { 0 };
+    return pp_json_has(at, "memory") && !pp_json_get(at, "memory", &memory, &ignored) &&
+           pp_json_has(&memory, weight_gradients.key);
+}
+
 pp_status pp_costs_read(const pp_json_at *at, uint32_t ranks, uint32_t stages,
                         uint32_t microbatches, pp_costs **costs_out, pp_err *err)
 {
@@ -515,6 +523,10 @@ pp_status pp_costs_read(const pp_json_at *at, uint32_t ranks, uint32_t stages,
     if (!status && pp_json_has(at, again.key) &&
         !(status = fill_table(at, again.key, &again, costs, err)))
         status = pp_costs_add_late(costs, err);
+    if (!status && !costs->late && has_weight_gradients(at))
+        status = pp_json_fail(at, err,
+                              "has \"weight_gradient_bytes\", which hold beside \"again_ns\"; "
+                              "give both (again_ns may be 0)");
     if (status)
         return status;
     *costs_out = costs;

@@ -170,8 +170,9 @@ bool pp_rank_override_joins(const pp_rank_override *link, uint32_t rank, uint32_
 
 static pp_status slow_down(pp_costs *costs, size_t cell, double speed, pp_err *err)
 {
-    pp_ns *const times[] = { &costs->f_ns[cell], &costs->i_ns[cell],    &costs->w_ns[cell],
-                             &costs->b_ns[cell], &costs->pair_ns[cell], &costs->hidden_ns[cell] };
+    pp_ns *const times[] = { &costs->f_ns[cell],    &costs->i_ns[cell],    &costs->w_ns[cell],
+                             &costs->b_ns[cell],    &costs->pair_ns[cell], &costs->hidden_ns[cell],
+                             &costs->again_ns[cell] };
     bool sum = costs->b_ns[cell] == costs->i_ns[cell] + costs->w_ns[cell];
     pp_status status = PP_OK;
     for (size_t k = 0; k < sizeof times / sizeof *times && !status; k++)
@@ -220,5 +221,5 @@ pp_status pp_rank_overrides_apply(const pp_rank_overrides *overrides, const uint
             status = set_link(overrides, stage_rank, s, s - 1, latency_ns,
                               costs->message_bytes[cell - 1], &costs->send_b_ns[cell], err);
     }
-    return status;
+    return status || !costs->late ? status : pp_costs_add_late(costs, err);
 }

@@ -4,7 +4,6 @@
 #include "runtime/core/clock.h"
 #include "sim/base/file.h"
 #include "sim/plan/plan_write.h"
-#include "sim/program/program_new.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/commands.h"
@@ -46,32 +45,6 @@ static pp_status write_candidates(const pp_args *args, const pp_search_result *c
         pp_candidate_csv(&choice->split[i], &text);
     pp_status status = pp_text_check(&text, err);
     return status ? status : pp_file_write(path, text.data, text.bytes, err);
-}
-
-static pp_status write_exports(const pp_args *args, const pp_plan *plan, pp_err *err)
-{
-    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
-    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
-    pp_report *report PP_CLEANUP(pp_report_free) = NULL;
-    const pp_costs *costs;
-    bool compiled = false;
-    if (!pp_args_has(args, "--emit") && !pp_args_has(args, "--trace") &&
-        !pp_args_has(args, "--ranks"))
-        return PP_OK;
-    pp_status status = pp_args_switch(args, "--torch-compile", &compiled, err);
-    if (!status)
-        status = pp_plan_simulate(plan, &program, &timeline, &costs, &report, err);
-    if (status)
-        return status;
-    const pp_export data = { .plan = plan,
-                             .order = plan->order[0],
-                             .program = program,
-                             .timeline = timeline,
-                             .costs = costs,
-                             .report = plan->prediction,
-                             .columns = 80,
-                             .compiled = compiled };
-    return pp_write_exports(args, &data, err);
 }
 
 /* Returns the file that --emit plan= names, or NULL. */
@@ -253,7 +226,7 @@ static pp_status plan(const pp_args *args, pp_err *err)
             "--seq-length %lld exceeds %lld tokens, the longest sequence that %s was made for",
             (long long)input.request.seq_length, (long long)input.model.max_seq_length,
             input.model.name);
-    if ((status = write_exports(args, choice->plan, err)) ||
+    if ((status = pp_write_plan_exports(args, choice->plan, err)) ||
         (status = write_candidates(args, choice, err)))
         return status;
     return print(args, choice, err);

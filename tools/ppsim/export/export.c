@@ -5,6 +5,7 @@
 #include "sim/analysis/report_json.h"
 #include "sim/base/file.h"
 #include "sim/plan/plan_write.h"
+#include "sim/program/program_new.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/files.h"
 #include "tools/ppsim/base/output.h"
@@ -262,4 +263,30 @@ pp_status pp_write_exports(const pp_args *args, const pp_export *all, pp_err *er
     }
     pp_status status = check_companions(args, &files, err);
     return status ? status : write_files(&files, err);
+}
+
+pp_status pp_write_plan_exports(const pp_args *args, const pp_plan *plan, pp_err *err)
+{
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+    pp_report *report PP_CLEANUP(pp_report_free) = NULL;
+    const pp_costs *costs;
+    bool compiled = false;
+    if (!pp_args_has(args, "--emit") && !pp_args_has(args, "--trace") &&
+        !pp_args_has(args, "--ranks"))
+        return PP_OK;
+    pp_status status = pp_args_switch(args, "--torch-compile", &compiled, err);
+    if (!status)
+        status = pp_plan_simulate(plan, &program, &timeline, &costs, &report, err);
+    if (status)
+        return status;
+    const pp_export data = { .plan = plan,
+                             .order = plan->order[0],
+                             .program = program,
+                             .timeline = timeline,
+                             .costs = costs,
+                             .report = plan->prediction,
+                             .columns = 80,
+                             .compiled = compiled };
+    return pp_write_exports(args, &data, err);
 }

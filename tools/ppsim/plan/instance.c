@@ -167,9 +167,6 @@ static pp_status load_costs(run *r, pp_err *err)
 static pp_status write_plan(run *r, pp_err *err)
 {
     pp_plan *plan = r->plan;
-    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
-    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
-    const pp_costs *costs = NULL;
     pp_order *order = NULL;
     pp_status status = pp_order_problem_to_order(r->instance, r->found->ops, r->split, &order, err);
     if (status)
@@ -178,15 +175,8 @@ static pp_status write_plan(run *r, pp_err *err)
     plan->order[0] = order;
     snprintf(plan->schedule, sizeof plan->schedule, "planned");
     pp_report_free(&plan->prediction);
-    if ((status = pp_plan_simulate(plan, &program, &timeline, &costs, &plan->prediction, err)))
-        return status;
-    const pp_export data = { .plan = plan,
-                             .order = plan->order[0],
-                             .program = program,
-                             .timeline = timeline,
-                             .costs = costs,
-                             .report = plan->prediction };
-    return pp_write_exports(r->args, &data, err);
+    status = pp_plan_simulate(plan, NULL, NULL, NULL, &plan->prediction, err);
+    return status ? status : pp_write_plan_exports(r->args, plan, err);
 }
 
 static pp_status load(run *r, pp_err *err)

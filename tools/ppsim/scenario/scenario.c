@@ -90,7 +90,7 @@ static pp_status load_costs(const pp_args *args, uint32_t ranks, uint32_t stages
                           "activations instead of bytes",
                           file);
     pp_costs_set_memory(plan->costs[0], &plan->memory_costs);
-    return PP_OK;
+    return plan->costs[0]->late ? pp_costs_add_late(plan->costs[0], err) : PP_OK;
 }
 
 /* Reads a schedule file. When it has communication of its own, `written_out` receives its program,

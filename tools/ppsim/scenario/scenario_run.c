@@ -77,11 +77,6 @@ static pp_status apply_overrides(const pp_args *args, pp_plan *plan, pp_err *err
     for (uint32_t i = 0; i < plan->costs_count && !status; i++)
         status = pp_rank_overrides_apply(&overrides, order->stage_rank, plan->sharing.latency_ns,
                                          plan->costs[i], err);
-    for (uint32_t i = 0; i < plan->costs_count && !status; i++)
-        status = plan->costs[i]->late
-                     ? pp_rank_overrides_apply(&overrides, order->stage_rank,
-                                               plan->sharing.latency_ns, plan->costs[i]->late, err)
-                     : PP_OK;
     if (!status)
         tell_unused_links(&overrides, order);
     return status;

@@ -230,9 +230,15 @@ START_TEST(costs_change_where_it_is_said)
         step_costs("F=100ns,I=60ns,W=30ns,comm=7ns", 3, 1, 2);
     const uint32_t stage_rank[] = { 0, 1, 2 };
     pp_err err = { 0 };
-    for (int s = 0; s < 3; s++)
+    for (int s = 0; s < 3; s++) {
         costs->message_bytes[s] = 50;
+        costs->again_ns[s] = 40;
+    }
+    STEP_OK(pp_costs_add_late(costs, &err), err);
     STEP_OK(pp_rank_overrides_apply(&overrides, stage_rank, 5, costs, &err), err);
+    ck_assert_int_eq(costs->late->w_ns[1], 2 * (30 + 40)); /* the fused backward is as it was */
+    ck_assert_int_eq(costs->late->b_ns[1], 180);
+    ck_assert_int_eq(costs->late->limit_bytes[2], 10 << 20);
     ck_assert_int_eq(costs->f_ns[0], 100);
     ck_assert_int_eq(costs->f_ns[1], 200);
     ck_assert_int_eq(costs->b_ns[1], 180);
