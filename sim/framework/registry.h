@@ -11,7 +11,7 @@
 
 size_t pp_framework_count(void);
 const pp_framework *pp_framework_at(size_t index);
-/* The framework of this name, or NULL. */
+/* The framework of this name (torch-2.13 is torch), or NULL. */
 const pp_framework *pp_framework_find(const char *name);
 /* Like pp_framework_find. Fails: USAGE when there is none of this name, with the nearest name. */
 PP_MUST_CHECK pp_status pp_framework_get(const char *name, const pp_framework **framework_out,

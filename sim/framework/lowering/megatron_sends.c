@@ -138,9 +138,7 @@ void pp_megatron_interleaved(const pp_lowering *l, pp_megatron_batch *batch)
     }
 }
 
-/* Megatron's microbatch group: the number of microbatches that rank 0 runs before its second chunk.
- */
-static uint32_t group_of(const pp_order *order)
+uint32_t pp_megatron_group(const pp_order *order)
 {
     uint32_t group = 0;
     while (group < order->microbatches && group < order->rank_begin[1] &&
@@ -153,7 +151,7 @@ pp_status pp_megatron_check(const pp_order *order, const char *framework, bool p
                             uint32_t *group_out, pp_err *err)
 {
     bool plain = order->stages == order->ranks;
-    uint32_t group = plain ? 0 : group_of(order);
+    uint32_t group = plain ? 0 : pp_megatron_group(order);
     bool same = false;
     pp_status status = pp_schedule_makes(plain ? "1f1b" : "interleaved", order, group, &same, err);
     if (!status && !same && pairs)

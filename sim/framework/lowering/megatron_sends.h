@@ -45,6 +45,10 @@ uint32_t pp_interleaved_backward(const pp_interleaved *loop, size_t k);
 const pp_op *pp_interleaved_next_f(const pp_interleaved *loop, size_t k, pp_op *op_out);
 const pp_op *pp_interleaved_next_b(const pp_interleaved *loop, size_t k, pp_op *op_out);
 
+/* The microbatch group of an interleaved order: the number of microbatches that rank 0 runs before
+ * its second chunk. */
+uint32_t pp_megatron_group(const pp_order *order);
+
 /* Checks that Megatron's loops can run the order, or with `pairs` also its combined 1F1B.
  * group_out: the number of microbatches that a chunk runs before the next chunk; 0 without
  * interleaving. Fails: USAGE when it cannot, or the groups are smaller than p; NOMEM. */

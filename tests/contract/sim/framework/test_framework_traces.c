@@ -285,6 +285,92 @@ START_TEST(programs_equal_the_traces_of_their_frameworks)
 }
 END_TEST
 
+/* [0SEND_F3 4RECV_F0] is posted and waited for at once, <..> posted, wait:.. waited for. */
+static void torch_batches(const pp_program *program, const pp_comm_step *now, pp_text *text)
+{
+    char token[40];
+    if (now->kind == PP_COMM_STEP_RUN) {
+        megatron_run(program, now, text);
+        return;
+    }
+    bool at_once = now[1].kind == PP_COMM_STEP_WAIT && now[1].index == now->index;
+    pp_text_add(text, now->kind == PP_COMM_STEP_WAIT ? "wait:" : at_once ? "[" : "<");
+    for (uint32_t k = 0; k < program->comm->group[now->index].count; k++)
+        pp_text_add(text, "%s%s", k ? " " : "",
+                    pp_transfer_print(first_of(program, now) + k, token, sizeof token));
+    pp_text_add(text, now->kind == PP_COMM_STEP_WAIT ? "" : at_once ? "]" : ">");
+}
+
+static void print_batches(const pp_program *program, pp_text *text)
+{
+    const pp_comm *comm = program->comm;
+    for (uint32_t r = 0; r < program->ranks; r++) {
+        for (size_t s = comm->step_begin[r]; s < comm->step_begin[r + 1]; s++) {
+            const pp_comm_step *now = &comm->step[s];
+            bool waited = now->kind == PP_COMM_STEP_WAIT && s > comm->step_begin[r] &&
+                          now[-1].kind == PP_COMM_STEP_POST && now[-1].index == now->index;
+            if (waited)
+                continue;
+            pp_text_add(text, "%s", s > comm->step_begin[r] ? " ; " : "");
+            torch_batches(program, now, text);
+        }
+        pp_text_add(text, "\n");
+    }
+}
+
+static const struct {
+    const char *name, *schedule;
+    uint32_t v, shape[3][2];
+} old_torch[] = {
+    { "1f1b", "1f1b", 1, { { 4, 2 }, { 4, 8 }, { 8, 20 } } },
+    { "gpipe", "gpipe", 1, { { 4, 2 }, { 4, 8 } } },
+    { "interleaved_v2", "interleaved", 2, { { 4, 8 }, { 4, 10 }, { 8, 20 } } },
+    { "interleaved_v4", "interleaved", 4, { { 4, 8 }, { 4, 10 } } },
+    { "looped_bfs_v2", "looped-bfs", 2, { { 4, 8 }, { 4, 10 } } },
+    { "interleaved_zb_v2", "interleaved-zb", 2, { { 4, 8 } } },
+    { "zbv", "zbv", 2, { { 4, 8 }, { 4, 10 } } },
+};
+
+enum { OLD_TORCH = sizeof old_torch / sizeof old_torch[0] };
+
+START_TEST(torch_2_6_exchanges_as_its_classes_do)
+{
+    for (int k = 0; k < 3 && old_torch[_i].shape[k][0]; k++) {
+        char name[80];
+        uint32_t p = old_torch[_i].shape[k][0];
+        uint32_t m = old_torch[_i].shape[k][1];
+        bool grouped = strcmp(old_torch[_i].schedule, "interleaved") == 0;
+        pp_err err = { 0 };
+        pp_text golden PP_CLEANUP(pp_text_free) = { 0 };
+        pp_text ours PP_CLEANUP(pp_text_free) = { 0 };
+        pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+        pp_order *order PP_CLEANUP(pp_order_free) =
+            step_order(old_torch[_i].schedule, p, old_torch[_i].v, m, grouped ? m / (m / p) : 0);
+        snprintf(name, sizeof name, "pt26_%s_p%u_m%u", old_torch[_i].name, p, m);
+        STEP_OK(lower_with("torch-2.6", order, &program, &err), err);
+        print_batches(program, &ours);
+        read_trace(name, false, &golden);
+        equal_texts(name, &golden, &ours);
+    }
+}
+END_TEST
+
+START_TEST(torch_2_13_is_torch)
+{
+    ck_assert_ptr_eq(pp_framework_find("torch-2.13"), pp_framework_find("torch"));
+}
+END_TEST
+
+START_TEST(torch_2_6_refuses_steps_that_come_too_early)
+{
+    pp_err err = { 0 };
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_order *order PP_CLEANUP(pp_order_free) = step_order("looped-bfs", 4, 2, 2, 0);
+    ck_assert_int_eq(lower_with("torch-2.6", order, &program, &err), PP_USAGE);
+    ck_assert_ptr_nonnull(strstr(err.text, "run 4F0 before"));
+}
+END_TEST
+
 /* Rows of a golden file, lines ended by LF. */
 static void read_rows(const char *name, const char *suffix, pp_text *text)
 {
@@ -379,6 +465,9 @@ int main(void)
     TCase *tc = tcase_create("traces");
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, programs_equal_the_traces_of_their_frameworks, 0, TRACES);
+    tcase_add_loop_test(tc, torch_2_6_exchanges_as_its_classes_do, 0, OLD_TORCH);
+    tcase_add_test(tc, torch_2_13_is_torch);
+    tcase_add_test(tc, torch_2_6_refuses_steps_that_come_too_early);
     tcase_add_loop_test(tc, zero_bubble_places_transfers_as_sail_does, 0, 5);
     tcase_add_loop_test(tc, deferred_receives_stand_where_pytorch_puts_them, 0, 6);
     tcase_add_test(tc, pytorch_comms_equals_the_golden_rows);

@@ -316,6 +316,7 @@ START_TEST(every_framework_has_its_settings)
         { "xla", { PP_RECV_ON_POST, PP_SEND_UNTIL_BACKWARD, 0, 0, 1 } },
         { "xla-fused", { PP_RECV_ON_POST, PP_SEND_UNTIL_BACKWARD, 0, 0, 1 } },
         { "torch-defer-recv", { PP_RECV_PER_MICROBATCH, PP_SEND_UNTIL_STEP_END, 0, 1, 0 } },
+        { "torch-2.6", { PP_RECV_PER_MICROBATCH, PP_SEND_UNTIL_STEP_END, 0, 1, 0 } },
         { "torch-2.15", { PP_RECV_ON_POST, PP_SEND_AT_WAIT, 0, 1, 0 } },
         { "megatron-unbatched", { PP_RECV_ON_POST, PP_SEND_UNTIL_WAITED, 0, 0, 0 } },
         { "ppsim", { PP_RECV_ON_POST, PP_SEND_UNTIL_DONE, 0, 0, 0 } },
