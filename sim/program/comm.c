@@ -66,9 +66,44 @@ pp_lanes pp_communicators_lanes(pp_communicators communicators)
     return communicators == PP_COMMUNICATORS_PER_EDGE ? PP_LANES_PER_EDGE : PP_LANES_SINGLE;
 }
 
+/* How PyTorch's process groups carry a send or receive that is not in a batch (ProcessGroupNCCL,
+ * torch/distributed/pipelining/_p2p.py and torch/distributed/config.py of 2.15, gloo's pairs): nccl
+ * on the communicator of the group, nccl-lazy on one per pair of ranks, nccl-per-edge on one per
+ * directed pair (pipeline_per_edge_p2p); gloo in pairs whose sends do not wait for a receive. */
+static const struct {
+    const char *name;
+    pp_comm_mode mode;
+    int64_t eager_bytes;
+    pp_lanes lanes;
+} transports[] = {
+    { "nccl", PP_COMM_RENDEZVOUS, 0, PP_LANES_SINGLE },
+    { "nccl-lazy", PP_COMM_RENDEZVOUS, 0, PP_LANES_PER_EDGE },
+    { "nccl-per-edge", PP_COMM_RENDEZVOUS, 0, PP_LANES_PER_PEER },
+    { "gloo", PP_COMM_EAGER, (int64_t)1 << 40, PP_LANES_PER_PEER },
+};
+
+bool pp_comm_is_transport(const char *text)
+{
+    for (size_t i = 0; text && i < sizeof transports / sizeof transports[0]; i++) {
+        if (strcmp(text, transports[i].name) == 0)
+            return true;
+    }
+    return false;
+}
+
 static pp_status parse_mode(const char *text, pp_comm_settings *settings, pp_err *err)
 {
     static const char eager[] = "eager:";
+    for (size_t i = 0; i < sizeof transports / sizeof transports[0]; i++) {
+        if (strcmp(text, transports[i].name) != 0)
+            continue;
+        *settings = (pp_comm_settings){ .has_mode = true,
+                                        .has_lanes = true,
+                                        .mode = transports[i].mode,
+                                        .eager_bytes = transports[i].eager_bytes,
+                                        .lanes = transports[i].lanes };
+        return PP_OK;
+    }
     if (strncmp(text, eager, sizeof eager - 1) == 0) {
         pp_err inner = pp_err_like(err);
         settings->mode = PP_COMM_EAGER;
@@ -80,8 +115,11 @@ static pp_status parse_mode(const char *text, pp_comm_settings *settings, pp_err
     } else if (strcmp(text, "batched") == 0) {
         settings->mode = PP_COMM_BATCHED_SHAPES;
     } else {
-        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_COMM),
-                          "'%.40s' is not one of rendezvous, batched, eager:BYTES", text);
+        return pp_err_set(
+            err, PP_USAGE, pp_err_name(err, PP_FIELD_COMM),
+            "'%.40s' is not one of rendezvous, batched, eager:BYTES, nccl, nccl-lazy, "
+            "nccl-per-edge, gloo",
+            text);
     }
     settings->has_mode = true;
     return PP_OK;

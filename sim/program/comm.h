@@ -134,11 +134,14 @@ typedef struct pp_comm_settings {
     pp_lanes lanes;
 } pp_comm_settings;
 
-/* Parses the settings. comm: "rendezvous", "batched" or "eager:BYTES"; lanes: a pp_lanes_name.
- * NULL and "" leave a setting as it is.
+/* Parses the settings. comm: "rendezvous", "batched" or "eager:BYTES", or a transport, which sets
+ * both: "nccl", "nccl-lazy", "nccl-per-edge" or "gloo"; lanes: a pp_lanes_name. NULL and "" leave a
+ * setting as it is.
  * Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_comm_settings_parse(const char *comm, const char *lanes,
                                                pp_comm_settings *settings, pp_err *err);
+/* Whether `text`, which may be NULL, is a transport. */
+bool pp_comm_is_transport(const char *text);
 /* Prints the mode as pp_comm_settings_parse reads it; has_mode must be set. Returns buffer. */
 const char *pp_comm_mode_print(const pp_comm_settings *settings, char *buffer, size_t size);
 /* "single", "per-direction", "per-peer" or "per-edge". */

@@ -35,7 +35,9 @@ static const pp_option options[] = {
     { PP_ROW("--target", "NAME", FRAMEWORK,
              "also check that this runtime runs it, and trains rightly (see 'ppsim list targets')",
              NULL) },
-    { PP_ROW("--comm", "MODE", COMMUNICATION, "how sends work: rendezvous, eager:BYTES or batched",
+    { PP_ROW("--comm", "MODE", COMMUNICATION,
+             "how sends work: rendezvous, eager:BYTES or batched, or with the lanes of PyTorch's "
+             "nccl, nccl-lazy, nccl-per-edge or gloo",
              "the plan's, or rendezvous") },
     { PP_ROW("--lanes", "WHICH", COMMUNICATION,
              "queues of a rank: single, per-direction, per-peer or per-edge",
@@ -147,7 +149,8 @@ static pp_status load_plan(const char *text, size_t bytes, const pp_args *args, 
         v->comm.mode = s->plan->comm.mode;
         v->comm.eager_bytes = s->plan->comm.eager_bytes;
     }
-    if (!pp_args_has(args, "--lanes") && s->plan->comm.has_lanes)
+    if (!pp_args_has(args, "--lanes") && !pp_comm_is_transport(pp_args_text(args, "--comm")) &&
+        s->plan->comm.has_lanes)
         v->comm.lanes = s->plan->comm.lanes;
     return take_replica(v, s, 0, err);
 }
@@ -356,7 +359,9 @@ static pp_status judge(const pp_args *args, pp_check_verdict *v, pp_check_subjec
                           "or deepspeed",
                           v->framework->name);
     const pp_lanes own = s->program->comm->semantics.lanes;
-    const bool lanes_given = pp_args_has(args, "--lanes") || (plan && s->plan->comm.has_lanes);
+    const bool lanes_given = pp_args_has(args, "--lanes") ||
+                             pp_comm_is_transport(pp_args_text(args, "--comm")) ||
+                             (plan && s->plan->comm.has_lanes);
     if ((plan || v->target) && !lanes_given && v->framework)
         v->comm.lanes = own;
     else if (!lanes_given && own != PP_LANES_SINGLE)

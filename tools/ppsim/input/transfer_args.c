@@ -47,9 +47,11 @@ static pp_status apply_communicators(const pp_args *args, pp_plan *plan, pp_err 
     int layout = 0;
     if (!pp_args_has(args, "--communicators"))
         return PP_OK;
-    if (pp_args_has(args, "--lanes"))
+    bool transport = pp_comm_is_transport(pp_args_text(args, "--comm"));
+    if (transport || pp_args_has(args, "--lanes"))
         return pp_err_set(err, PP_USAGE, "--communicators",
-                          "sets the lanes itself; remove --lanes or this option");
+                          "sets the lanes itself; remove %s or this option",
+                          transport ? "--comm" : "--lanes");
     pp_status status =
         pp_args_choice(args, "--communicators", pp_communicators_names(), &layout, err);
     if (status)
