@@ -29,7 +29,8 @@ typedef struct pp_framework {
     pp_buffers buffers;                             /* of its programs that communicate */
     const char *no_bare_ends; /* why no stage may have the embedding or the head and no layer, a
                                  predicate; NULL: it may */
-    bool pytorch_rows;        /* its programs are compute_comms rows of a version of PyTorch */
+    const char *pytorch;      /* the version of PyTorch whose compute_comms rows its programs are:
+                                 "2.15"; NULL: they are none */
     bool splits_late;         /* its I frees nothing (pp_costs_split_late) */
     bool overlaps_pairs;      /* the halves of an overlapped pair run at the same time, so that the
                                  exchange of experts of one hides behind the other's compute */

@@ -16,7 +16,7 @@ const pp_framework pp_framework_torch = {
     .summary = "PyTorch pipelining: posts a send and its receive at the same moment",
     .lower = torch_lower,
     .size_protocols = &pp_size_protocols_torch,
-    .pytorch_rows = true,
+    .pytorch = "2.13",
     .splits_late = true,
     /* In stage.py of torch 2.13, receive buffers for all microbatches exist from the start
      * (pytorch#136380). Sent activations stay in fwd_cache, and all sends in a list that is emptied

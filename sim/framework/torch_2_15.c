@@ -18,7 +18,7 @@ const pp_framework pp_framework_torch_2_15 = {
     .summary = "PyTorch 2.15: as torch, which is 2.13, and waits for every send",
     .lower = torch_2_15_lower,
     .size_protocols = &pp_size_protocols_torch,
-    .pytorch_rows = true,
+    .pytorch = "2.15",
     .splits_late = true,
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_AT_WAIT, .return_outputs = true },
 };

@@ -26,7 +26,7 @@ const pp_framework pp_framework_torch_defer_recv = {
     .summary = "PyTorch with defer_pp_recv: posts a receive right before the op that needs it",
     .lower = torch_defer_recv_lower,
     .size_protocols = &pp_size_protocols_torch,
-    .pytorch_rows = true,
+    .pytorch = "2.13",
     .splits_late = true,
     /* as for torch */
     .buffers = { .recv = PP_RECV_PER_MICROBATCH,

@@ -8,7 +8,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const pp_framework *const frameworks[] = { &pp_framework_torch, NULL };
+static const pp_framework *const frameworks[] = { &pp_framework_torch_2_15, &pp_framework_torch,
+                                                  NULL };
 
 /* The names of Hugging Face's causal language models. */
 static const pp_module_names modules = { .embedding = "model.embed_tokens",

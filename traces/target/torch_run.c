@@ -1,7 +1,7 @@
 /* Checks and settings of plans for torchtitan and AutoModel, which both let PyTorch's pipeline
- * runtime (torch.distributed.pipelining, 2.13) run schedule rows from a file. These are checks of
- * the order and of the sizes of its microbatches, the settings that follow from the plan, and the
- * printing that both configurations share. */
+ * runtime (torch.distributed.pipelining, 2.13 and 2.15) run schedule rows from a file. These are
+ * checks of the order and of the sizes of its microbatches, the settings that follow from the plan,
+ * and the printing that both configurations share. */
 #include "traces/target/torch_run.h"
 
 #include "sim/framework/registry.h"
@@ -52,7 +52,7 @@ static pp_status check_order(const char *name, const pp_export *data, pp_torch_r
     if (facts->losses_shuffled)
         return refuse(
             name,
-            "PyTorch 2.13 uses wrong losses if the last stage computes forwards in another order "
+            "PyTorch uses wrong losses if the last stage computes forwards in another order "
             "than that of the microbatches; number the microbatches in that order",
             err);
     if (facts->split && data->compiled)
@@ -176,8 +176,13 @@ void pp_torch_print_head(const pp_export *data, const char *where_to, pp_text *t
         pp_text_add(text, "# Made by: ");
         print_comment(data->plan->command, text);
     }
+    const pp_framework *own = data->plan->framework;
+    if (!own || !own->pytorch)
+        own = &pp_framework_torch_2_15;
     pp_text_add(text, "# %s\n# The path of the schedule is from where training starts.\n",
                 where_to);
+    pp_text_add(text, "# The prediction is for PyTorch %s (executor %s).\n", own->pytorch,
+                own->name);
 }
 
 void pp_torch_print_quoted(const char *words, const char *suffix, pp_text *text)

@@ -9,7 +9,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const pp_framework *const frameworks[] = { &pp_framework_torch, NULL };
+static const pp_framework *const frameworks[] = { &pp_framework_torch_2_15, &pp_framework_torch,
+                                                  NULL };
 
 static const pp_module_names modules_py = {
     .embedding = "tok_embeddings", .layers = "layers.", .norm = "norm", .head = "lm_head"

@@ -53,7 +53,7 @@ const char *pp_pytorch_losses_warning(const pp_err *err, char *buffer, size_t si
 {
     snprintf(buffer, size,
              "the last stage computes forwards in another order than that of the microbatches: "
-             "PyTorch 2.13 keeps losses in that order, looks them up by microbatch, and silently "
+             "PyTorch keeps losses in that order, looks them up by microbatch, and silently "
              "computes wrong gradients; number the microbatches, in all rows and in the data, in "
              "the order of the last stage's forwards, as %s does",
              pp_err_name(err, PP_FIELD_ASK_PLAN));
