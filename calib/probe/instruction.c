@@ -122,7 +122,7 @@ static pp_status make_program(instructing *s, pp_err *err)
         (status = pp_schedule_get("1f1b", &schedule, err)) ||
         (status = pp_schedule_build(schedule, &shape, &s->order, err)))
         return status;
-    return pp_framework_lower(&pp_framework_ppsim, s->order, s->costs, &s->program, err);
+    return pp_framework_lower(&pp_framework_ppsim, s->order, s->costs, NULL, &s->program, err);
 }
 
 static pp_status make_job(instructing *s, pp_err *err)

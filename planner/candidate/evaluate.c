@@ -81,7 +81,8 @@ pp_status pp_candidate_run(const pp_plan_problem *problem, const pp_setup *setup
     const pp_plan_request *request = problem->request;
     const pp_framework *framework = problem->framework;
     const pp_exchange_options exchange = pp_candidate_exchange(problem, candidate);
-    pp_status status = pp_framework_lower(framework, order, costs, program_out, err);
+    pp_status status =
+        pp_framework_lower(framework, order, costs, &exchange.pytorch, program_out, err);
     if (!status)
         status = pp_exchange_lower(framework, &exchange, costs, *program_out, err);
     if (!status)

@@ -70,6 +70,8 @@
     X(OVERLAP_SLOWDOWN, "overlap_slowdown")            \
     X(HOST, "host")                                    \
     X(TENSORS, "tensors_per_boundary")                 \
+    X(UNSHARD_LOOKAHEAD, "unshard_lookahead")          \
+    X(OUTSTANDING_SENDS, "max_outstanding_sends")      \
     /* Costs. */                                       \
     X(COSTS, "costs")                                  \
     X(MEMORY_COSTS, "memory_costs")                    \

@@ -6,9 +6,21 @@
 #include "sim/program/comm.h"
 
 pp_status pp_framework_lower(const pp_framework *framework, const pp_order *order,
-                             const pp_costs *costs, pp_program **program_out, pp_err *err)
+                             const pp_costs *costs, const pp_pytorch_settings *settings,
+                             pp_program **program_out, pp_err *err)
 {
-    pp_status status = costs && framework->lower_timed
+    bool set = settings && (settings->unshard_lookahead != PP_LOOKAHEAD_FULL ||
+                            settings->max_outstanding_sends);
+    if (set && !framework->lower_set)
+        return pp_err_set(err, PP_USAGE,
+                          pp_err_name(err, settings->max_outstanding_sends
+                                               ? PP_FIELD_OUTSTANDING_SENDS
+                                               : PP_FIELD_UNSHARD_LOOKAHEAD),
+                          "is PyTorch 2.15's; choose executor torch-2.15 instead of %s, or leave "
+                          "it out",
+                          framework->name);
+    pp_status status = set ? framework->lower_set(order, settings, program_out, err)
+                       : costs && framework->lower_timed
                            ? framework->lower_timed(order, costs, program_out, err)
                            : framework->lower(order, program_out, err);
     if (!status)

@@ -25,6 +25,9 @@ typedef struct pp_framework {
      * not. costs is not retained. */
     pp_status (*lower_timed)(const pp_order *order, const pp_costs *costs, pp_program **program_out,
                              pp_err *err);
+    /* Like lower, with PyTorch's settings. NULL if it has none of them. */
+    pp_status (*lower_set)(const pp_order *order, const pp_pytorch_settings *settings,
+                           pp_program **program_out, pp_err *err);
     const pp_size_protocol_support *size_protocols; /* NULL: its programs do not communicate */
     pp_buffers buffers;                             /* of its programs that communicate */
     const char *no_bare_ends; /* why no stage may have the embedding or the head and no layer, a
@@ -39,11 +42,13 @@ typedef struct pp_framework {
 } pp_framework;
 
 /* Lowers an order by framework->lower_timed, if there is one and costs are given, or else by
- * framework->lower, and sets the framework's buffers. costs: NULL if not known.
- * Fails: like lower. */
+ * framework->lower, and sets the framework's buffers. costs: NULL if not known. settings: NULL for
+ * the defaults.
+ * Fails: like lower; USAGE when the framework has not the settings. */
 PP_MUST_CHECK pp_status pp_framework_lower(const pp_framework *framework, const pp_order *order,
-                                           const pp_costs *costs, pp_program **program_out,
-                                           pp_err *err);
+                                           const pp_costs *costs,
+                                           const pp_pytorch_settings *settings,
+                                           pp_program **program_out, pp_err *err);
 
 /* Whether the framework runs these stages: with bare ends, one has no layer. stages: NULL, or
  * [stage_count]. what: the option or file that messages name. Fails: `refusal`. */

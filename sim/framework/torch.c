@@ -7,7 +7,7 @@
 
 static pp_status torch_lower(const pp_order *order, pp_program **program_out, pp_err *err)
 {
-    return pp_torch_lower(order, (pp_torch_rules){ "torch", PP_TORCH_EARLY, false }, program_out,
+    return pp_torch_lower(order, (pp_torch_rules){ "torch", PP_TORCH_EARLY, false, 0 }, program_out,
                           err);
 }
 

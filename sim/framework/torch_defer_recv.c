@@ -13,7 +13,7 @@ static pp_status torch_defer_recv_lower(const pp_order *order, pp_program **prog
 {
     pp_program *program = NULL;
     pp_status status = pp_torch_lower(
-        order, (pp_torch_rules){ "torch-defer-recv", PP_TORCH_DEFERRED, false }, &program, err);
+        order, (pp_torch_rules){ "torch-defer-recv", PP_TORCH_DEFERRED, false, 0 }, &program, err);
     if (status)
         return status;
     program->comm->semantics.lanes = PP_LANES_PER_PEER;

@@ -207,6 +207,7 @@ pp_exchange_options pp_plan_exchange(const pp_plan *plan)
                                   .tensors = plan->tensors,
                                   .shape_message_ns = plan->shape_message_ns,
                                   .host = plan->host,
+                                  .pytorch = plan->pytorch,
                                   .ungrouped = plan->comm.has_mode &&
                                                plan->comm.mode != PP_COMM_BATCHED_SHAPES };
 }
@@ -261,10 +262,12 @@ pp_status pp_plan_lower(const pp_plan *plan, const pp_order *order, const pp_cos
                         pp_program **program_out, pp_err *err)
 {
     const pp_exchange_options exchange = pp_plan_exchange(plan);
+    const pp_pytorch_settings *pytorch = plan->framework->lower_set ? &plan->pytorch : NULL;
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_status status = pp_framework_check_stages(plan->framework, plan->partition, order->stages,
                                                  PP_INFEASIBLE, NULL, err);
-    if (status || (status = pp_framework_lower(plan->framework, order, costs, &program, err)) ||
+    if (status ||
+        (status = pp_framework_lower(plan->framework, order, costs, pytorch, &program, err)) ||
         (status = pp_exchange_lower(plan->framework, &exchange, costs, program, err)))
         return status;
     *program_out = program;

@@ -33,10 +33,11 @@ typedef struct pp_plan {
     pp_size_protocol sizes;        /* how receivers learn the sizes of tensors */
     pp_comm_settings comm;
     pp_buffer_settings buffers;
-    pp_host_costs host;     /* of every rank */
-    pp_ns shape_message_ns; /* duration of a size message */
-    int64_t tensors;        /* per stage boundary; 0 means 1 */
-    pp_sharing sharing;     /* all zero: nothing is shared */
+    pp_host_costs host;          /* of every rank */
+    pp_ns shape_message_ns;      /* duration of a size message */
+    int64_t tensors;             /* per stage boundary; 0 means 1 */
+    pp_pytorch_settings pytorch; /* for executors that have them */
+    pp_sharing sharing;          /* all zero: nothing is shared */
     pp_p2p p2p;
     char compute_settings[128]; /* settings of compute backend cpu when measured; "": it was not */
     pp_recompute recompute;

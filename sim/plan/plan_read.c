@@ -643,6 +643,8 @@ pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out
                                         "host",
                                         "shape_message_ns",
                                         "tensors_per_boundary",
+                                        "max_outstanding_sends",
+                                        "unshard_lookahead",
                                         "compute_settings",
                                         "recompute",
                                         "recompute_layers",

@@ -68,6 +68,22 @@ static pp_status refuse(const pp_json_at *root, const char *key, const pp_err *w
     return status ? status : pp_json_fail(&at, err, "%s", why->text);
 }
 
+static pp_status read_pytorch(const pp_json_at *root, pp_plan *plan, pp_err *err)
+{
+    char ahead[16];
+    pp_err why = pp_err_like(err);
+    pp_status status = PP_OK;
+    if (pp_json_has(root, "max_outstanding_sends"))
+        status = pp_json_get_int(root, "max_outstanding_sends", 1, PP_SENDS_MAX,
+                                 &plan->pytorch.max_outstanding_sends, err);
+    if (status || !pp_json_has(root, "unshard_lookahead") ||
+        (status = pp_plan_read_name(root, "unshard_lookahead", ahead, sizeof ahead, err)))
+        return status;
+    return pp_unshard_lookahead_parse(ahead, &plan->pytorch.unshard_lookahead, &why)
+               ? refuse(root, "unshard_lookahead", &why, err)
+               : PP_OK;
+}
+
 /* Reads the buffer policies. An error names the place of the wrong value. */
 static pp_status read_buffers(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
@@ -153,6 +169,7 @@ pp_status pp_plan_read_settings(const pp_json_at *root, pp_plan *plan, pp_err *e
         (status = read_framework(root, plan, err)) || (status = read_sizes(root, plan, err)) ||
         (status = read_comm(root, plan, err)) || (status = read_sharing(root, plan, err)) ||
         (status = read_buffers(root, plan, err)) || (status = read_hosts(root, plan, err)) ||
+        (status = read_pytorch(root, plan, err)) ||
         (status = pp_plan_read_name(root, "compute_settings", plan->compute_settings,
                                     sizeof plan->compute_settings, err)) ||
         (status = read_recompute(root, plan, err)) ||

@@ -338,6 +338,13 @@ static void put_settings(const pp_plan *plan, pp_json *object, pp_json_build *bu
         pp_json_put_int(build, object, "shape_message_ns", plan->shape_message_ns);
     if (plan->tensors > 1)
         pp_json_put_int(build, object, "tensors_per_boundary", plan->tensors);
+    if (plan->pytorch.max_outstanding_sends)
+        pp_json_put_int(build, object, "max_outstanding_sends",
+                        plan->pytorch.max_outstanding_sends);
+    if (plan->pytorch.unshard_lookahead != PP_LOOKAHEAD_FULL)
+        pp_json_put_text(
+            build, object, "unshard_lookahead",
+            pp_unshard_lookahead_print(plan->pytorch.unshard_lookahead, sizes, sizeof sizes));
     if (buffers->has_recv)
         pp_json_put_text(build, object, "recv_buffers", pp_recv_buffers_name(buffers->recv));
     if (buffers->has_send)

@@ -284,7 +284,7 @@ static bool try_setting(const pp_framework *framework, const char *name, uint32_
         pp_program *program PP_CLEANUP(pp_program_free) = NULL;
         pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
         int64_t t[3] = { pp_clock_now_ns(), 0, 0 };
-        if (pp_framework_lower(framework, order, costs, &program, &err))
+        if (pp_framework_lower(framework, order, costs, NULL, &program, &err))
             return false;
         t[1] = pp_clock_now_ns();
         if (pp_simulate(program, costs, &timeline, &err))

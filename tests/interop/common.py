@@ -60,10 +60,11 @@ def stand_in(schedule_class, ranks, stages, microbatches, **options):
     )
 
 
-def lower(path, ranks, stages, microbatches, defer):
-    """The rows PyTorch runs when it loads the compute_only file at `path`. AssertionError: refused."""
+def lower(path, ranks, stages, microbatches, defer, **settings):
+    """The rows PyTorch runs when it loads the compute_only file at `path`. AssertionError: refused.
+    settings: of PyTorch 2.15's schedules; ValueError: they cannot be kept."""
     runtime = stand_in(
-        schedules._PipelineScheduleRuntime, ranks, stages, microbatches, defer_pp_recv=defer
+        schedules._PipelineScheduleRuntime, ranks, stages, microbatches, defer_pp_recv=defer, **settings
     )
     runtime._load_csv(path)
     return as_rows(runtime.pipeline_order_with_comms)

@@ -19,22 +19,41 @@ NEW = hasattr(common.schedules, "WAIT_SEND_F")  # PyTorch 2.15 waits for its sen
 EXECUTORS = (("torch-2.15", False),) if NEW else (("torch", False), ("torch-defer-recv", True))
 
 
-def theirs(path, home, microbatches, defer):
+def draw_settings(draw):
+    """Arguments of PyTorch 2.15's schedules, and the options of ppsim."""
+    if not NEW or draw.random() < 0.3:
+        return {}, []
+    settings, options = {}, []
+    if draw.random() < 0.7:
+        settings["max_outstanding_sends"] = draw.choice([1, 1, 1, 2, 2, 3, 4])
+        options += ["--max-outstanding-sends", settings["max_outstanding_sends"]]
+    ahead = draw.choice(["full", "auto", 1, 2, 3])
+    settings["unshard_lookahead"] = ahead
+    return settings, [*options, "--unshard-lookahead", ahead]
+
+
+def theirs(path, home, microbatches, defer, settings):
     """PyTorch's rows, or in which of its steps it refuses the order."""
+    if isinstance(settings.get("unshard_lookahead"), int):
+        settings = {**settings, "unshard_lookahead": (settings["unshard_lookahead"],) * (max(home) + 1)}
     try:
-        return common.lower(path, max(home) + 1, len(home), microbatches, defer)
+        return common.lower(path, max(home) + 1, len(home), microbatches, defer, **settings)
+    except ValueError as refusal:
+        if "max_outstanding_sends" not in str(refusal):
+            raise
+        return "too few sends"
     except AssertionError as refusal:
         return "malformed" if "Malformed compute schedule" in str(refusal) else "invalid"
     except IndexError:
         return "invalid"  # PyTorch 2.13 fails to print a refusal where steps are fewer than ranks
 
 
-def ours(program, path, out, executor):
+def ours(program, path, out, executor, options):
     """ppsim's rows, or how it refuses the order. Messages are buffered: with one queue per rank the
     deferred receives hang, and rows are all that is asked for here."""
     status, words = common.ppsim(
         program, "simulate", path, "--costs", common.COSTS, "--executor", executor,
-        "--comm", "eager:1MB", "--emit", f"pytorch-comms={out}",
+        "--comm", "eager:1MB", "--emit", f"pytorch-comms={out}", *options,
     )
     if status == 0:
         rows = common.read_rows(out)
@@ -42,6 +61,8 @@ def ours(program, path, out, executor):
         return rows
     if status == 3:
         return "invalid"
+    if status == 1 and "outstanding sends" in words:
+        return "too few sends"
     if status == 1 and "wrong tensor" in words:
         return "misdelivered"
     return "malformed" if status == 1 else f"exit {status}: {words}"
@@ -80,9 +101,10 @@ def run(program, count, first_seed, folder):
             rows = orders.disturb(draw, rows)
         path = os.path.join(folder, "order.csv")
         common.write_rows(path, orders.with_blanks(draw, rows))
+        settings, options = draw_settings(draw)
         for executor, defer in EXECUTORS:
-            his = theirs(path, home, microbatches, defer)
-            mine = ours(program, path, os.path.join(folder, "comms.csv"), executor)
+            his = theirs(path, home, microbatches, defer, settings)
+            mine = ours(program, path, os.path.join(folder, "comms.csv"), executor, options)
             word = verdict(mine, his, defer)
             if not disturbed and word in ("malformed", "invalid"):
                 word = None  # an order that can run, so the generator of the test is wrong
@@ -90,7 +112,7 @@ def run(program, count, first_seed, folder):
             if word is None:
                 different += 1
                 if different <= 5:
-                    print(f"seed {seed} ({placement}) {executor}: {first_difference(mine, his)}")
+                    print(f"seed {seed} ({placement}) {executor}: {first_difference(mine, his)} {settings}")
                     for row in rows:
                         print("  " + " ".join(row))
     return tally, different
@@ -107,7 +129,8 @@ def main(arguments):
     for executor, words in tally.items():
         print(
             f"{executor}: {words['equal']} equal row for row, {words['malformed']} refused by both as "
-            f"malformed, {words['invalid']} as invalid, {words['misdelivered']} refused by ppsim alone, "
+            f"malformed, {words['invalid']} as invalid, {words['too few sends']} for a limit of sends, "
+            f"{words['misdelivered']} refused by ppsim alone, "
             f"since PyTorch's rows deliver wrong tensors, {words[None]} different"
         )
     if different:

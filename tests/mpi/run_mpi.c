@@ -56,7 +56,7 @@ static bool prepare(running *r, const pp_schedule *schedule, const char *comm, j
         return false;
     r->costs = make_costs(j->ranks, chunks);
     OK(pp_framework_get("ppsim", &framework, &r->err), r->err);
-    OK(pp_framework_lower(framework, r->order, r->costs, &r->program, &r->err), r->err);
+    OK(pp_framework_lower(framework, r->order, r->costs, NULL, &r->program, &r->err), r->err);
     OK(parse_semantics(comm, "", &r->program->comm->semantics, &r->err), r->err);
     r->work = (pp_compute_work){ .ranks = r->order->ranks,
                                  .stages = r->order->stages,

@@ -12,7 +12,7 @@ static inline pp_status lower_with(const char *framework, const pp_order *order,
     const pp_framework *found = NULL;
     pp_err own = { 0 };
     STEP_OK(pp_framework_get(framework, &found, &own), own);
-    return pp_framework_lower(found, order, NULL, program_out, err);
+    return pp_framework_lower(found, order, NULL, NULL, program_out, err);
 }
 
 /* Reads a file of tests/data/golden in PyTorch's cells. */

@@ -31,7 +31,7 @@ static inline void running_new(running *r, pp_order *order, pp_costs *costs, con
     const pp_framework *framework;
     pp_err err = { 0 };
     STEP_OK(pp_framework_get("ppsim", &framework, &err), err);
-    STEP_OK(pp_framework_lower(framework, order, costs, &r->program, &err), err);
+    STEP_OK(pp_framework_lower(framework, order, costs, NULL, &r->program, &err), err);
     STEP_OK(parse_semantics(comm, "", &r->program->comm->semantics, &err), err);
     r->work = (pp_compute_work){ .ranks = order->ranks,
                                  .stages = order->stages,

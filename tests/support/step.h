@@ -72,7 +72,7 @@ static inline void step_simulate(step *s)
     const pp_framework *ideal = NULL;
     pp_err err = { 0 };
     STEP_OK(pp_framework_get("ideal", &ideal, &err), err);
-    STEP_OK(pp_framework_lower(ideal, s->order, NULL, &s->program, &err), err);
+    STEP_OK(pp_framework_lower(ideal, s->order, NULL, NULL, &s->program, &err), err);
     STEP_OK(pp_simulate(s->program, s->costs, &s->timeline, &err), err);
     STEP_OK(pp_report_build("test", &pp_framework_ideal, s->program, s->timeline, s->costs, true,
                             &s->report, &err),

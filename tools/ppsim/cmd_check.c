@@ -84,7 +84,9 @@ static pp_status lower(const pp_order *order, const pp_costs *costs, pp_check_ve
     pp_status status = pp_framework_check_stages(v->framework, s->plan ? s->plan->partition : NULL,
                                                  order->stages, PP_INFEASIBLE, NULL, &why);
     if (!status)
-        status = pp_framework_lower(v->framework, order, costs, &s->program, &why);
+        status = pp_framework_lower(v->framework, order, costs,
+                                    s->plan && v->framework->lower_set ? &s->plan->pytorch : NULL,
+                                    &s->program, &why);
     if (status)
         *err = why;
     v->refused =

@@ -56,7 +56,9 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
         print_rows(data->program, data->order, text);
         return pp_text_check(text, err);
     }
-    pp_status status = torch->lower(data->order, &program, err);
+    const pp_pytorch_settings *settings =
+        data->plan && torch->lower_set ? &data->plan->pytorch : NULL;
+    pp_status status = pp_framework_lower(torch, data->order, NULL, settings, &program, err);
     if (status)
         return status;
     print_rows(program, data->order, text);

@@ -143,7 +143,8 @@ pp_status pp_torch_run_of(const char *name, const pp_export *data, pp_torch_run 
         return status;
     run.schedule = pp_pytorch_schedule_name(data, &run.facts);
     if ((status = check_order(name, data, &run, err)) ||
-        (status = pp_framework_lower(&pp_framework_torch, data->order, NULL, &lowered, err)) ||
+        (status =
+             pp_framework_lower(&pp_framework_torch, data->order, NULL, NULL, &lowered, err)) ||
         (status = check_data(name, data, &run, sizes, err)))
         return status;
     fill_sizes(data, sizes, &run);

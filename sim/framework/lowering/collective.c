@@ -72,7 +72,7 @@ pp_status pp_lower_pairs_any(const pp_order *order, const char *framework, pp_pr
     pp_status status = pp_lower_pairs(order, framework, program_out, &other);
     if (status != PP_USAGE)
         return status ? pp_err_set(err, status, other.where, "%s", other.text) : PP_OK;
-    if ((status = pp_torch_lower(order, (pp_torch_rules){ framework, PP_TORCH_BLOCKING, false },
+    if ((status = pp_torch_lower(order, (pp_torch_rules){ framework, PP_TORCH_BLOCKING, false, 0 },
                                  &program, err)))
         return status;
     program->comm->collective = true;

@@ -7,6 +7,7 @@
 #include "sim/base/alloc.h"
 #include "sim/framework/lowering/lower.h"
 #include "sim/framework/lowering/python_set.h"
+#include "sim/framework/lowering/pytorch_settings.h"
 #include "sim/program/program_new.h"
 
 #include <stdlib.h>
@@ -158,9 +159,9 @@ static bool is_same(const gathered *active, const uint16_t *wanted, size_t count
 }
 
 /* Frees the parameters of stages that are not used soon, then gathers those that are, in the order
- * of use. */
+ * of use. first: how many of the wanted ones are gathered now. */
 static pp_status slide(cells *row, gathered *active, const uint16_t *wanted, size_t count,
-                       pp_err *err)
+                       size_t first, pp_err *err)
 {
     if (is_same(active, wanted, count))
         return PP_OK;
@@ -177,7 +178,7 @@ static pp_status slide(cells *row, gathered *active, const uint16_t *wanted, siz
             status = add_mark(row, PP_MARK_RESHARD, (uint16_t)stage[k], err);
         }
     }
-    for (size_t k = 0; k < count && !status; k++) {
+    for (size_t k = 0; k < first && !status; k++) {
         if (contains(kept, kept_count, wanted[k]))
             continue;
         gather(active, wanted[k]);
@@ -212,24 +213,35 @@ static size_t count_stages(const pp_program *program, uint32_t rank)
     return count;
 }
 
+/* Of how many stages a rank gathers the parameters ahead. */
+static size_t gathers_ahead(int32_t lookahead, uint32_t rank)
+{
+    if (lookahead == PP_LOOKAHEAD_AUTO)
+        return rank + 2 < LOOK_AHEAD ? rank + 2 : LOOK_AHEAD;
+    return lookahead == PP_LOOKAHEAD_FULL ? LOOK_AHEAD : (size_t)lookahead;
+}
+
 static pp_status make_row(passes *p, uint32_t rank, pp_err *err)
 {
     const pp_program *program = p->program;
     const pp_op *op = program->op;
     size_t end = program->rank_begin[rank + 1];
     size_t most = count_stages(program, rank);
+    size_t gathers = gathers_ahead(p->rules.lookahead, rank);
     size_t ops_before = 0; /* of the previous action */
     gathered active = { .in_order = p->rules.waits };
     for (size_t i = program->rank_begin[rank]; i < end;) {
         size_t ops = op[i].paired ? 2 : 1;
         pp_status status = PP_OK;
-        /* after one op of the same stage, the next stages are the same */
-        if (ops_before != 1 || op[i].stage != op[i - 1].stage) {
+        /* after one op of the same stage, the next stages are the same, unless a pair has two */
+        if (ops_before != 1 || op[i].stage != op[i - 1].stage || op[i].paired) {
             uint16_t wanted[PP_PYTHON_SET_MAX];
             size_t count = look_ahead(program, i, end, most, wanted);
             if (count < most)
                 most = count; /* one of them has run its last op */
-            status = slide(&p->row[rank], &active, wanted, count, err);
+            uint16_t ahead[PP_PYTHON_SET_MAX];
+            size_t first = look_ahead(program, i, end, gathers < most ? gathers : most, ahead);
+            status = slide(&p->row[rank], &active, wanted, count, first, err);
         }
         if (status ||
             (status =
@@ -239,7 +251,7 @@ static pp_status make_row(passes *p, uint32_t rank, pp_err *err)
         i += ops;
         ops_before = ops;
     }
-    return slide(&p->row[rank], &active, NULL, 0, err);
+    return slide(&p->row[rank], &active, NULL, 0, 0, err);
 }
 
 static uint8_t *ready_at(passes *p, uint32_t stage, uint32_t microbatch)

@@ -21,6 +21,7 @@ typedef struct pp_torch_rules {
      * microbatch, for other sends at the end of the step, and for each gradient reduction right
      * after starting it; stages are resharded in the order in which they were gathered. */
     bool waits;
+    int32_t lookahead; /* as in pp_pytorch_settings */
 } pp_torch_rules;
 
 /* Lowers an order by the passes _add_unshard_reshard, _add_reduce_grad, _add_send_recv and, with

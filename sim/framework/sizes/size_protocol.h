@@ -4,6 +4,7 @@
 #define PPSIM_SIM_FRAMEWORK_SIZES_SIZE_PROTOCOL_H
 
 #include "sim/cost/costs.h"
+#include "sim/framework/lowering/pytorch_settings.h"
 #include "sim/job/workload.h"
 #include "sim/program/comm.h"
 
@@ -79,6 +80,7 @@ typedef struct pp_exchange_options {
     pp_ns shape_message_ns; /* duration of a size message */
     pp_host_costs host;
     bool ungrouped; /* the size messages of one call are posted one by one instead of as a group */
+    pp_pytorch_settings pytorch; /* for pp_framework_lower */
 } pp_exchange_options;
 
 #define PP_TENSORS_MAX 64

@@ -34,6 +34,14 @@ pp_status pp_args_exchange_or_auto(const pp_args *args, pp_exchange_options *exc
         (status =
              pp_args_int(args, "--tensors-per-boundary", 1, PP_TENSORS_MAX, &parsed.tensors, err)))
         return status;
+    const char *ahead = pp_args_text(args, "--unshard-lookahead");
+    if (ahead)
+        status = pp_unshard_lookahead_parse(ahead, &parsed.pytorch.unshard_lookahead, err);
+    if (!status)
+        status = pp_args_int(args, "--max-outstanding-sends", 1, PP_SENDS_MAX,
+                             &parsed.pytorch.max_outstanding_sends, err);
+    if (status)
+        return status;
     if (parsed.shape_message_ns > PP_HOST_NS_MAX)
         return pp_err_set(err, PP_USAGE, "--shape-message", "must be at most 1000 s");
     *exchange = parsed;

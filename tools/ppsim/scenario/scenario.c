@@ -353,6 +353,14 @@ pp_status pp_scenario_exchange(const pp_args *args, pp_plan *plan, bool written,
         return pp_err_set(err, PP_USAGE, messages ? "--shapes" : "--tensors-per-boundary",
                           "the file contains its own sends and receives, which are run as they "
                           "are; remove the option");
+    const bool sends = exchange.pytorch.max_outstanding_sends > 0;
+    const bool given =
+        pp_args_has(args, "--max-outstanding-sends") || pp_args_has(args, "--unshard-lookahead");
+    if (given && !(plan->framework && plan->framework->lower_set))
+        return pp_err_set(err, PP_USAGE, sends ? "--max-outstanding-sends" : "--unshard-lookahead",
+                          "is an argument of PyTorch 2.15; choose --executor torch-2.15, or leave "
+                          "it out");
+    plan->pytorch = exchange.pytorch;
     plan->host = exchange.host;
     plan->shape_message_ns = exchange.shape_message_ns;
     plan->tensors = exchange.tensors;

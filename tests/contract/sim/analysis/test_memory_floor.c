@@ -35,7 +35,7 @@ static bool compare(const pp_schedule *schedule, const pp_framework *framework, 
         return false;
     pp_costs *costs PP_CLEANUP(pp_costs_free) =
         costs_of(order->ranks, order->stages, order->microbatches);
-    if (pp_framework_lower(framework, order, costs, &program, &err) ||
+    if (pp_framework_lower(framework, order, costs, NULL, &program, &err) ||
         pp_simulate(program, costs, &timeline, &err))
         return false;
     STEP_OK(pp_report_build("test", framework, program, timeline, costs, true, &report, &err), err);

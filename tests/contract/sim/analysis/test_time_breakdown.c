@@ -100,7 +100,7 @@ static bool simulate_drawn(const pp_framework *framework, pp_order *order, uint6
     step s PP_CLEANUP(step_free) = { .order = order };
     s.costs = drawn_costs(order->ranks, order->stages, order->microbatches, &random);
     pp_costs *bare PP_CLEANUP(pp_costs_free) = bare_of(s.costs, &random);
-    if (pp_framework_lower(framework, order, s.costs, &s.program, &err))
+    if (pp_framework_lower(framework, order, s.costs, NULL, &s.program, &err))
         return false;
     if (s.program->comm && hosts)
         s.program->comm->semantics.host = (pp_host_costs){ 30, 50, 20 };
@@ -166,7 +166,7 @@ START_TEST(a_transfer_is_the_end_of_a_wait)
     pp_err err = { 0 };
     s.costs = step_costs("F=100ns,B=200ns,comm=7ns", 2, 1, 1);
     s.costs->f_ns[1]++; /* so that the second rank is the one shown */
-    STEP_OK(pp_framework_lower(frameworks[_i], s.order, NULL, &s.program, &err), err);
+    STEP_OK(pp_framework_lower(frameworks[_i], s.order, NULL, NULL, &s.program, &err), err);
     STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
     STEP_OK(
         pp_report_build("", frameworks[_i], s.program, s.timeline, s.costs, true, &s.report, &err),

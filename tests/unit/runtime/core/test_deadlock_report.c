@@ -30,7 +30,7 @@ static void prepare(standing *s)
     *s = (standing){ .order = step_order("1f1b", RANKS, 1, 2, 0) };
     s->costs = step_costs("F=1us,B=1us,comm=0", RANKS, 1, 2);
     STEP_OK(pp_framework_get("ppsim", &framework, &s->err), s->err);
-    STEP_OK(pp_framework_lower(framework, s->order, s->costs, &s->program, &s->err), s->err);
+    STEP_OK(pp_framework_lower(framework, s->order, s->costs, NULL, &s->program, &s->err), s->err);
     s->matched = calloc(s->program->comm->transfer_count, sizeof *s->matched);
     ck_assert_ptr_nonnull(s->matched);
     for (uint32_t r = 0; r < RANKS; r++) {

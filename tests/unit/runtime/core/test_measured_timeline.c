@@ -32,7 +32,7 @@ static void prepare_by(recorded *r, const char *name, const char *schedule, uint
     r->order = step_order(schedule, 2, 1, m, 0);
     r->costs = step_costs("F=100ns,B=100ns,comm=30ns", 2, 1, m);
     STEP_OK(pp_framework_get(name, &framework, &err), err);
-    STEP_OK(pp_framework_lower(framework, r->order, r->costs, &r->program, &err), err);
+    STEP_OK(pp_framework_lower(framework, r->order, r->costs, NULL, &r->program, &err), err);
     STEP_OK(pp_record_new(r->program, true, &r->record, &err), err);
 }
 

@@ -102,7 +102,7 @@ START_TEST(ranks_at_one_thing_for_too_long_end_the_run)
                                      .costs = step_costs("F=1us,B=1us", 2, 1, 2) };
     const pp_framework *framework;
     STEP_OK(pp_framework_get("ppsim", &framework, &err), err);
-    STEP_OK(pp_framework_lower(framework, s.order, s.costs, &s.program, &err), err);
+    STEP_OK(pp_framework_lower(framework, s.order, s.costs, NULL, &s.program, &err), err);
     const pp_run_job job = { .transport = &transport, .program = s.program };
     pp_worker_group group = { .job = &job,
                               .options = &options,

@@ -24,7 +24,7 @@ static step run_order(const char *framework, pp_order *order, uint32_t v, const 
     const pp_framework *found = NULL;
     pp_err err = { 0 };
     STEP_OK(pp_framework_get(framework, &found, &err), err);
-    STEP_OK(pp_framework_lower(found, s.order, NULL, &s.program, &err), err);
+    STEP_OK(pp_framework_lower(found, s.order, NULL, NULL, &s.program, &err), err);
     if (buffers)
         s.program->comm->buffers = *buffers;
     STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);

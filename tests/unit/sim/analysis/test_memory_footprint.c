@@ -18,7 +18,7 @@ static step run(const char *framework, pp_order *order, pp_costs *costs)
     const pp_framework *found = NULL;
     pp_err err = { 0 };
     STEP_OK(pp_framework_get(framework, &found, &err), err);
-    STEP_OK(pp_framework_lower(found, s.order, costs, &s.program, &err), err);
+    STEP_OK(pp_framework_lower(found, s.order, costs, NULL, &s.program, &err), err);
     STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
     STEP_OK(pp_report_build("test", found, s.program, s.timeline, s.costs, true, &s.report, &err),
             err);

@@ -107,7 +107,7 @@ START_TEST(transfers_lie_where_the_engine_put_them)
     pp_err err = { 0 };
     s.costs = step_costs("F=1ms,B=2ms,comm=0.3ms", 4, 1, 8);
     STEP_OK(pp_framework_get("torch", &torch, &err), err);
-    STEP_OK(pp_framework_lower(torch, s.order, s.costs, &s.program, &err), err);
+    STEP_OK(pp_framework_lower(torch, s.order, s.costs, NULL, &s.program, &err), err);
     STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
     pp_track track PP_CLEANUP(pp_track_free) = track_of(&s);
     const pp_comm *comm = s.program->comm;

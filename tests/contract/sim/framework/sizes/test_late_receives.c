@@ -206,7 +206,7 @@ static pp_ns run(const pp_order *order, const pp_costs *costs, const way *w)
     pp_err err = { 0 };
     STEP_OK(pp_framework_get("ppsim", &framework, &err), err);
     STEP_OK(pp_size_protocol_parse(w->shapes, &exchange.shapes, &err), err);
-    STEP_OK(pp_framework_lower(framework, order, costs, &program, &err), err);
+    STEP_OK(pp_framework_lower(framework, order, costs, NULL, &program, &err), err);
     STEP_OK(pp_exchange_lower(framework, &exchange, costs, program, &err), err);
     ck_assert_int_eq(program->comm->semantics.lanes, PP_LANES_PER_PEER);
     if (exchange.shapes.kind == PP_SIZES_MESSAGE)

@@ -21,7 +21,7 @@ static void check_runtime(const step *s, const char *name)
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     pp_err err = { 0 };
     STEP_OK(pp_framework_get("zero-bubble", &framework, &err), err);
-    STEP_OK(pp_framework_lower(framework, s->order, s->costs, &program, &err), err);
+    STEP_OK(pp_framework_lower(framework, s->order, s->costs, NULL, &program, &err), err);
     STEP_OK(pp_simulate(program, s->costs, &timeline, &err), err);
     double over =
         (double)pp_timeline_makespan(timeline) / (double)pp_timeline_makespan(s->timeline) - 1;

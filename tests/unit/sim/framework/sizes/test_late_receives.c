@@ -20,7 +20,7 @@ static void lower(step *s, const char *shapes, int64_t tensors)
     pp_exchange_options exchange = { .tensors = tensors };
     pp_err err = { 0 };
     STEP_OK(pp_size_protocol_parse(shapes, &exchange.shapes, &err), err);
-    STEP_OK(pp_framework_lower(ppsim(), s->order, s->costs, &s->program, &err), err);
+    STEP_OK(pp_framework_lower(ppsim(), s->order, s->costs, NULL, &s->program, &err), err);
     STEP_OK(pp_exchange_lower(ppsim(), &exchange, s->costs, s->program, &err), err);
     STEP_OK(pp_simulate(s->program, s->costs, &s->timeline, &err), err);
 }

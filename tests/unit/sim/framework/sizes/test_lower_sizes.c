@@ -517,7 +517,7 @@ START_TEST(buffers_hold_tensors_not_messages)
             pp_err err = { 0 };
             s.costs->has_memory = true;
             s.costs->message_bytes[0] = s.costs->message_bytes[1] = 900;
-            STEP_OK(pp_framework_lower(framework, s.order, NULL, &s.program, &err), err);
+            STEP_OK(pp_framework_lower(framework, s.order, NULL, NULL, &s.program, &err), err);
             STEP_OK(pp_exchange_lower(framework, &exchange, s.costs, s.program, &err), err);
             STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
             STEP_OK(pp_report_build("1f1b", framework_of(rows[i][0]), s.program, s.timeline,
