@@ -90,7 +90,8 @@ class Ledger:
         def backward_one_chunk(j, *arguments, **options):
             result = back(j, *arguments, **options)
             if j in stage.backward_state:
-                groups = next((part for part in stage.backward_state[j] if is_groups(part)), [])  # none of the first stage
+                # The first stage has none.
+                groups = next((part for part in stage.backward_state[j] if is_groups(part)), [])
                 held[j] = [self.take(g) for group in groups for grads in group["grads"] for g in grads if g is not None]
             return result
 
