@@ -307,6 +307,8 @@ static void add_unit(pp_unit_cost *sum, const pp_unit_cost *unit, double times)
     sum->activation_bytes += times * unit->activation_bytes;
     sum->stash_bytes += times * unit->stash_bytes;
     sum->weight_gradient_bytes += times * unit->weight_gradient_bytes;
+    sum->again_bytes += times * unit->again_bytes;
+    sum->again_once_bytes = fmax(sum->again_once_bytes, unit->again_once_bytes);
     sum->logits_bytes += times * unit->logits_bytes;
     sum->output_bytes += times * unit->output_bytes;
     sum->model_flops += times * unit->model_flops;
@@ -646,6 +648,7 @@ static pp_status fill_cell(const pp_cost_context *context, const pp_unit_cost *c
         { cost->activation_bytes, &costs->activation_bytes[i] },
         { cost->stash_bytes, &costs->stash_bytes[i] },
         { cost->weight_gradient_bytes, &costs->weight_gradient_bytes[i] },
+        { cost->again_bytes + cost->again_once_bytes, &costs->again_bytes[i] },
         { cost->recompute_bytes, &costs->recompute_bytes[i] },
         { cost->logits_bytes, &costs->logits_bytes[i] },
         { cost->temporary_bytes, &costs->temporary_bytes[i] },
@@ -672,15 +675,15 @@ static pp_status fill_cell(const pp_cost_context *context, const pp_unit_cost *c
 static void copy_cell(pp_costs *costs, size_t from, size_t to)
 {
     int64_t *const tables[] = {
-        costs->f_ns,          costs->i_ns,
-        costs->w_ns,          costs->b_ns,
-        costs->hidden_ns,     costs->send_f_ns,
-        costs->send_b_ns,     costs->activation_bytes,
-        costs->stash_bytes,   costs->recompute_bytes,
-        costs->logits_bytes,  costs->temporary_bytes,
-        costs->output_bytes,  costs->message_bytes,
-        costs->again_ns,      costs->weight_gradient_bytes,
-        costs->w_extra_bytes,
+        costs->f_ns,         costs->i_ns,
+        costs->w_ns,         costs->b_ns,
+        costs->hidden_ns,    costs->send_f_ns,
+        costs->send_b_ns,    costs->activation_bytes,
+        costs->stash_bytes,  costs->recompute_bytes,
+        costs->logits_bytes, costs->temporary_bytes,
+        costs->output_bytes, costs->message_bytes,
+        costs->again_ns,     costs->weight_gradient_bytes,
+        costs->again_bytes,  costs->w_extra_bytes,
     };
     for (size_t k = 0; k < sizeof tables / sizeof *tables; k++)
         tables[k][to] = tables[k][from];

@@ -73,6 +73,8 @@ typedef struct pp_unit_cost {
     double again_s;       /* its recomputation once for every op with weights */
     double activation_bytes, stash_bytes, recompute_bytes, logits_bytes;
     double weight_gradient_bytes; /* gradients of the outputs of linear layers and norms */
+    double again_bytes;           /* what those recomputations hold after the last of them, */
+    double again_once_bytes;      /* and in addition before it */
     double temporary_bytes, output_bytes;
     double parameters;        /* on this GPU, including replicated parts */
     double expert_parameters; /* the part of `parameters` that is sharded over ep */

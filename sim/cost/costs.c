@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TABLES 18     /* [classes * stages] */
+#define TABLES 19     /* [classes * stages] */
 #define RANK_TABLES 9 /* [ranks] */
 
 static pp_status check_size(uint32_t ranks, uint32_t stages, uint32_t microbatches,
@@ -65,6 +65,7 @@ static void list_tables(pp_costs *costs, int64_t **tables[TABLES], int64_t **per
         &costs->message_bytes,
         &costs->again_ns,
         &costs->weight_gradient_bytes,
+        &costs->again_bytes,
         &costs->w_extra_bytes,
     };
     int64_t **const ranks[RANK_TABLES] = {
@@ -172,10 +173,11 @@ void pp_costs_split_late(pp_costs *costs, uint32_t stage, size_t row)
     } else {
         costs->w_ns[row] += costs->again_ns[row];
         costs->stash_bytes[row] = costs->activation_bytes[row] + costs->weight_gradient_bytes[row];
-        costs->w_extra_bytes[row] = costs->again_ns[row] ? costs->recompute_bytes[row] : 0;
+        costs->w_extra_bytes[row] = costs->again_bytes[row];
     }
     costs->again_ns[row] = 0;
     costs->weight_gradient_bytes[row] = 0;
+    costs->again_bytes[row] = 0;
 }
 
 pp_status pp_costs_add_late(pp_costs *costs, pp_err *err)

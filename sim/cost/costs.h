@@ -37,6 +37,7 @@ typedef struct pp_costs {
     /* For frameworks that split late (below), and not yet part of w_ns and stash_bytes. */
     pp_ns *again_ns;                /* what W recomputes */
     int64_t *weight_gradient_bytes; /* gradients that are held from I to W */
+    int64_t *again_bytes;           /* the part of what W recomputes that it holds at the end */
     struct pp_costs *late; /* the same costs under such a framework; NULL: they are alike */
 
     /* Memory; valid if has_memory. */
@@ -89,7 +90,8 @@ void pp_costs_free(pp_costs **costs); /* for PP_CLEANUP; *costs NULL is fine */
 
 /* Makes the ops of a cell (row: its index) those of a framework that splits late, as PyTorch does:
  * I frees nothing, so that W finds all activations and the gradients of all outputs; with full
- * recomputation W runs each layer again for every op with weights; on the first stage I does
+ * recomputation W runs each layer again for every op with weights, and holds what it made until
+ * all are done; on the first stage I does
  * nothing and W does both. Measured with PyTorch 2.13 and 2.15 (stage_backward_input and
  * stage_backward_weight of torch.distributed.pipelining). */
 void pp_costs_split_late(pp_costs *costs, uint32_t stage, size_t row);

@@ -30,8 +30,10 @@ static const table times[] = {
 };
 static const table pairs = { "pair_ns", COLUMN(pair_ns), PP_NS_MAX, -1 };
 static const table again = { "again_ns", COLUMN(again_ns), PP_NS_MAX, -1 };
-static const table weight_gradients = { "weight_gradient_bytes", COLUMN(weight_gradient_bytes),
-                                        PP_BYTES_MAX, -1 };
+static const table late_memory[] = {
+    { "weight_gradient_bytes", COLUMN(weight_gradient_bytes), PP_BYTES_MAX, -1 },
+    { "again_bytes", COLUMN(again_bytes), PP_BYTES_MAX, -1 },
+};
 static const table hidden = { "hidden_ns", COLUMN(hidden_ns), PP_NS_MAX, -1 };
 static const table memory_tables[] = {
     { "activation_bytes", COLUMN(activation_bytes), PP_BYTES_MAX, -1 },
@@ -374,8 +376,10 @@ static pp_status fill_memory(const pp_json_at *root, pp_costs *costs, pp_err *er
         if (i == 0 || pp_json_has(&at, memory_tables[i].key))
             status = fill_table(&at, memory_tables[i].key, &memory_tables[i], costs, err);
     }
-    if (!status && pp_json_has(&at, weight_gradients.key))
-        status = fill_table(&at, weight_gradients.key, &weight_gradients, costs, err);
+    for (size_t i = 0; i < COUNT(late_memory) && !status; i++) {
+        if (pp_json_has(&at, late_memory[i].key))
+            status = fill_table(&at, late_memory[i].key, &late_memory[i], costs, err);
+    }
     for (size_t i = 0; i < COUNT(memory_ranks) && !status; i++)
         status = fill_ranks(&at, &memory_ranks[i], costs, err);
     if (!status)
@@ -415,11 +419,10 @@ static pp_status check_keys(const pp_json_at *at, pp_err *err)
         "memory",     "step",     NULL
     };
     static const char *const memory_keys[] = {
-        "activation_bytes", "stash_bytes",           "recompute_bytes",
-        "logits_bytes",     "temporary_bytes",       "output_bytes",
-        "message_bytes",    "parameter_bytes",       "gradient_bytes",
-        "optimizer_bytes",  "workspace_bytes",       "comm_library_bytes",
-        "limit_bytes",      "weight_gradient_bytes", NULL
+        "activation_bytes", "stash_bytes",           "recompute_bytes", "logits_bytes",
+        "temporary_bytes",  "output_bytes",          "message_bytes",   "parameter_bytes",
+        "gradient_bytes",   "optimizer_bytes",       "workspace_bytes", "comm_library_bytes",
+        "limit_bytes",      "weight_gradient_bytes", "again_bytes",     NULL
     };
     pp_status status = pp_json_only(at, keys, err);
     if (!status && (!at->parent || pp_json_has(at, "format")))
@@ -477,17 +480,36 @@ static pp_status fold_all(fold *f, const pp_json_at *at, pp_err *err)
     status = pp_json_get(at, "memory", &memory, err);
     for (size_t i = 0; i < COUNT(memory_tables) && !status; i++)
         status = fold_table(f, &memory, &memory_tables[i], err);
-    if (!status)
-        status = fold_table(f, &memory, &weight_gradients, err);
+    for (size_t i = 0; i < COUNT(late_memory) && !status; i++)
+        status = fold_table(f, &memory, &late_memory[i], err);
     return status;
 }
 
-static bool has_weight_gradients(const pp_json_at *at)
+/* Reads what W computes again. Older files do not say how much of it is held until W ends, and
+ * meant one layer at a time. */
+static pp_status fill_late(const pp_json_at *at, pp_costs *costs, pp_err *err)
 {
     pp_json_at memory;
-    pp_err ignored = { 0 };
-    return pp_json_has(at, "memory") && !pp_json_get(at, "memory", &memory, &ignored) &&
-           pp_json_has(&memory, weight_gradients.key);
+    const char *alone = NULL;
+    pp_status status = pp_json_has(at, "memory") ? pp_json_get(at, "memory", &memory, err) : PP_OK;
+    const bool has_memory = !status && pp_json_has(at, "memory");
+    for (size_t i = 0; has_memory && i < COUNT(late_memory); i++) {
+        if (pp_json_has(&memory, late_memory[i].key))
+            alone = late_memory[i].key;
+    }
+    if (!status && !pp_json_has(at, again.key))
+        return !alone ? PP_OK
+                      : pp_json_fail(at, err,
+                                     "has \"%s\", which holds beside \"again_ns\"; give both "
+                                     "(again_ns may be 0)",
+                                     alone);
+    if (!status)
+        status = fill_table(at, again.key, &again, costs, err);
+    if (!status && has_memory && !pp_json_has(&memory, late_memory[1].key)) {
+        for (size_t i = 0; i < (size_t)costs->classes * costs->stages; i++)
+            costs->again_bytes[i] = costs->again_ns[i] ? costs->recompute_bytes[i] : 0;
+    }
+    return status ? status : pp_costs_add_late(costs, err);
 }
 
 pp_status pp_costs_read(const pp_json_at *at, uint32_t ranks, uint32_t stages,
@@ -520,13 +542,8 @@ pp_status pp_costs_read(const pp_json_at *at, uint32_t ranks, uint32_t stages,
         status = fill_memory(at, costs, err);
     if (!status && pp_json_has(at, "step"))
         status = fill_step(at, costs, err);
-    if (!status && pp_json_has(at, again.key) &&
-        !(status = fill_table(at, again.key, &again, costs, err)))
-        status = pp_costs_add_late(costs, err);
-    if (!status && !costs->late && has_weight_gradients(at))
-        status = pp_json_fail(at, err,
-                              "has \"weight_gradient_bytes\", which hold beside \"again_ns\"; "
-                              "give both (again_ns may be 0)");
+    if (!status)
+        status = fill_late(at, costs, err);
     if (status)
         return status;
     *costs_out = costs;
@@ -630,8 +647,8 @@ pp_json *pp_costs_write(const pp_costs *costs, pp_json_build *build)
         pp_json *memory = pp_json_new_object(build);
         for (size_t i = 0; i < COUNT(memory_tables); i++)
             write_table(build, memory, costs, &memory_tables[i]);
-        if (costs->late)
-            write_table(build, memory, costs, &weight_gradients);
+        for (size_t i = 0; costs->late && i < COUNT(late_memory); i++)
+            write_table(build, memory, costs, &late_memory[i]);
         for (size_t i = 0; i < COUNT(memory_ranks); i++)
             write_ranks(build, memory, costs, &memory_ranks[i]);
         uint32_t own = 0;

@@ -7,6 +7,7 @@
 #include "sim/cost/context_exchange.h"
 #include "sim/cost/ends.h"
 #include "sim/cost/gpu_batch.h"
+#include "sim/cost/layer.h"
 #include "sim/cost/scan.h"
 #include "sim/cost/weights.h"
 
@@ -19,6 +20,7 @@ typedef struct token_bytes {
     double core;      /* in the attention core, which selective recomputation drops */
     double stash;     /* inputs and output gradients of linear layers on one GPU */
     double gradients; /* of the outputs of linear layers and norms on one GPU, in 16 bits */
+    double inner;     /* what neither a linear layer nor a norm reads, on one GPU */
 } token_bytes;
 
 static double spread(const pp_gpu_batch *local, double whole)
@@ -48,10 +50,12 @@ static void add_attention(const pp_gpu_batch *local, token_bytes *sum)
     sum->whole += (d + e) * h + second_norm(local) + (m->dropout ? h : 0);
     sum->divided += d * (a.q + a.k + a.v + a.o);
     sum->gradients += spread(local, 2 * d * h + second_norm(local)) + d * (a.q + a.k + a.v);
+    sum->inner += d * (a.q + a.k + a.v + a.o);
     if (m->qk_norm || m->qk_norm_wide)
         sum->gradients += d * (a.q + a.k);
     if (m->attention_gate) { /* the gate, and the output before it */
         sum->divided += d * (a.q + a.o);
+        sum->inner += d * a.q;
         sum->stash += e * a.q;
         sum->gradients += d * a.q;
     }
@@ -86,8 +90,17 @@ static void add_scan(const pp_gpu_batch *local, token_bytes *sum)
     if (!pp_mixer_has_attention((pp_mixer)local->layer.mixer)) /* they share the norm's output */
         sum->whole += (d + e) * h + (local->model->dropout ? h : 0);
     sum->divided += d * (scan.inner + scan.values) + e * scan.values;
+    sum->inner += d * (scan.inner + scan.values);
     sum->stash += spread(local, 2 * e * h) + e * (scan.inner + scan.values);
     sum->gradients += spread(local, 2 * d * h) + d * (scan.inner + scan.values);
+}
+
+/* How many tensors of the width of its activation function an MLP keeps beside the input of its
+ * last linear layer: what the function reads, the factor of its output and, without a kernel for
+ * both, that output. */
+static double mlp_tensors(const pp_gpu_batch *local)
+{
+    return local->model->gated_mlp ? local->context->switches.eager_layers ? 3 : 2 : 1;
 }
 
 /* copies: the number of experts of a token; 1 for a dense MLP. */
@@ -95,7 +108,9 @@ static void add_mlp(const pp_gpu_batch *local, double width, double copies, toke
 {
     const double d = local->element_bytes, e = input_bytes(local);
     const double inner = width / local->t * copies;
-    sum->divided += inner * (d * (local->model->gated_mlp ? 2 : 1) + e);
+    const double kept = inner * d * mlp_tensors(local);
+    sum->divided += kept + inner * e;
+    sum->inner += kept;
     sum->stash += e * inner * (local->model->gated_mlp ? 3 : 2);
     sum->gradients += d * inner * (local->model->gated_mlp ? 2 : 1);
 }
@@ -122,6 +137,7 @@ static void add_experts(const pp_gpu_batch *local, token_bytes *sum)
     sum->divided += e * h * rows;
     /* of the router: logits, scores and probabilities in fp32, and the map of chosen experts */
     sum->whole += (3 * 4 + 1) * (double)m->experts;
+    sum->inner += spread(local, (3 * 4 + 1) * (double)m->experts);
     sum->stash += 2 * e * h * rows;
     sum->gradients +=
         local->element_bytes * h * rows +
@@ -200,7 +216,7 @@ static void inner_mlp(const pp_gpu_batch *local, double inner, held *h)
     const double d = local->element_bytes, wide = (local->model->gated_mlp ? 2 : 1) * inner;
     hold(h, -input_bytes(local) * inner);
     hold(h, d * wide);
-    hold(h, -d * inner - d * wide);
+    hold(h, -d * inner - d * mlp_tensors(local) * inner);
 }
 
 static void attention_backward(const pp_gpu_batch *local, held *h)
@@ -417,6 +433,21 @@ static double dropped_bytes(const pp_gpu_batch *local, double *at_once_out)
     return part[0] + part[1];
 }
 
+/* PyTorch runs a checkpointed layer again for each backward of one op with weights, and keeps all
+ * that this saves until autograd frees the layer's own saved tensors. That backward frees only what
+ * its op reads, and no later one saves it again: at the end, as many copies of the rest are there
+ * as there are such ops. Before the last op, which may be the MLP's second matrix, there are as
+ * many of what it reads. Counted in PyTorch 2.13 and 2.15 (tests/interop/test_memory.py). */
+static void add_again(const pp_gpu_batch *local, const token_bytes *b, pp_unit_cost *cost)
+{
+    const double ops = pp_weight_ops(local);
+    const double last = local->layer.mlp == PP_MLP_DENSE
+                            ? input_bytes(local) * (double)local->model->ffn / local->t
+                            : 0;
+    cost->again_bytes = ops * local->tokens * (b->inner + b->core);
+    cost->again_once_bytes = ops * local->tokens * last;
+}
+
 void pp_layer_memory(const pp_gpu_batch *local, pp_unit_cost *cost)
 {
     const token_bytes b = layer_bytes(local);
@@ -432,6 +463,7 @@ void pp_layer_memory(const pp_gpu_batch *local, pp_unit_cost *cost)
         cost->activation_bytes =
             local->tokens * spread(local, local->element_bytes * (double)local->model->hidden);
         cost->recompute_bytes = kept + core;
+        add_again(local, &b, cost);
         break;
     case PP_RECOMPUTE_SELECTIVE:
         cost->activation_bytes = kept + core - dropped_bytes(local, &cost->recompute_bytes);

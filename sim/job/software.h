@@ -104,6 +104,8 @@ typedef struct pp_switches {
     bool fused_loss;        /* cross-entropy passes over the logits in few kernels, and writes their
                                gradient over them */
     bool eager_loss;        /* PyTorch's cross_entropy of fp32 logits, not compiled; never fused */
+    bool eager_layers;      /* PyTorch runs the ops of layers one by one, not compiled, so that a
+                               gated MLP keeps the output of its activation function, too */
     bool deterministic;     /* the same bits in every run: the backward of attention is slower */
     bool cuda_graphs;       /* the host launches the kernels of a layer as one: it is never late */
     bool transformer_engine; /* linear layers are TransformerEngine's, which keeps buffers of its

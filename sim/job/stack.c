@@ -42,7 +42,8 @@ static const flag settings[PP_STACK_SETTINGS] = {
     SETTING(flash_attention), SETTING(grad_sync_overlap),  SETTING(p2p_overlap),
     SETTING(tp_overlap),      SETTING(tp_overlap_all),     SETTING(fused_wgrad),
     SETTING(fused_loss),      SETTING(transformer_engine), SETTING(scatter_gather),
-    SETTING(eager_loss),      OPTIONAL(deterministic),     OPTIONAL(cuda_graphs),
+    SETTING(eager_loss),      OPTIONAL(eager_layers),      OPTIONAL(deterministic),
+    OPTIONAL(cuda_graphs),
 };
 
 /* Opens an object that has these flags and, with `more`, other members; and its source. */

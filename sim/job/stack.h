@@ -10,7 +10,7 @@
 #include "sim/job/software.h"
 
 #define PP_STACK_GPUS_MAX 16
-#define PP_STACK_SETTINGS 12 /* that are on or off */
+#define PP_STACK_SETTINGS 13 /* that are on or off */
 
 /* What a stack has; a plan has nothing that its stack lacks. */
 typedef struct pp_stack_features {
