@@ -188,6 +188,18 @@ static double expert_rows(const pp_gpu_batch *local)
     return (double)local->model->experts_per_token * local->tokens * local->expert_t / local->t;
 }
 
+/* The exchange, in the time of kernels: all of a layer is divided by `sustained` in the end, which
+ * slows isolated kernels down to their speed in a step. Links and network cards keep their rate, so
+ * that this division is cancelled here. */
+static pp_dispatch_cost dispatch_of(const pp_gpu_batch *local)
+{
+    const double sustained = pp_sustained_of(local->context);
+    pp_dispatch_cost cost = pp_dispatch_of(local);
+    cost.seconds *= sustained;
+    cost.there_seconds *= sustained;
+    return cost;
+}
+
 /* What the exchange hides of shared experts, if they compute beside it, on the SMs that it leaves:
  * the first layer and the activation while rows go to their experts, the second while they come
  * back; in the backward the other way round (Megatron-Core's shared_experts.py). */
@@ -222,7 +234,7 @@ static void add_experts(const pp_gpu_batch *local, pp_work *work)
     pp_gpu_batch router = *local;
     router.recipe = pp_recipe_of(PP_PRECISION_BF16);
     pp_add_linear(&router, own, (double)m->experts, (double)m->hidden, 1, work);
-    const pp_dispatch_cost dispatch = pp_dispatch_of(local);
+    const pp_dispatch_cost dispatch = dispatch_of(local);
     work->f += dispatch.seconds;
     work->i += dispatch.seconds;
     for (int k = 0; k < 4; k++)
@@ -357,7 +369,7 @@ static pp_pair_parts pair_parts_of(const pp_gpu_batch *local)
 {
     const double rows =
         local->sent * expert_rows(local) * (double)local->model->hidden * local->element_bytes;
-    const pp_dispatch_cost dispatch = pp_dispatch_of(local);
+    const pp_dispatch_cost dispatch = dispatch_of(local);
     const double gather = etp_seconds(local, rows), exchange = dispatch.seconds + gather;
     pp_work attention = { 0 }, experts = { 0 };
     add_mixer(local, &attention);

@@ -360,11 +360,18 @@ START_TEST(an_all_to_all_uses_links_and_network_at_once)
     const double links = hw.node_p2p.link_bytes_per_s;
     const pp_collective_group two = pp_group_of(hw.gpus_per_node, 16, 1);
     const pp_collective_group node = pp_group_of(hw.gpus_per_node, 8, 1);
+    const pp_exchange_load inside = { 64 * bytes, bytes, 0.5, 0 },
+                           beyond = { bytes, bytes, 0.5, 0 };
+    const pp_exchange_load slow = { bytes, 0, 0.5, links / 4 }, fast = { bytes, 0, 0.5, 4 * links };
+    ck_assert_double_eq_tol(pp_exchange_seconds(&hw, node, &slow),
+                            start + bytes * 7 / 8 / (links / 4), 1e-9);
+    ck_assert_double_eq_tol(pp_exchange_seconds(&hw, node, &fast), start + bytes * 7 / 8 / links,
+                            1e-9);
     ck_assert_double_eq_tol(pp_all_to_all_seconds(&hw, two, bytes),
                             start + hw.network_p2p.alpha_s + bytes / 2 / rate, 1e-9);
-    ck_assert_double_eq_tol(pp_exchange_seconds(&hw, two, 64 * bytes, bytes, 0.5),
+    ck_assert_double_eq_tol(pp_exchange_seconds(&hw, two, &inside),
                             start + hw.network_p2p.alpha_s + 64 * bytes * 7 / 8 / links, 1e-9);
-    ck_assert_double_eq_tol(pp_exchange_seconds(&hw, two, bytes, bytes, 0.5),
+    ck_assert_double_eq_tol(pp_exchange_seconds(&hw, two, &beyond),
                             start + hw.network_p2p.alpha_s + 2 * bytes / rate, 1e-9);
     ck_assert_double_eq_tol(pp_all_to_all_seconds(&hw, node, bytes), start + bytes * 7 / 8 / links,
                             1e-9);
