@@ -86,7 +86,9 @@ static values recomputes(const pp_plan_problem *problem)
         return list;
     if (request->stack->has.selective_recompute)
         add_value(&list, PP_RECOMPUTE_SELECTIVE);
-    add_value(&list, PP_RECOMPUTE_FULL);
+    /* Megatron-Core recomputes no whole layers of which it captures parts */
+    if (!(request->given.cuda_graphs && request->value.graphs & ~PP_GRAPHS_FULL))
+        add_value(&list, PP_RECOMPUTE_FULL);
     return list;
 }
 

@@ -17,12 +17,12 @@
  * as their authors publish them (tests/unit/sim/cost/test_dispatch.c has them, and how far off this
  * is: 11 % at most), and no step of training is fitted:
  *
- * - DeepEP: 0.87 of the cards' 50 GB/s on 4 and 8 nodes (docs/legacy.md there, H800: 58, 57, 51 and
- * 50 GB/s with the copies that stay, of which 3/4 and 7/8 leave). Inside a node 0.85 of the links
- * of H800 (153 and 158 GB/s), or 20 SMs at 17 GB/s each where links are faster (B200, GB200: 314 to
- * 469 GB/s of 16 to 24 SMs, README_Hybrid-EP.md there).
+ * - DeepEP: 0.87 of the cards' 50 GB/s on 4 and 8 nodes (its table of legacy kernels, H800: 58, 57,
+ * 51 and 50 GB/s with the copies that stay, of which 3/4 and 7/8 leave). Inside a node 0.85 of the
+ * links of H800 (153 and 158 GB/s), or 20 SMs at 17 GB/s each where links are faster (B200, GB200:
+ * 314 to 469 GB/s of 16 to 24 SMs, HybridEP's page).
  * - HybridEP: 0.76 of the cards on 4 and 8 nodes of H100, 0.62 of the links of B200 and GB200, 8 to
- * 36 ranks (the same page: Torch API, 16 SMs).
+ * 36 ranks (its page: Torch API, 16 SMs).
  * - NCCL's all-to-all: DeepEP's kernels are 1.61, 1.63 and 1.93 times as fast for the same bytes
  * where the busiest rank gets 3.0, 2.6 and 5.1 times the mean of rows, and take as long for each of
  * them (deepspeedai/DeepSpeed pull request 8213, two nodes of H100). A line through NCCL's three

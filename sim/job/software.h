@@ -3,6 +3,7 @@
 #define PPSIM_SIM_JOB_SOFTWARE_H
 
 #include "sim/base/status.h"
+#include "sim/job/cuda_graphs.h"
 #include "sim/job/parallel.h"
 #include "sim/job/precision.h"
 #include "sim/job/recompute.h"
@@ -105,7 +106,8 @@ typedef struct pp_switches {
                                gradient over them */
     bool eager_loss;        /* PyTorch's cross_entropy of fp32 logits, not compiled; never fused */
     bool deterministic;     /* the same bits in every run: the backward of attention is slower */
-    bool cuda_graphs;       /* the host launches the kernels of a layer as one: it is never late */
+    bool cuda_graphs;       /* the stack's: the host launches all kernels of a layer as one */
+    unsigned graphs;        /* what else graphs capture: a set of pp_graph */
     bool transformer_engine; /* linear layers are TransformerEngine's, which keeps buffers of its
                                 own (sim/cost/workspace.h) */
     pp_dtype grad_dtype;     /* of the main gradients */

@@ -42,6 +42,7 @@ typedef struct pp_plan {
     pp_recompute recompute;
     int64_t recompute_layers;   /* of full recomputation: the layers of a chunk; 0: 1 */
     unsigned recompute_modules; /* of selective recomputation: a set of pp_recompute_module */
+    unsigned graphs;            /* what CUDA graphs capture: a set of pp_graph */
     int sequence_parallel;      /* 1: on, 0: off, negative: not known */
     int zero;                   /* ZeRO stage, 0 or 1; negative: not known */
     pp_precision precision;

@@ -138,11 +138,11 @@ END_TEST
 
 /* Rates of the kernels alone that their authors publish, in GB/s: the bytes of all copies of 4096
  * tokens of 7168 elements to nodes (or to ranks, where all are in one domain of links), with the
- * copy to the own one, over the time. DeepEP: docs/legacy.md at main, H800, in 8 bits on the way
- * there, 256 experts in a group per node, of which a token has up to 4; 43 for 2 nodes is what its
- * links can. HybridEP: docs/README_Hybrid-EP.md at branch hybrid-ep (Torch API, 16 SMs), 8 experts
- * per rank, none of them in groups. HybridEP's 54 on 2 nodes of H100 are left out: the kernels
- * alone take 0.8 of that time, as they would here. */
+ * copy to the own one, over the time. DeepEP: its table of legacy kernels, H800, in 8 bits on the
+ * way there, 256 experts in a group per node, of which a token has up to 4; 43 for 2 nodes is what
+ * its links can. HybridEP: the page of its branch (Torch API, 16 SMs), 8 experts per rank, none of
+ * them in groups. HybridEP's 54 on 2 nodes of H100 are left out: the kernels alone take 0.8 of that
+ * time, as they would here. */
 START_TEST(dispatchers_are_as_fast_as_their_authors_measured)
 {
     static const struct {
