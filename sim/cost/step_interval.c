@@ -21,18 +21,18 @@ static const pp_published_steps table[] = {
     { "h100-80g", "hopper", "nemo-2025", FP8, false, true, 17, 7, 10, 9.5 },
     { "h100-80g", "hopper", "nemo-2025", BF16, true, true, 7, 2, 3, 3.9 },
     { "h100-80g", "hopper", "megatron-bridge-2026", FP8_CURRENT, false, false, 2, 1, 1, 2.0 },
-    { "h100-80g", "hopper", "megatron-bridge-2026", FP8_CURRENT, true, false, 3, 7, 9, 10.8 },
+    { "h100-80g", "hopper", "megatron-bridge-2026", FP8_CURRENT, true, false, 3, 8, 12, 11.0 },
     { "h100-80g", "hopper", "megatron-2025", BF16, true, false, 2, 8, 16, 11.4 },
     { "gb200-nvl72", "blackwell", "nemo-2025", BF16, false, false, 6, 1, 1, 1.3 },
     { "gb200-nvl72", "blackwell", "nemo-2025", FP8, false, false, 6, 1, 3, 4.4 },
     { "gb200-nvl72", "blackwell", "megatron-bridge-2026", MX_AND_NV, false, false, 2, 1, 1, 2.0 },
     { "gb200-nvl72", "blackwell", "megatron-bridge-2026", BF16, true, false, 2, 1, 2, 3.9 },
-    { "gb200-nvl72", "blackwell", "megatron-bridge-2026", MX_AND_NV, true, false, 4, 7, 9, 10.8 },
+    { "gb200-nvl72", "blackwell", "megatron-bridge-2026", MX_AND_NV, true, false, 7, 6, 11, 10.7 },
     { "gb300-nvl72", "blackwell-ultra", "megatron-bridge-2026", MX_AND_NV, false, false, 2, 2, 2,
       11.2 },
     { "b200-180g", "blackwell", "megatron-2025", BF16, false, true, 17, 2, 6, 4.8 },
     { "b200-180g", "blackwell", "megatron-2025", BF16, true, false, 6, 3, 8, 3.9 },
-    { "b200-180g", "blackwell", "megatron-bridge-2026", MX_AND_NV, true, false, 7, 9, 12, 12.2 },
+    { "b200-180g", "blackwell", "megatron-bridge-2026", MX_AND_NV, true, false, 7, 9, 12, 13.1 },
 };
 
 /* What another stack adds: the fitted speeds of two stacks on one architecture differ by 5 % in 16
