@@ -91,7 +91,8 @@ static double copies_seconds(const pp_gpu_batch *local, const sizes *s, double p
 /* A copy for each node, and there one for each rank. part: of a row's bytes that is sent. */
 static double nodes_seconds(const pp_gpu_batch *local, const sizes *s, double part)
 {
-    const int64_t experts = local->model->experts / s->group.ranks; /* of a rank */
+    /* of a rank; modules are compared before more ranks than experts are refused */
+    const int64_t least = local->model->experts / s->group.ranks, experts = least > 0 ? least : 1;
     /* rows that are dropped or added are any token's */
     const double ranks = fmin(s->ranks, local->sent * pp_routing_reached(local->model, experts));
     const double nodes =
