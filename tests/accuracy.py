@@ -383,6 +383,27 @@ def host_words(groups):
             " and ".join(f"without {model} it would be {times[model]:.2f} times as long" for model in sorted(times)))
 
 
+def overlap_lines(groups):
+    """A table of steps without and with overlap, measured and predicted."""
+    out = ["| model | GPUs | format | batch | without | with | measured, s | predicted, s | sign |", "|---|---|---|---|---|---|---|---|---|"]
+    runs = [run for group, entries in sorted(groups.items()) if group[0] == "MoE" for run, _ in entries]
+    for off in runs:
+        for on in runs:
+            if not on.get("overlap") or off.get("overlap") or any(
+                    on[key] != off[key] for key in ("model", "hardware", "gpus", "precision", "global_batch_size")):
+                continue
+            same = (on["seconds"] < off["seconds"]) == (on["predicted"] < off["predicted"])
+            out.append(f"| {on['model']} | {on['gpus']} x {on['hardware']} | {on['precision']} | {on['global_batch_size']} | {short(off)} "
+                       f"| {short(on)} | {off['seconds']:.4g} -> {on['seconds']:.4g} | {off['predicted']:.4g} -> {on['predicted']:.4g} "
+                       f"| {'right' if same else 'WRONG'} |")
+    return out
+
+
+def short(run):
+    return (f"pp {run['pp']}, ep {run['ep']}, vpp {run['vpp']}, {run['moe_dispatcher']}" + (", dropping" if "note" in run else "") +
+            (f", graphs {run['cuda_graphs']}" if "cuda_graphs" in run else ""))
+
+
 def coverage(groups):
     """(runs inside of their interval, runs)."""
     return (sum(covered(entries) for entries in groups.values()), sum(len(left_out(e)) for e in groups.values()))
@@ -451,6 +472,14 @@ def page(data, groups, refused, aside, memory):
             "of the scripts that the run's source started, of its release; where a release is not equal to the printed row in "
             "all degrees (B200 and Qwen3 in 25.09 and 25.11), what is not printed is a guess. Not modelled: fused grouped MLPs "
             "and attention in 8 bits of the newest releases on GB200.", 98),
+        "",
+        "## Overlap on and off",
+        "",
+        "Published runs of one model, batch, format and number of GPUs with and without the overlap of the",
+        "exchange of experts (combined-1f1b). What else differs is in the setups, and they are of different",
+        "releases.",
+        "",
+        *overlap_lines(groups),
         "",
         "## Runs",
         "",
