@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plans the published runs of MoE models of tests/data/runs/runs.json as they were run, and free on the same GPUs.
 
-usage: recipes.py PPSIM [--markdown FILE] [--budget TIME] [--only MODEL]
+usage: recipes.py PPSIM [--markdown FILE] [--budget TIME] [--only WORD]
 
 "Recipe" is the run's own setup: degrees, schedule, layout, dispatcher, recomputed modules, as tests/accuracy.py plans
 it, with no memory limit; its peak is printed beside the limit. "Free" has the same model, GPUs, batch, sequence length,
@@ -15,6 +15,14 @@ import sys
 
 import accuracy
 
+# DeepSeek-V3's own (arXiv 2412.19437, sections 2 and 3.2): 180,000 H800 hours for 10^12 tokens, which is no printed step
+# and counts nowhere else.
+DEEPSEEK = {"model": "deepseek-v3", "gpus": 2048, "hardware": "h800-80g", "precision": "fp8-block", "seconds": 19.91}
+DEEPSEEK_GIVEN = ["--model", "deepseek-v3", "--hw", "h800-80g", "--precision", "fp8-block", "--moe-fp8-dispatch", "on",
+                  "--moe-dispatcher", "deepep", "--optimizer-dtype", "bf16", "--global-batch-size", "15360", "--seq-length", "4096",
+                  "--executor", "dualpipe"]
+DEEPSEEK_OWN = ["--pp", "16", "--tp", "1", "--dp", "128", "--ep", "64", "--schedule", "dualpipev", "--recompute-modules",
+                "layernorm,mla_up_proj,moe_act", "--memory-limit", "10TB"]
 PARTS = ("compute", "tp", "cp", "ep", "pp", "bubble", "end of step")
 
 
@@ -88,6 +96,8 @@ recipe. Its steps are predictions; how far off those of the recipes are is in
   capacity and graphs, and a search of BUDGET for all else. What an older release lacked (Megatron's
   overlap of pairs, combined-1f1b) the free plan may use, and some of its plans cannot be told to
   Megatron-LM (recomputation per stage): `--target megatron` leaves these out.
+- The last row is DeepSeek's own setup, with 180,000 GPU hours for 10^12 tokens (arXiv 2412.19437)
+  as its measured step, and executor `dualpipe`.
 - **where the difference is**: the largest parts of it, in seconds of a step, free less recipe, by
   the `time` lines of the two answers. Where a setup overlaps pairs, what is hidden is in no part.
 
@@ -103,22 +113,25 @@ def main():
     parser.add_argument("--budget", default="30s")
     parser.add_argument("--only")
     args = parser.parse_args()
+    runs = [(run, recipe_command(args.ppsim, run), free_command(args.ppsim, run, args.budget))
+            for run in accuracy.read_runs()["runs"] if run["ep"] > 1]
+    runs.append((DEEPSEEK, [args.ppsim, "plan", *DEEPSEEK_GIVEN, *DEEPSEEK_OWN],
+                 [args.ppsim, "plan", *DEEPSEEK_GIVEN, "--gpus", str(DEEPSEEK["gpus"]), "--budget", args.budget]))
     lines = ["| model | GPUs | format | measured | recipe: step | memory | free: step | memory | free / recipe | setup of the recipe | setup of the "
              "free plan | where the difference is |", "|---|---|---|---|---|---|---|---|---|---|---|---|"]
     refused, seen = [], set()
-    for run in accuracy.read_runs()["runs"]:
-        if run["ep"] == 1 or (args.only and args.only not in run["model"]):
+    for run, own, open_setup in runs:
+        if args.only and args.only not in f"{run['model']} {run['hardware']}":
             continue
-        command = recipe_command(args.ppsim, run)
-        key = " ".join(command)
+        key = " ".join(own)
         if key in seen:
             continue
         seen.add(key)
-        recipe, why = ask(command)
+        recipe, why = ask(own)
         if not recipe:
-            refused.append(f"{accuracy.setup(run)} of {run['model']}: {why}")
+            refused.append(f"{key}: {why}")
             continue
-        free, why = ask(free_command(args.ppsim, run, args.budget))
+        free, why = ask(open_setup)
         if free:
             tail = (f"{free['step']:.4g} s | {free['gib']:.1f} GiB | {free['step'] / recipe['step']:.2f} | {degrees(recipe['run'])} "
                     f"| {degrees(free['run'])} | {reason(recipe, free)} |")
