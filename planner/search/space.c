@@ -543,9 +543,11 @@ pp_status pp_search_enumerate(pp_search *search, pp_err *err)
                     .switches = pp_switches_requested(&request->switches, stack)
                 };
                 at.context.switches.recompute = (pp_recompute)recompute.value[k];
-                if (request->expert_tokens)
+                if (request->expert_tokens) {
                     at.context.switches.moe_imbalance =
                         pp_expert_tokens_mean(request->expert_tokens, parallel.ep);
+                    at.context.switches.moe_kept = request->expert_tokens->kept;
+                }
                 if (!request->switches.given.recompute_modules &&
                     request->switches.stack->has.recompute_modules)
                     at.context.switches.recompute_modules = pp_modules_worth(&at.context);

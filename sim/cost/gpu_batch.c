@@ -51,7 +51,7 @@ void pp_gpu_batch_set_imbalance(pp_gpu_batch *local, double imbalance)
     const pp_switches *s = &local->context->switches;
     const double most = s->moe_capacity > 0 ? capacity_of(local) : INFINITY;
     local->imbalance = s->moe_pads ? most : fmin(imbalance, most);
-    local->sent = s->moe_pads ? most : fmin(1, most);
+    local->sent = s->moe_pads ? most : fmin(s->moe_kept > 0 ? s->moe_kept : 1, most);
 }
 
 pp_gpu_batch pp_gpu_batch_of_type(const pp_cost_context *context, int type, int64_t tokens,

@@ -127,6 +127,8 @@ typedef struct pp_switches {
     double moe_imbalance;           /* rows of the busiest rank's experts over the mean; 0: 1 */
     double moe_capacity; /* the most rows of an expert over the mean, others are dropped; 0: none */
     bool moe_pads;       /* all experts have as many rows as fit their capacity */
+    double moe_kept;     /* of the rows that routers choose, those not dropped; 0: all that fit if
+                            the mean does */
     /* The share of the speed of kernels that remains in a whole step, with GEMMs in 16 bits and in
      * fewer; 0: the hardware's. */
     double sustained, sustained_low;

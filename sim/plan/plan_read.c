@@ -105,6 +105,8 @@ static pp_status read_dispatch(const pp_json_at *at, pp_plan *plan, pp_err *err)
         status = pp_json_get_bool(at, "moe_pads", &plan->moe_pads, err);
     if (!status && plan->moe_pads && !(plan->moe_capacity > 0))
         status = pp_json_fail(at, err, "has moe_pads, but no moe_capacity");
+    if (!status && pp_json_has(at, "moe_kept"))
+        status = pp_json_get_double(at, "moe_kept", PP_CAPACITY_LEAST, 1, &plan->moe_kept, err);
     if (!status && pp_json_has(at, "moe_imbalance"))
         status =
             pp_json_get_double(at, "moe_imbalance", 1, PP_RANKS_MAX, &plan->moe_imbalance, err);
@@ -252,6 +254,7 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
                                         "moe_shared_expert_overlap",
                                         "moe_capacity",
                                         "moe_pads",
+                                        "moe_kept",
                                         "moe_imbalance",
                                         "moe_imbalances",
                                         "micro_batch_size",

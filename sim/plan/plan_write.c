@@ -66,6 +66,8 @@ static pp_json *write_parallel(const pp_plan *plan, pp_json_build *build)
         pp_json_put_double(build, object, "moe_capacity", plan->moe_capacity);
     if (plan->moe_pads)
         pp_json_put_bool(build, object, "moe_pads", true);
+    if (plan->moe_kept > 0)
+        pp_json_put_double(build, object, "moe_kept", plan->moe_kept);
     if (plan->moe_imbalance > 1)
         pp_json_put_double(build, object, "moe_imbalance", plan->moe_imbalance);
     if (plan->imbalance_count) {

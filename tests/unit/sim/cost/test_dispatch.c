@@ -335,6 +335,9 @@ START_TEST(capacity_limits_what_experts_get)
     ck_assert_double_eq_tol(dispatch(&c).seconds, all / 2 + start, 1e-12);
     ck_assert_double_eq(dispatch(&c).bytes[0], 5 * row);
     c.switches.moe_capacity = 1.5;
+    c.switches.moe_imbalance = 1;
+    c.switches.moe_kept = 0.75; /* a quarter was counted as dropped */
+    ck_assert_double_eq(dispatch(&c).bytes[0], (1 + 0.75 * 8) * row);
     c.switches.moe_pads = true;
     c.switches.moe_imbalance = 1; /* does not matter */
     const pp_dispatch_cost padded = dispatch(&c);

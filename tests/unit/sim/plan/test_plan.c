@@ -279,6 +279,7 @@ static pp_plan *plan_with_experts(void)
     plan->moe_fp8_dispatch = plan->moe_shared_expert_overlap = true;
     plan->moe_capacity = 1.25;
     plan->moe_pads = true;
+    plan->moe_kept = 0.875;
     plan->moe_imbalance = 1.5;
     plan->imbalance_count = 2;
     plan->moe_imbalances = calloc(2, sizeof *plan->moe_imbalances);
@@ -307,6 +308,7 @@ START_TEST(dispatch_and_modules_are_read_back)
     ck_assert_double_eq(again->moe_imbalance, 1.5);
     ck_assert_double_eq(again->moe_capacity, 1.25);
     ck_assert(again->moe_pads);
+    ck_assert_double_eq(again->moe_kept, 0.875);
     ck_assert_uint_eq(again->imbalance_count, 2);
     ck_assert_double_eq(again->moe_imbalances[1], 1.75);
     ck_assert_uint_eq(again->recompute_modules, plan->recompute_modules);
@@ -327,6 +329,7 @@ START_TEST(dispatch_and_modules_are_read_back)
     plan->moe_imbalance = 1;
     plan->moe_capacity = 0;
     plan->moe_pads = false;
+    plan->moe_kept = 0;
     plan->recompute_modules = plan->graphs = 0;
     again = read_back(plan);
     ck_assert_int_eq(again->dispatcher, PP_DISPATCHER_ALLTOALL);
@@ -334,6 +337,7 @@ START_TEST(dispatch_and_modules_are_read_back)
     ck_assert_double_eq(again->moe_imbalance, 1);
     ck_assert_double_eq(again->moe_capacity, 0);
     ck_assert(!again->moe_pads);
+    ck_assert_double_eq(again->moe_kept, 0);
     ck_assert_uint_eq(again->recompute_modules, PP_MODULES_CORE);
     ck_assert_uint_eq(again->graphs, 0);
     pp_plan_free(&again);
