@@ -136,7 +136,6 @@ static pp_status set_switches(const pp_plan *plan, const pp_profile_in_use *use,
     switches->moe_capacity = plan->moe_capacity;
     switches->moe_pads = plan->moe_pads;
     switches->moe_kept = plan->moe_kept;
-    switches->cuda_graphs = false; /* the plan has those of its stack, too */
     switches->graphs = plan->graphs;
     switches->p2p = plan->p2p;
     pp_profile_settings(use, ignored, sizeof ignored, &switches->dtype);
