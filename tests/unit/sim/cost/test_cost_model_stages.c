@@ -297,7 +297,7 @@ START_TEST(experts_elsewhere_cost_two_exchanges)
     ck_assert_double_gt(there.f_s - here.f_s, 1.9 * exchange_s);
     ck_assert_double_lt(there.f_s - here.f_s, 2.3 * exchange_s / hw.sustained);
     const double fast_s = there.f_s;
-    r.switches.sustained = r.switches.sustained / 2;
+    r.switches.sustained = hw.sustained / 2;
     const pp_unit_cost slow = unit(&r, &hw, PP_UNIT_LAYER, 0);
     ck_assert_double_lt(slow.f_s, 2 * fast_s - 1.9 * exchange_s);
     ck_assert_double_gt(there.i_s - here.i_s, 1.9 * exchange_s);
