@@ -21,6 +21,7 @@ typedef struct pp_gemm {
     pp_gemm_pass pass;
     pp_gemm_format format; /* of the operands; the machine must have it */
     bool fp32;
+    bool expert; /* one of several small products in a row, each in a kernel of its own */
 } pp_gemm;
 
 double pp_gemm_seconds(const pp_hardware *hw, const pp_gemm *gemm);
