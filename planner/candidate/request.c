@@ -108,6 +108,10 @@ pp_switches pp_switches_requested(const pp_switch_request *request, pp_switches 
     stack.moe_imbalance = value->moe_imbalance;
     stack.moe_capacity = value->moe_capacity;
     stack.moe_pads = value->moe_pads;
+    if (request->given.cuda_graphs) {
+        stack.cuda_graphs = false;
+        stack.graphs = value->graphs;
+    }
     stack.recompute_layers = request->given.recompute ? value->recompute_layers : 0;
     stack.recompute_modules =
         request->given.recompute_modules ? value->recompute_modules : PP_MODULES_CORE;

@@ -161,8 +161,10 @@ bool pp_rules_remark(const pp_plan_request *request, const pp_parallel *parallel
 
 void pp_rules_limit(pp_plan_request *request)
 {
+    /* the last one only for executors that overlap pairs (planner/search/space.c) */
     static const pp_schedule *const whole_backwards[] = { &pp_schedule_one_f_one_b,
-                                                          &pp_schedule_interleaved, NULL };
+                                                          &pp_schedule_interleaved,
+                                                          &pp_schedule_combined_1f1b, NULL };
     const pp_stack_features *has = stack_of(request);
     if (has->free_schedules)
         return;

@@ -86,7 +86,9 @@ static values recomputes(const pp_plan_problem *problem)
         return list;
     if (request->stack->has.selective_recompute)
         add_value(&list, PP_RECOMPUTE_SELECTIVE);
-    add_value(&list, PP_RECOMPUTE_FULL);
+    /* Megatron-Core recomputes no whole layers of which it captures parts */
+    if (!(request->given.cuda_graphs && request->value.graphs & ~PP_GRAPHS_FULL))
+        add_value(&list, PP_RECOMPUTE_FULL);
     return list;
 }
 
@@ -541,9 +543,11 @@ pp_status pp_search_enumerate(pp_search *search, pp_err *err)
                     .switches = pp_switches_requested(&request->switches, stack)
                 };
                 at.context.switches.recompute = (pp_recompute)recompute.value[k];
-                if (request->expert_tokens)
+                if (request->expert_tokens) {
                     at.context.switches.moe_imbalance =
                         pp_expert_tokens_mean(request->expert_tokens, parallel.ep);
+                    at.context.switches.moe_kept = request->expert_tokens->kept;
+                }
                 if (!request->switches.given.recompute_modules &&
                     request->switches.stack->has.recompute_modules)
                     at.context.switches.recompute_modules = pp_modules_worth(&at.context);

@@ -236,6 +236,10 @@ static pp_status check_formats(const pp_target_limits *target, const pp_plan_req
         status = pp_target_check_told(target, s->value.moe_capacity > 0, target->expert_capacity,
                                       PP_TARGET_CAPACITY, PP_USAGE,
                                       pp_err_name(err, PP_FIELD_CAPACITY), err);
+    if (!status && s->given.cuda_graphs)
+        status = pp_target_check_told(target, s->value.graphs != 0, target->cuda_graphs,
+                                      PP_TARGET_GRAPHS, PP_USAGE,
+                                      pp_err_name(err, PP_FIELD_CUDA_GRAPHS), err);
     if (status)
         return status;
     return pp_target_check_precision(target, s->value.precision, parameters,

@@ -13,13 +13,23 @@
  * backward the gradients of what experts returned. What is added up on its way back, outputs and
  * the gradients of tokens, keeps 16 bits (DeepSeek-V3, arXiv 2412.19437, section 3.3.3).
  *
- * Links inside a node and the network work at the same time. The rates over the network, as parts
- * of the cards': DeepEP's kernels alone have 0.88 of 50 GB/s on 4 and 8 nodes (its README: H800,
- * 4096 tokens of 7168, 8 experts in 4 groups), and 0.65 in training: 6.2 ms for each of the
- * combines in DeepSeek's trace (deepseek-ai/profile-data). 0.75, as much as rings get, lies
- * between. NCCL's all-to-all between two nodes of H100 takes 1.61 times as long as DeepEP's kernels
- * alone for the same bytes, whatever the imbalance, 2.6 to 5.1 (deepspeedai/DeepSpeed pull request
- * 8213); published steps of Qwen3-235B on 256 H100 want 1.3: 1.45 lies between.
+ * Links inside a node and the network work at the same time. Rates are those of the kernels alone,
+ * as their authors publish them (tests/unit/sim/cost/test_dispatch.c has them, and how far off this
+ * is: 11 % at most), and no step of training is fitted:
+ *
+ * - DeepEP: 0.87 of the cards' 50 GB/s on 4 and 8 nodes (its table of legacy kernels, H800: 58, 57,
+ * 51 and 50 GB/s with the copies that stay, of which 3/4 and 7/8 leave). Inside a node 0.85 of the
+ * links of H800 (153 and 158 GB/s), or 20 SMs at 17 GB/s each where links are faster (B200, GB200:
+ * 314 to 469 GB/s of 16 to 24 SMs, HybridEP's page).
+ * - HybridEP: 0.76 of the cards on 4 and 8 nodes of H100, 0.62 of the links of B200 and GB200, 8 to
+ * 36 ranks (its page: Torch API, 16 SMs).
+ * - NCCL's all-to-all: DeepEP's kernels are 1.61, 1.63 and 1.93 times as fast for the same bytes
+ * where the busiest rank gets 3.0, 2.6 and 5.1 times the mean of rows, and take as long for each of
+ * them (deepspeedai/DeepSpeed pull request 8213, two nodes of H100). A line through NCCL's three
+ * times gives 1.43 for equal rows, which imbalance F changes to 1.43 + 0.105 (F - 1).
+ *
+ * In DeepSeek's trace of training its own combines have 0.60 of the cards, its dispatches 0.49
+ * (deepseek-ai/profile-data, kernels of early 2025 that overlap with compute).
  *
  * SMs that the kernels of an exchange hold: DeepEP's by its default (Buffer.num_sms) 20, those of
  * HybridEP 16 (Megatron-Core's moe_hybridep_num_sms), the low-latency ones of DeepEP all, since
@@ -32,8 +42,15 @@
 #include <math.h>
 
 #define RING_PART 0.75 /* of the network's peak, the prior of the hardware files */
-#define DEEPEP_PART (0.75 / RING_PART)
-#define ALLTOALL_PART (0.88 / RING_PART / 1.45)
+#define DEEPEP_PART (0.87 / RING_PART)
+#define HYBRIDEP_PART (0.76 / RING_PART)
+/* Times as long as DeepEP's kernels, with equal rows and for each mean of rows more. */
+#define ALLTOALL_TIMES 1.43
+#define ALLTOALL_TIMES_MORE 0.105
+/* Of the link's rate, what the kernels reach inside a node; and for each SM of DeepEP's. */
+#define DEEPEP_LINK 0.85
+#define DEEPEP_SM_BYTES_PER_S 17e9
+#define HYBRIDEP_LINK 0.62
 /* Of a row in 8 bits, a byte per element and a scale of 4 bytes for 128 of them. */
 #define LOW_BYTES (1 + 4.0 / 128)
 #define DEEPEP_SMS 20
@@ -65,21 +82,32 @@ static sizes sizes_of(const pp_gpu_batch *local)
 static double copies_seconds(const pp_gpu_batch *local, const sizes *s, double part, double rate)
 {
     const double each = part * s->k * s->row / s->ranks;
-    return pp_exchange_seconds(local->hw, s->group, each * s->members,
-                               each * (s->ranks - s->members), rate);
+    const pp_exchange_load load = { .inside_bytes = each * s->members,
+                                    .network_bytes = each * (s->ranks - s->members),
+                                    .part = rate };
+    return pp_exchange_seconds(local->hw, s->group, &load);
 }
 
 /* A copy for each node, and there one for each rank. part: of a row's bytes that is sent. */
 static double nodes_seconds(const pp_gpu_batch *local, const sizes *s, double part)
 {
-    const int64_t experts = local->model->experts / s->group.ranks; /* of a rank */
+    /* of a rank; modules are compared before more ranks than experts are refused */
+    const int64_t least = local->model->experts / s->group.ranks, experts = least > 0 ? least : 1;
     /* rows that are dropped or added are any token's */
     const double ranks = fmin(s->ranks, local->sent * pp_routing_reached(local->model, experts));
     const double nodes =
         fmin(s->nodes, local->sent * pp_routing_reached(local->model, experts * s->group.members));
     const double others = nodes * (s->nodes - 1) / s->nodes;
-    return pp_exchange_seconds(local->hw, s->group, part * s->row * ranks, part * s->row * others,
-                               DEEPEP_PART);
+    const double link = local->hw->node_p2p.link_bytes_per_s;
+    const bool hybrid = local->context->switches.dispatcher == PP_DISPATCHER_HYBRIDEP;
+    const pp_exchange_load load = {
+        .inside_bytes = part * s->row * ranks,
+        .network_bytes = part * s->row * others,
+        .part = hybrid ? HYBRIDEP_PART : DEEPEP_PART,
+        .links_bytes_per_s = hybrid ? HYBRIDEP_LINK * link
+                                    : fmin(DEEPEP_LINK * link, DEEPEP_SMS * DEEPEP_SM_BYTES_PER_S)
+    };
+    return pp_exchange_seconds(local->hw, s->group, &load);
 }
 
 /* To experts and back. */
@@ -106,6 +134,8 @@ static ways ways_of(const pp_gpu_batch *local, const sizes *s)
 {
     const double low = LOW_BYTES / local->element_bytes;
     const bool fp8 = local->context->switches.moe_fp8_dispatch;
+    /* rows of the busiest rank beyond the mean, in means */
+    const double more = fmax(0, local->imbalance / local->sent - 1);
     double measured_s = 0;
     if (s->group.ranks <= 1 || !(s->row > 0) || pp_exchange_is_omitted(local, PP_EXCHANGE_EP))
         return alike(0);
@@ -113,7 +143,8 @@ static ways ways_of(const pp_gpu_batch *local, const sizes *s)
     case PP_DISPATCHER_ALLTOALL:
         if (pp_all_to_all_measured(local->hw, s->group, s->k * s->row, &measured_s))
             return alike(measured_s);
-        return alike(copies_seconds(local, s, 1, ALLTOALL_PART));
+        return alike(copies_seconds(local, s, 1,
+                                    DEEPEP_PART / (ALLTOALL_TIMES + ALLTOALL_TIMES_MORE * more)));
     case PP_DISPATCHER_ALLGATHER:
         return gather_ways(local, s);
     case PP_DISPATCHER_DEEPEP_LL:

@@ -51,7 +51,7 @@ void pp_gpu_batch_set_imbalance(pp_gpu_batch *local, double imbalance)
     const pp_switches *s = &local->context->switches;
     const double most = s->moe_capacity > 0 ? capacity_of(local) : INFINITY;
     local->imbalance = s->moe_pads ? most : fmin(imbalance, most);
-    local->sent = s->moe_pads ? most : fmin(1, most);
+    local->sent = s->moe_pads ? most : fmin(s->moe_kept > 0 ? s->moe_kept : 1, most);
 }
 
 pp_gpu_batch pp_gpu_batch_of_type(const pp_cost_context *context, int type, int64_t tokens,
@@ -131,27 +131,38 @@ pp_attention_widths pp_attention_widths_of(const pp_gpu_batch *local)
     return a;
 }
 
-static double gemm_seconds(const pp_gpu_batch *local, double m, double n, double k, double batch,
-                           pp_gemm_pass pass, pp_gemm_format format)
+static pp_gemm gemm_of(const pp_gpu_batch *local, double m, double n, double k, pp_gemm_pass pass,
+                       pp_gemm_format format)
 {
     const pp_switches *sw = &local->context->switches;
     pp_gemm g = { .m = m,
                   .n = n,
                   .k = k,
-                  .batch = batch,
+                  .batch = 1,
                   .output_bytes = local->element_bytes,
                   .pass = pass,
                   .format = format,
                   .fp32 = local->fp32 };
     if (pass == PP_GEMM_WEIGHT && sw->fused_wgrad) /* the GEMM adds to the main gradient */
         g.output_bytes = 2 * (double)pp_dtype_bytes(sw->grad_dtype);
-    return pp_gemm_seconds(local->hw, &g);
+    return g;
 }
 
 double pp_gpu_gemm_seconds(const pp_gpu_batch *local, double m, double n, double k, double batch,
                            pp_gemm_pass pass)
 {
-    return gemm_seconds(local, m, n, k, batch, pass, PP_GEMM_16BIT);
+    pp_gemm g = gemm_of(local, m, n, k, pass, PP_GEMM_16BIT);
+    g.batch = batch;
+    return pp_gemm_seconds(local->hw, &g);
+}
+
+/* `groups` products in a row. */
+static double gemm_seconds(const pp_gpu_batch *local, double m, double n, double k, double groups,
+                           pp_gemm_pass pass)
+{
+    pp_gemm g = gemm_of(local, m, n, k, pass, local->recipe->format);
+    g.expert = groups > 1;
+    return groups * pp_gemm_seconds(local->hw, &g);
 }
 
 /* Small kernels of independent weights in 8 or 4 bits: TransformerEngine quantizes for each apart,
@@ -170,15 +181,14 @@ void pp_add_linear(const pp_gpu_batch *local, double m, double n, double k, doub
                    pp_work *work)
 {
     const pp_switches *sw = &local->context->switches;
-    const pp_gemm_format format = local->recipe->format;
     const double quantized = local->recipe->quantize_bytes * m * groups;
-    work->f += groups * gemm_seconds(local, m, n, k, 1, PP_GEMM_FORWARD, format) +
+    work->f += gemm_seconds(local, m, n, k, groups, PP_GEMM_FORWARD) +
                pp_elementwise_seconds(local->hw, quantized * k) +
                small_kernels_seconds(local, groups, true);
-    work->i += groups * gemm_seconds(local, m, k, n, 1, PP_GEMM_INPUT, format) +
+    work->i += gemm_seconds(local, m, k, n, groups, PP_GEMM_INPUT) +
                pp_elementwise_seconds(local->hw, quantized * n) +
                small_kernels_seconds(local, groups, true);
-    work->w += groups * gemm_seconds(local, n, k, m, 1, PP_GEMM_WEIGHT, format) +
+    work->w += gemm_seconds(local, n, k, m, groups, PP_GEMM_WEIGHT) +
                small_kernels_seconds(local, groups, false);
     if (!sw->fused_wgrad) /* a kernel reads the new gradient, and reads and writes the main one */
         work->w += pp_elementwise_seconds(

@@ -95,6 +95,9 @@ double pp_gemm_seconds(const pp_hardware *hw, const pp_gemm *gemm)
         seconds /= hw->fp32_ratio;
     if (gemm->pass == PP_GEMM_WEIGHT)
         seconds /= hw->gemm.weight_gradient;
+    /* the sums of an expert's few rows are a large part of the traffic, and only half hidden */
+    if (gemm->expert && gemm->pass == PP_GEMM_WEIGHT)
+        return hypot(seconds, bytes / (hw->elementwise * hw->memory_bytes_per_s));
     return fmax(seconds, pp_elementwise_seconds(hw, bytes));
 }
 
@@ -224,12 +227,18 @@ static exchange all_to_all_inside(const pp_hardware *hw, int64_t members, double
     return (exchange){ curve->a_s, share * inside_node(curve, bytes) };
 }
 
-double pp_exchange_seconds(const pp_hardware *hw, pp_collective_group group, double inside_bytes,
-                           double network_bytes, double part)
+double pp_exchange_seconds(const pp_hardware *hw, pp_collective_group group,
+                           const pp_exchange_load *load)
 {
-    const exchange inside = all_to_all_inside(hw, group.members, inside_bytes);
-    const double rate = part * hw->network_efficiency * hw->network_bytes_per_s / hw->gpus_per_node;
-    return inside.start_s + fmax(inside.seconds, network_bytes / rate) +
+    const double members = (double)group.members;
+    const exchange inside = all_to_all_inside(hw, group.members, load->inside_bytes);
+    const double links_s =
+        load->links_bytes_per_s > 0
+            ? (members - 1) / members * load->inside_bytes / load->links_bytes_per_s
+            : 0;
+    const double rate =
+        load->part * hw->network_efficiency * hw->network_bytes_per_s / hw->gpus_per_node;
+    return inside.start_s + fmax(fmax(inside.seconds, links_s), load->network_bytes / rate) +
            (group.members < group.ranks ? hw->network_p2p.alpha_s : 0);
 }
 
@@ -247,8 +256,10 @@ double pp_all_to_all_seconds(const pp_hardware *hw, pp_collective_group group, d
         return 0;
     if (pp_all_to_all_measured(hw, group, bytes, &seconds))
         return seconds;
-    return pp_exchange_seconds(hw, group, bytes * members / ranks,
-                               bytes * (ranks - members) / ranks, 1);
+    const pp_exchange_load load = { .inside_bytes = bytes * members / ranks,
+                                    .network_bytes = bytes * (ranks - members) / ranks,
+                                    .part = 1 };
+    return pp_exchange_seconds(hw, group, &load);
 }
 
 int64_t pp_nccl_channels_per_peer(int64_t channels, int64_t per_peer, int64_t ranks)

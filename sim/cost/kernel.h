@@ -21,6 +21,7 @@ typedef struct pp_gemm {
     pp_gemm_pass pass;
     pp_gemm_format format; /* of the operands; the machine must have it */
     bool fp32;
+    bool expert; /* one of several small products in a row, each in a kernel of its own */
 } pp_gemm;
 
 double pp_gemm_seconds(const pp_hardware *hw, const pp_gemm *gemm);
@@ -58,10 +59,16 @@ pp_collective_group pp_group_of(int64_t node_part, int64_t ranks, int64_t stride
 double pp_collective_seconds(const pp_hardware *hw, pp_collective kind, pp_collective_group group,
                              double bytes);
 
-/* The time in which a rank sends inside_bytes to the ranks of its node (and its part of them to
- * itself) and, at the same time, network_bytes to other nodes, at `part` of the rate of rings. */
-double pp_exchange_seconds(const pp_hardware *hw, pp_collective_group group, double inside_bytes,
-                           double network_bytes, double part);
+/* What a rank sends to other ranks at the same time. */
+typedef struct pp_exchange_load {
+    double inside_bytes; /* to the ranks of its node, with its part of them to itself */
+    double network_bytes;
+    double part;              /* of the rate of rings, on the network */
+    double links_bytes_per_s; /* at most, of what leaves the GPU inside its node; 0: its link's */
+} pp_exchange_load;
+
+double pp_exchange_seconds(const pp_hardware *hw, pp_collective_group group,
+                           const pp_exchange_load *load);
 
 /* The time of an all-to-all in which every rank sends `bytes`, if the machine was measured. */
 bool pp_all_to_all_measured(const pp_hardware *hw, pp_collective_group group, double bytes,

@@ -188,6 +188,18 @@ static double expert_rows(const pp_gpu_batch *local)
     return (double)local->model->experts_per_token * local->tokens * local->expert_t / local->t;
 }
 
+/* The exchange, in the time of kernels: all of a layer is divided by `sustained` in the end, which
+ * slows isolated kernels down to their speed in a step. Links and network cards keep their rate, so
+ * that this division is cancelled here. */
+static pp_dispatch_cost dispatch_of(const pp_gpu_batch *local)
+{
+    const double sustained = pp_sustained_of(local->context);
+    pp_dispatch_cost cost = pp_dispatch_of(local);
+    cost.seconds *= sustained;
+    cost.there_seconds *= sustained;
+    return cost;
+}
+
 /* What the exchange hides of shared experts, if they compute beside it, on the SMs that it leaves:
  * the first layer and the activation while rows go to their experts, the second while they come
  * back; in the backward the other way round (Megatron-Core's shared_experts.py). */
@@ -222,7 +234,7 @@ static void add_experts(const pp_gpu_batch *local, pp_work *work)
     pp_gpu_batch router = *local;
     router.recipe = pp_recipe_of(PP_PRECISION_BF16);
     pp_add_linear(&router, own, (double)m->experts, (double)m->hidden, 1, work);
-    const pp_dispatch_cost dispatch = pp_dispatch_of(local);
+    const pp_dispatch_cost dispatch = dispatch_of(local);
     work->f += dispatch.seconds;
     work->i += dispatch.seconds;
     for (int k = 0; k < 4; k++)
@@ -244,18 +256,46 @@ typedef struct host_time {
     double f, b;
 } host_time;
 
+/* Of the kernels of an MLP with experts but those of single experts, as section 3 of
+ * docs/explanation/cost-model.md counts them in F: norm, router, 3 of shared experts, 2 that
+ * prepare the exchange, and 3 that are never captured without the experts. */
+#define MOE_KERNELS 10.0
+#define ROUTER_KERNELS 2
+#define SHARED_KERNELS 3
+#define PREPROCESS_KERNELS 2
+
+/* The part of the kernels of an MLP with experts, but those of experts, that no graph captures. */
+static double moe_launched(const pp_gpu_batch *local, unsigned graphs)
+{
+    double captured = 0;
+    if (graphs >> PP_GRAPH_ROUTER & 1)
+        captured += ROUTER_KERNELS +
+                    (local->context->switches.moe_shared_expert_overlap ? 0 : SHARED_KERNELS);
+    if (graphs >> PP_GRAPH_PREPROCESS & 1)
+        captured += PREPROCESS_KERNELS;
+    return 1 - captured / MOE_KERNELS;
+}
+
+/* A mixer and an MLP have half of the kernels of a layer each. */
 static host_time host_time_of(const pp_gpu_batch *local)
 {
+    const pp_switches *s = &local->context->switches;
+    const pp_mixer mixer = (pp_mixer)local->layer.mixer;
+    const unsigned graphs = s->graphs;
     const double launch = local->hw->launch_s;
-    const double experts = (double)local->model->experts / (double)local->context->parallel.ep;
-    const double each = pp_gpu_batch_is_moe(local)
-                            ? experts * (local->recipe->format ? LOW_EXPERT_LAUNCHES : 1)
-                            : 0;
-    /* a layer of a mixer or an MLP alone is half of one */
-    const double part =
-        local->layer.mixer == PP_MIXER_NONE || local->layer.mlp == PP_MLP_NONE ? 0.5 : 1;
-    if (local->context->switches.cuda_graphs)
+    double part = 0, each = 0;
+    if (s->cuda_graphs || graphs >> PP_GRAPH_FULL & 1)
         return (host_time){ 0 };
+    if (mixer != PP_MIXER_NONE && (pp_mixer_has_scan(mixer) || !(graphs >> PP_GRAPH_ATTENTION & 1)))
+        part += 0.5;
+    if (local->layer.mlp != PP_MLP_NONE && local->layer.mlp != PP_MLP_MOE &&
+        !(graphs >> PP_GRAPH_MLP & 1))
+        part += 0.5;
+    if (local->layer.mlp == PP_MLP_MOE && !(graphs >> PP_GRAPH_MOE & 1)) {
+        part += 0.5 * moe_launched(local, graphs);
+        each = (double)local->model->experts / (double)local->context->parallel.ep *
+               (local->recipe->format ? LOW_EXPERT_LAUNCHES : 1);
+    }
     return (host_time){ (part * FORWARD_KERNELS + 2 * each) * launch,
                         (part * BACKWARD_KERNELS + 4 * each) * launch };
 }
@@ -357,7 +397,7 @@ static pp_pair_parts pair_parts_of(const pp_gpu_batch *local)
 {
     const double rows =
         local->sent * expert_rows(local) * (double)local->model->hidden * local->element_bytes;
-    const pp_dispatch_cost dispatch = pp_dispatch_of(local);
+    const pp_dispatch_cost dispatch = dispatch_of(local);
     const double gather = etp_seconds(local, rows), exchange = dispatch.seconds + gather;
     pp_work attention = { 0 }, experts = { 0 };
     add_mixer(local, &attention);

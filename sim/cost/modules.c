@@ -26,6 +26,8 @@ unsigned pp_modules_worth(const pp_cost_context *context)
         const double price = pp_module_seconds(&local, (pp_recompute_module)k);
         if (k == PP_MODULE_SHARED_EXPERTS && context->switches.moe_shared_expert_overlap)
             continue; /* Megatron-Core does not do both */
+        if (k == PP_MODULE_MOE && context->switches.graphs >> PP_GRAPH_ROUTER & 1)
+            continue; /* nor these: a graph has the router */
         if (bytes > 0 && price * cost.recompute_bytes * PP_MODULE_WORTH < seconds * bytes)
             modules |= 1U << k;
     }

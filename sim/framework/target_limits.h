@@ -36,6 +36,7 @@ typedef struct pp_target_limits {
     bool fp8_dispatch;         /* these can be told to send rows to experts in 8 bits */
     bool shared_expert_overlap; /* it can be told to compute shared experts beside the exchange */
     bool expert_capacity;       /* it can be told to drop tokens, and pad, to a capacity */
+    bool cuda_graphs;           /* it can be told what CUDA graphs capture */
     bool pads_with_hybridep;    /* experts in mxfp8 need rows that only this dispatcher pads */
     bool no_cp_heads; /* context parallelism exchanges keys and values only: a ring, all-gather */
     bool no_mtp;      /* it has no multi-token prediction modules */
@@ -72,5 +73,6 @@ PP_MUST_CHECK pp_status pp_target_check_told(const pp_target_limits *target, boo
 #define PP_TARGET_FP8_DISPATCH "dispatch in 8 bits"
 #define PP_TARGET_SHARED_OVERLAP "compute shared experts beside the exchange"
 #define PP_TARGET_CAPACITY "drop tokens of experts"
+#define PP_TARGET_GRAPHS "capture CUDA graphs"
 
 #endif

@@ -18,6 +18,7 @@ typedef struct pp_expert_tokens {
     int64_t *ep;           /* [degrees] */
     double *imbalance;     /* [degrees * microbatches] */
     double capacity;       /* the most tokens of an expert over the mean of all; 0: no limit */
+    double kept;           /* of all tokens those that no expert drops, in the mean over layers */
 } pp_expert_tokens;
 
 /* Parses a JSON array of microbatches. Each is an array of counts, one per expert, or an array of

@@ -3,6 +3,7 @@
 #define PPSIM_SIM_JOB_SOFTWARE_H
 
 #include "sim/base/status.h"
+#include "sim/job/cuda_graphs.h"
 #include "sim/job/parallel.h"
 #include "sim/job/precision.h"
 #include "sim/job/recompute.h"
@@ -107,7 +108,8 @@ typedef struct pp_switches {
     bool eager_layers;      /* PyTorch runs the ops of layers one by one, not compiled, so that a
                                gated MLP keeps the output of its activation function, too */
     bool deterministic;     /* the same bits in every run: the backward of attention is slower */
-    bool cuda_graphs;       /* the host launches the kernels of a layer as one: it is never late */
+    bool cuda_graphs;       /* the stack's: the host launches all kernels of a layer as one */
+    unsigned graphs;        /* what else graphs capture: a set of pp_graph */
     bool transformer_engine; /* linear layers are TransformerEngine's, which keeps buffers of its
                                 own (sim/cost/workspace.h) */
     pp_dtype grad_dtype;     /* of the main gradients */
@@ -127,6 +129,8 @@ typedef struct pp_switches {
     double moe_imbalance;           /* rows of the busiest rank's experts over the mean; 0: 1 */
     double moe_capacity; /* the most rows of an expert over the mean, others are dropped; 0: none */
     bool moe_pads;       /* all experts have as many rows as fit their capacity */
+    double moe_kept;     /* of the rows that routers choose, those not dropped; 0: all that fit if
+                            the mean does */
     /* The share of the speed of kernels that remains in a whole step, with GEMMs in 16 bits and in
      * fewer; 0: the hardware's. */
     double sustained, sustained_low;

@@ -17,7 +17,7 @@ typedef struct pp_stack_features {
     bool sequence_parallel, distributed_optimizer, context_parallel, expert_parallel,
         selective_recompute;
     bool recompute_modules;        /* selective recomputation of others than the attention core */
-    bool free_schedules;           /* false: 1f1b and interleaved, and all stages recompute alike */
+    bool free_schedules;           /* false: Megatron's schedules, and all stages recompute alike */
     bool precision[PP_PRECISIONS]; /* trains in it; bf16 always */
 } pp_stack_features;
 

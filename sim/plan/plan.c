@@ -68,6 +68,8 @@ void pp_plan_set_dispatch(pp_plan *plan, const pp_cost_context *context)
         exchanged && context->model->shared_ffn > 0 && context->switches.moe_shared_expert_overlap;
     plan->moe_capacity = context->switches.moe_capacity;
     plan->moe_pads = context->switches.moe_pads;
+    plan->graphs = context->switches.cuda_graphs ? PP_GRAPHS_FULL : context->switches.graphs;
+    plan->moe_kept = context->switches.moe_kept < 1 ? context->switches.moe_kept : 0;
     plan->moe_imbalance = fmax(1, context->switches.moe_imbalance);
 }
 

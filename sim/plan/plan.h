@@ -43,6 +43,7 @@ typedef struct pp_plan {
     pp_recompute recompute;
     int64_t recompute_layers;   /* of full recomputation: the layers of a chunk; 0: 1 */
     unsigned recompute_modules; /* of selective recomputation: a set of pp_recompute_module */
+    unsigned graphs;            /* what CUDA graphs capture: a set of pp_graph */
     int sequence_parallel;      /* 1: on, 0: off, negative: not known */
     int zero;                   /* ZeRO stage, 0 or 1; negative: not known */
     pp_precision precision;
@@ -56,6 +57,7 @@ typedef struct pp_plan {
     bool moe_shared_expert_overlap; /* shared experts compute beside the exchange */
     double moe_capacity;            /* the most rows of an expert over the mean; 0: no limit */
     bool moe_pads;                  /* to as many rows, with a capacity */
+    double moe_kept;        /* of the rows that routers choose, those not dropped; 0: not counted */
     double moe_imbalance;   /* rows of the busiest rank's experts over the mean, 1 or more */
     double *moe_imbalances; /* [imbalance_count]: of the first microbatches, after which they
                                begin again; their mean is moe_imbalance. NULL: all are alike */

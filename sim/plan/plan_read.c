@@ -105,6 +105,8 @@ static pp_status read_dispatch(const pp_json_at *at, pp_plan *plan, pp_err *err)
         status = pp_json_get_bool(at, "moe_pads", &plan->moe_pads, err);
     if (!status && plan->moe_pads && !(plan->moe_capacity > 0))
         status = pp_json_fail(at, err, "has moe_pads, but no moe_capacity");
+    if (!status && pp_json_has(at, "moe_kept"))
+        status = pp_json_get_double(at, "moe_kept", PP_CAPACITY_LEAST, 1, &plan->moe_kept, err);
     if (!status && pp_json_has(at, "moe_imbalance"))
         status =
             pp_json_get_double(at, "moe_imbalance", 1, PP_RANKS_MAX, &plan->moe_imbalance, err);
@@ -121,19 +123,17 @@ static pp_status read_recomputed_layers(const pp_json_at *root, pp_plan *plan, p
                            &plan->recompute_layers, err);
 }
 
-static pp_status read_modules(const pp_json_at *root, pp_plan *plan, pp_err *err)
+/* A list of names, as a set. what: "a module". */
+static pp_status read_set(const pp_json_at *root, const char *key, const char *const *names,
+                          const char *what, unsigned *set_out, pp_err *err)
 {
-    const char *const *names = pp_recompute_module_names();
     pp_json_at list, item;
     size_t count = 0;
     const char *name = "";
-    plan->recompute_modules = PP_MODULES_CORE;
-    if (!pp_json_has(root, "recompute_modules"))
-        return PP_OK;
-    pp_status status = pp_json_get(root, "recompute_modules", &list, err);
+    unsigned set = 0;
+    pp_status status = pp_json_get(root, key, &list, err);
     if (status || (status = pp_json_count(&list, &count, err)))
         return status;
-    plan->recompute_modules = 0;
     for (size_t i = 0; i < count; i++) {
         int k = 0;
         if ((status = pp_json_item(&list, i, &item, err)) ||
@@ -142,10 +142,25 @@ static pp_status read_modules(const pp_json_at *root, pp_plan *plan, pp_err *err
         while (names[k] && strcmp(names[k], name) != 0)
             k++;
         if (!names[k])
-            return pp_json_fail(&item, err, "\"%.40s\" is not the name of a module", name);
-        plan->recompute_modules |= 1U << k;
+            return pp_json_fail(&item, err, "\"%.40s\" is not the name of %s", name, what);
+        set |= 1U << k;
     }
-    return plan->recompute_modules ? PP_OK : pp_json_fail(&list, err, "names no module");
+    if (!set)
+        return pp_json_fail(&list, err, "names no %s", what + 2);
+    *set_out = set;
+    return PP_OK;
+}
+
+static pp_status read_modules(const pp_json_at *root, pp_plan *plan, pp_err *err)
+{
+    pp_status status = PP_OK;
+    plan->recompute_modules = PP_MODULES_CORE;
+    if (pp_json_has(root, "recompute_modules"))
+        status = read_set(root, "recompute_modules", pp_recompute_module_names(), "a module",
+                          &plan->recompute_modules, err);
+    if (!status && pp_json_has(root, "cuda_graphs"))
+        status = read_set(root, "cuda_graphs", pp_graph_names(), "a graph", &plan->graphs, err);
+    return status;
 }
 
 static pp_status read_precision(const pp_json_at *at, pp_plan *plan, pp_err *err)
@@ -239,6 +254,7 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
                                         "moe_shared_expert_overlap",
                                         "moe_capacity",
                                         "moe_pads",
+                                        "moe_kept",
                                         "moe_imbalance",
                                         "moe_imbalances",
                                         "micro_batch_size",
@@ -649,6 +665,7 @@ pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out
                                         "recompute",
                                         "recompute_layers",
                                         "recompute_modules",
+                                        "cuda_graphs",
                                         "recomputed",
                                         "step_sync",
                                         "memory_limit_bytes",

@@ -66,6 +66,8 @@ static pp_json *write_parallel(const pp_plan *plan, pp_json_build *build)
         pp_json_put_double(build, object, "moe_capacity", plan->moe_capacity);
     if (plan->moe_pads)
         pp_json_put_bool(build, object, "moe_pads", true);
+    if (plan->moe_kept > 0)
+        pp_json_put_double(build, object, "moe_kept", plan->moe_kept);
     if (plan->moe_imbalance > 1)
         pp_json_put_double(build, object, "moe_imbalance", plan->moe_imbalance);
     if (plan->imbalance_count) {
@@ -174,12 +176,12 @@ static pp_json *write_recomputed(const pp_recompute_table *table, pp_json_build 
     return lists;
 }
 
-static pp_json *write_modules(unsigned modules, pp_json_build *build)
+static pp_json *write_set(unsigned set, const char *const *names, pp_json_build *build)
 {
     pp_json *list = pp_json_new_array(build);
-    for (int k = 0; k < PP_MODULES; k++) {
-        if (modules >> k & 1)
-            pp_json_add_text(build, list, pp_recompute_module_names()[k]);
+    for (int k = 0; names[k]; k++) {
+        if (set >> k & 1)
+            pp_json_add_text(build, list, names[k]);
     }
     return list;
 }
@@ -363,7 +365,9 @@ static void put_settings(const pp_plan *plan, pp_json *object, pp_json_build *bu
         pp_json_put_int(build, object, "recompute_layers", plan->recompute_layers);
     if (plan->recompute_modules && plan->recompute_modules != PP_MODULES_CORE)
         pp_json_put(build, object, "recompute_modules",
-                    write_modules(plan->recompute_modules, build));
+                    write_set(plan->recompute_modules, pp_recompute_module_names(), build));
+    if (plan->graphs)
+        pp_json_put(build, object, "cuda_graphs", write_set(plan->graphs, pp_graph_names(), build));
     if (plan->recomputed.of)
         pp_json_put(build, object, "recomputed", write_recomputed(&plan->recomputed, build));
     pp_json_put_bool(build, object, "step_sync", plan->step_sync);

@@ -278,6 +278,21 @@ static void add_context(const pp_plan *plan, pp_text *text)
 
 /* What Megatron-Core asserts for overlap_moe_expert_parallel_comm (transformer_config.py). The
  * gradients of weights are computed apart, so that more of the exchange hides. */
+/* TransformerEngine's graphs, of which Megatron-Core can capture the router apart. */
+static void add_graphs(unsigned graphs, pp_text *text)
+{
+    if (graphs & PP_GRAPHS_FULL)
+        pp_text_add(text, "--cuda-graph-impl full_iteration\n");
+    if (!graphs || graphs & PP_GRAPHS_FULL)
+        return;
+    pp_text_add(text, "--cuda-graph-impl transformer_engine\n--cuda-graph-modules");
+    for (int k = 0; pp_graph_names()[k]; k++) {
+        if (graphs >> k & 1)
+            pp_text_add(text, " %s", pp_graph_names()[k]);
+    }
+    pp_text_add(text, "\n");
+}
+
 static pp_status add_pairs(const pp_export *data, pp_text *text, pp_err *err)
 {
     const pp_plan *plan = data->plan;
@@ -298,6 +313,10 @@ static pp_status add_pairs(const pp_export *data, pp_text *text, pp_err *err)
                           "Megatron-LM overlaps either shared experts or a backward with the "
                           "exchange of experts; choose 'interleaved', or plan with "
                           "--moe-shared-expert-overlap off");
+    if (plan->graphs >> PP_GRAPH_MLP & 1 || plan->graphs >> PP_GRAPH_MOE & 1)
+        return pp_err_set(err, PP_INFEASIBLE, "megatron",
+                          "Megatron-LM captures neither mlp nor moe where forwards overlap with "
+                          "backwards; choose 'interleaved', or plan with other --cuda-graphs");
     if (recompute == PP_RECOMPUTE_FULL || recompute == PP_RECOMPUTE_STAGES)
         return pp_err_set(err, PP_INFEASIBLE, "megatron",
                           "Megatron-LM recomputes no whole layers where forwards overlap with "
@@ -346,6 +365,7 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
         pp_text_add(text, "--moe-expert-capacity-factor %g\n", plan->moe_capacity);
     if (plan->moe_pads)
         pp_text_add(text, "--moe-pad-expert-input-to-capacity\n");
+    add_graphs(plan->graphs, text);
     add_state(plan, text);
     if (plan->sequence_parallel > 0 && plan->parallel.tp > 1)
         pp_text_add(text, "--sequence-parallel\n");
@@ -380,6 +400,7 @@ const pp_target pp_target_megatron = {
                 .dispatcher = PP_DISPATCHER_ALLTOALL,
                 .shared_expert_overlap = true,
                 .expert_capacity = true,
+                .cuda_graphs = true,
                 .unequal = PP_SIZES_MESSAGE },
     .format = { .name = "megatron",
                 .summary = "command-line arguments for Megatron-LM, with the layout string (1f1b, "

@@ -14,6 +14,7 @@ const pp_target pp_target_ppsim = {
                 .fp8_dispatch = true,
                 .shared_expert_overlap = true,
                 .expert_capacity = true,
+                .cuda_graphs = true,
                 .dispatchers = 1 << PP_DISPATCHER_ALLTOALL | 1 << PP_DISPATCHER_ALLGATHER |
                                1 << PP_DISPATCHER_DEEPEP | 1 << PP_DISPATCHER_DEEPEP_LL |
                                1 << PP_DISPATCHER_HYBRIDEP,

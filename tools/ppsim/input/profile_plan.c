@@ -135,6 +135,8 @@ static pp_status set_switches(const pp_plan *plan, const pp_profile_in_use *use,
     switches->moe_imbalance = plan->moe_imbalance;
     switches->moe_capacity = plan->moe_capacity;
     switches->moe_pads = plan->moe_pads;
+    switches->moe_kept = plan->moe_kept;
+    switches->graphs = plan->graphs;
     switches->p2p = plan->p2p;
     pp_profile_settings(use, ignored, sizeof ignored, &switches->dtype);
     return PP_OK;

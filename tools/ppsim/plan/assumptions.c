@@ -125,10 +125,12 @@ static pp_status note_dispatch(const pp_plan *plan, pp_notes *notes, pp_err *err
         [PP_DISPATCHER_HYBRIDEP] = "a token goes once to each node that has experts of it, and is "
                                    "sorted on the way"
     };
-    char capacity[80] = "";
+    char capacity[120] = "", dropped[40] = "";
+    if (plan->moe_kept > 0)
+        snprintf(dropped, sizeof dropped, ", which drops %.3g %%", 100 * (1 - plan->moe_kept));
     if (plan->moe_capacity > 0)
-        snprintf(capacity, sizeof capacity, "; each expert %s %.4g times it",
-                 plan->moe_pads ? "is padded to" : "takes at most", plan->moe_capacity);
+        snprintf(capacity, sizeof capacity, "; each expert %s %.4g times it%s",
+                 plan->moe_pads ? "is padded to" : "takes at most", plan->moe_capacity, dropped);
     return pp_notes_add(
         notes, err, "experts",
         "dispatcher %s: %s%s%s; the busiest rank has %.4g times the mean of tokens%s%s",

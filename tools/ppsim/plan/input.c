@@ -281,29 +281,42 @@ static pp_status read_sizes(const pp_args *args, pp_plan_input *r, pp_err *err)
     return status;
 }
 
-/* Modules alone ask for selective recomputation, too. */
-static pp_status read_modules(const pp_args *args, pp_switch_request *s, pp_err *err)
+/* Names with commas between them. known: all of them, for the message. */
+static pp_status read_set(const char *text, const char *option, const char *const *names,
+                          const char *known, unsigned *set_out, pp_err *err)
 {
-    const char *const *names = pp_recompute_module_names();
-    const char *text = pp_args_text(args, "--recompute-modules");
-    unsigned modules = 0;
-    if (!text)
-        return PP_OK;
+    unsigned set = 0;
     for (const char *at = text;; at++) {
         const size_t bytes = strcspn(at, ",");
         int k = 0;
         while (names[k] && (strlen(names[k]) != bytes || strncmp(names[k], at, bytes) != 0))
             k++;
         if (!names[k])
-            return pp_err_set(err, PP_USAGE, "--recompute-modules",
-                              "'%.*s' is not one of core_attn, layernorm, mla_up_proj, mlp, "
-                              "moe_act, shared_experts, moe (with commas between them)",
-                              (int)(bytes < 40 ? bytes : 40), at);
-        modules |= 1U << k;
+            return pp_err_set(err, PP_USAGE, option,
+                              "'%.*s' is not one of %s (with commas between them)",
+                              (int)(bytes < 40 ? bytes : 40), at, known);
+        set |= 1U << k;
         at += bytes;
         if (!*at)
             break;
     }
+    *set_out = set;
+    return PP_OK;
+}
+
+/* Modules alone ask for selective recomputation, too. */
+static pp_status read_modules(const pp_args *args, pp_switch_request *s, pp_err *err)
+{
+    const char *text = pp_args_text(args, "--recompute-modules");
+    unsigned modules = 0;
+    if (!text)
+        return PP_OK;
+    pp_status status = read_set(text, "--recompute-modules", pp_recompute_module_names(),
+                                "core_attn, layernorm, mla_up_proj, mlp, moe_act, shared_experts, "
+                                "moe",
+                                &modules, err);
+    if (status)
+        return status;
     if (s->given.recompute && s->value.recompute != PP_RECOMPUTE_SELECTIVE)
         return pp_err_set(err, PP_USAGE, "--recompute-modules",
                           "is for --recompute selective, not %s",
@@ -611,6 +624,69 @@ static pp_status read_capacity(const pp_args *args, const pp_model *model, pp_sw
     return PP_OK;
 }
 
+/* What Megatron-Core's TransformerConfig asserts of what is captured. */
+static pp_status check_graphs(const pp_model *model, const pp_switch_request *s, pp_err *err)
+{
+    const unsigned graphs = s->value.graphs;
+    const bool attention = graphs >> PP_GRAPH_ATTENTION & 1, mlp = graphs >> PP_GRAPH_MLP & 1;
+    const bool moe = graphs >> PP_GRAPH_MOE & 1, router = graphs >> PP_GRAPH_ROUTER & 1;
+    const bool preprocess = graphs >> PP_GRAPH_PREPROCESS & 1;
+    const pp_dispatcher kind =
+        s->given.dispatcher ? s->value.dispatcher : s->stack->switches.dispatcher;
+    const bool recomputes_moe =
+        s->given.recompute_modules && (s->value.recompute_modules >> PP_MODULE_MOE & 1);
+    int64_t layers[PP_LAYER_TYPES_MAX];
+    bool dense = false, experts = false;
+    pp_model_count_types(model, 0, model->layers, layers);
+    for (int k = 0; k < pp_model_types(model); k++) {
+        experts |= layers[k] > 0 && pp_model_type(model, k).mlp == PP_MLP_MOE;
+        dense |= layers[k] > 0 && pp_model_type(model, k).mlp == PP_MLP_DENSE;
+    }
+    const struct {
+        bool wrong;
+        const char *why;
+    } rules[] = {
+        { graphs & PP_GRAPHS_FULL && graphs != PP_GRAPHS_FULL,
+          "full captures all; leave out the other names" },
+        { (moe || router) && !experts, "the model has no experts; leave out moe and moe_router" },
+        { mlp && !dense, "the model has no dense layer; leave out mlp" },
+        { preprocess && !router, "moe_preprocess needs moe_router; add it" },
+        { moe && router, "moe holds moe_router; leave out one of them" },
+        { moe && !s->value.moe_pads,
+          "moe is captured only if each expert has as many rows; add --moe-capacity-factor and "
+          "--moe-pad-to-capacity on" },
+        { preprocess && kind == PP_DISPATCHER_ALLTOALL && s->value.moe_capacity > 0 &&
+              !s->value.moe_pads,
+          "the host waits for the sizes of alltoall with a capacity before moe_preprocess ends; "
+          "leave it out, or add --moe-pad-to-capacity on" },
+        { router && recomputes_moe, "--recompute-modules moe holds moe_router; leave out one" },
+        { (attention || mlp || moe || router) && s->given.recompute &&
+              s->value.recompute != PP_RECOMPUTE_NONE &&
+              s->value.recompute != PP_RECOMPUTE_SELECTIVE &&
+              s->value.recompute != PP_RECOMPUTE_AUTO,
+          "parts of a layer are captured with --recompute none or selective only; give full, or "
+          "another --recompute" },
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if (rules[i].wrong)
+            return pp_err_set(err, PP_USAGE, "--cuda-graphs", "%s", rules[i].why);
+    }
+    return PP_OK;
+}
+
+static pp_status read_graphs(const pp_args *args, const pp_model *model, pp_switch_request *s,
+                             pp_err *err)
+{
+    const char *text = pp_args_text(args, "--cuda-graphs");
+    s->given.cuda_graphs = text != NULL;
+    if (!text || strcmp(text, "off") == 0)
+        return PP_OK;
+    pp_status status =
+        read_set(text, "--cuda-graphs", pp_graph_names(),
+                 "off, full, attn, mlp, moe, moe_router, moe_preprocess", &s->value.graphs, err);
+    return status ? status : check_graphs(model, s, err);
+}
+
 /* Refuses a format in which the stack does not train. */
 static pp_status check_precision(const pp_stack *stack, pp_precision precision, pp_err *err)
 {
@@ -654,7 +730,7 @@ static pp_status read_switches(const pp_args *args, pp_plan_input *r, pp_err *er
         (status = read_layout(args, r, err)) || (status = read_cp_comm(args, s, err)) ||
         (status = read_dispatcher(args, s, err)) || (status = read_imbalance(args, s, err)) ||
         (status = read_capacity(args, &r->model, s, err)) ||
-        (status = read_transfers(args, s, err)))
+        (status = read_graphs(args, &r->model, s, err)) || (status = read_transfers(args, s, err)))
         return status;
     s->value.flash_attention = attention == 1;
     s->value.grad_sync_overlap = sync == 1;

@@ -101,6 +101,10 @@ const pp_option pp_plan_options[] = {
     { "--moe-pad-to-capacity", "on|off", PP_GROUP_FRAMEWORK,
       "pad each expert's tokens to its capacity", "off", "--moe-pad-expert-input-to-capacity",
       false },
+    { PP_ROW("--cuda-graphs", "off|full|LIST", FRAMEWORK,
+             "what CUDA graphs capture, so that the host is not late with it: full, or attn, mlp, "
+             "moe, moe_router, moe_preprocess with commas, as Megatron-LM",
+             "the stack's, off") },
     { PP_ROW("--moe-tokens", "FILE", FRAMEWORK,
              "tokens of each expert, by microbatch (and layer), from which the imbalance of each "
              "microbatch follows. With --lengths for named schedules",

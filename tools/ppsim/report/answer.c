@@ -82,25 +82,26 @@ static const char *recompute_words(pp_recompute recompute)
     return "unknown recomputation";
 }
 
-/* " of layernorm and moe_act"; nothing for the attention core, which is what is usual. */
-static void add_modules(unsigned modules, pp_text *words)
+/* " of layernorm and moe_act" */
+static void add_names(unsigned set, const char *const *names, pp_text *words)
 {
     int left = 0;
-    for (int k = 0; k < PP_MODULES; k++)
-        left += (modules >> k & 1) != 0;
-    if (!modules || modules == PP_MODULES_CORE)
-        return;
+    for (int k = 0; names[k]; k++)
+        left += (set >> k & 1) != 0;
     pp_text_add(words, " of");
-    for (int k = 0, n = 0; k < PP_MODULES; k++) {
-        if (!(modules >> k & 1))
+    for (int k = 0, n = 0; names[k]; k++) {
+        if (!(set >> k & 1))
             continue;
-        pp_text_add(words, "%s %s",
-                    n == 0          ? ""
-                    : n + 1 == left ? " and"
-                                    : ",",
-                    pp_recompute_module_names()[k]);
+        pp_text_add(words, "%s %s", n == 0 ? "" : n + 1 == left ? " and" : ",", names[k]);
         n++;
     }
+}
+
+/* Nothing for the attention core, which is what is usual. */
+static void add_modules(unsigned modules, pp_text *words)
+{
+    if (modules && modules != PP_MODULES_CORE)
+        add_names(modules, pp_recompute_module_names(), words);
 }
 
 void pp_answer_setup(const pp_plan *plan, pp_text *words)
@@ -120,6 +121,13 @@ void pp_answer_setup(const pp_plan *plan, pp_text *words)
     if (plan->moe_capacity > 0)
         pp_text_add(words, ", %s %.4g", plan->moe_pads ? "padded to capacity" : "capacity",
                     plan->moe_capacity);
+    if (plan->graphs) {
+        pp_text_add(words, ", CUDA graphs");
+        if (plan->graphs == PP_GRAPHS_FULL)
+            pp_text_add(words, " of all");
+        else
+            add_names(plan->graphs, pp_graph_names(), words);
+    }
     if (plan->zero >= 0 && plan->parallel.dp * plan->parallel.cp > 1)
         pp_text_add(words, ", ZeRO %d", plan->zero);
     if (plan->moments != PP_MOMENTS_FP32)

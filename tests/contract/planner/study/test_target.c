@@ -331,6 +331,26 @@ START_TEST(capacity_is_refused_where_it_cannot_be_told)
 }
 END_TEST
 
+START_TEST(graphs_are_refused_where_they_cannot_be_told)
+{
+    planning p = planning_of("mixtral-8x7b", "h100-80g");
+    for (size_t i = 0; i < pp_target_count(); i++) {
+        const pp_target_limits *target = &pp_target_at(i)->limits;
+        pp_plan_request request = request_for(&p, NULL, 0);
+        pp_err err = { 0 };
+        request.schedule = pp_schedule_find("1f1b");
+        request.orders = PP_ORDERS_NAMED;
+        request.switches.given.cuda_graphs = true;
+        ck_assert_int_eq(pp_target_apply(target, false, &request, &err), PP_OK);
+        request.switches.value.graphs = 1U << PP_GRAPH_ATTENTION;
+        const pp_status status = pp_target_apply(target, false, &request, &err);
+        ck_assert_int_eq(status, target->cuda_graphs ? PP_OK : PP_USAGE);
+        if (status)
+            ck_assert_str_eq(err.where, "cuda_graphs");
+    }
+}
+END_TEST
+
 START_TEST(what_it_does_not_run_is_refused)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
@@ -382,6 +402,7 @@ int main(void)
     tcase_add_test(tc, experts_are_exchanged_as_the_runtime_does);
     tcase_add_test(tc, rows_go_to_experts_as_the_runtime_sends_them);
     tcase_add_test(tc, capacity_is_refused_where_it_cannot_be_told);
+    tcase_add_test(tc, graphs_are_refused_where_they_cannot_be_told);
     tcase_add_test(tc, what_it_does_not_run_is_refused);
     suite_add_tcase(suite, tc);
     return step_run(suite);

@@ -196,6 +196,46 @@ START_TEST(small_microbatches_take_their_launches)
 }
 END_TEST
 
+/* Where the host is late, F of a layer takes its launches: 20, half of them for attention and half
+ * for what follows, and 2 for each of 4 experts of a GPU. Of the latter half of a layer with
+ * experts a graph of the router holds 2 in 10, and 3 of shared experts, that of the preparation 2
+ * more. */
+START_TEST(graphs_launch_what_they_hold_at_once)
+{
+    static const struct {
+        unsigned graphs;
+        int64_t layer;
+        double launches;
+    } rows[] = {
+        { 0, 0, 20 },
+        { 1U << PP_GRAPH_ATTENTION, 0, 10 },
+        { 1U << PP_GRAPH_ATTENTION | 1U << PP_GRAPH_MLP, 0, 0 },
+        { 1U << PP_GRAPH_MOE | 1U << PP_GRAPH_ROUTER | 1U << PP_GRAPH_PREPROCESS, 0, 20 },
+        { 0, 9, 28 },
+        { 1U << PP_GRAPH_MLP, 9, 28 },
+        { 1U << PP_GRAPH_ATTENTION, 9, 18 },
+        { 1U << PP_GRAPH_ROUTER, 9, 23 },
+        { 1U << PP_GRAPH_ROUTER | 1U << PP_GRAPH_PREPROCESS, 9, 21 },
+        { 1U << PP_GRAPH_MOE, 9, 10 },
+        { PP_GRAPHS_FULL, 9, 0 },
+    };
+    pp_hardware hw = run_hardware("h100-80g");
+    run r = stages_run("deepseek-v3", 4, 1);
+    hw.launch_s = 1;
+    r.switches.recompute = PP_RECOMPUTE_NONE;
+    r.parallel.dp = r.parallel.ep = 64;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        r.switches.graphs = rows[i].graphs;
+        const double f_s = unit(&r, &hw, PP_UNIT_LAYER, rows[i].layer).f_s * hw.sustained;
+        ck_assert_msg(rows[i].launches > 0 ? fabs(f_s - rows[i].launches) < 1e-9 : f_s < 0.1,
+                      "%zu: %g launches", i, f_s);
+    }
+    r.switches.moe_shared_expert_overlap = true; /* then they are not before the exchange */
+    r.switches.graphs = 1U << PP_GRAPH_ROUTER;
+    ck_assert_double_eq_tol(unit(&r, &hw, PP_UNIT_LAYER, 9).f_s * hw.sustained, 26, 1e-9);
+}
+END_TEST
+
 /* Each token attends to itself and to those before it, up to the window. */
 START_TEST(a_window_limits_the_attention)
 {
@@ -251,11 +291,15 @@ START_TEST(experts_elsewhere_cost_two_exchanges)
     r.parallel.ep = 8;
     const pp_unit_cost there = unit(&r, &hw, PP_UNIT_LAYER, 0);
     const double routed = 2 * TOKENS * 4096 * 2; /* two experts per token, bf16 */
-    /* NCCL's all-to-all gets 0.88 / 0.75 / 1.61 of the rate of rings (sim/cost/dispatch.c) */
-    const double part = 0.88 / 0.75 / 1.61;
-    const double exchange_s = routed * 7 / 8 / (part * hw.network_efficiency * 50e9);
+    /* NCCL's all-to-all gets 0.87 / 1.43 of a card (sim/cost/dispatch.c), whatever the speed of
+     * kernels in a step */
+    const double exchange_s = routed * 7 / 8 / (0.87 / 1.43 * 50e9);
     ck_assert_double_gt(there.f_s - here.f_s, 1.9 * exchange_s);
     ck_assert_double_lt(there.f_s - here.f_s, 2.3 * exchange_s / hw.sustained);
+    const double fast_s = there.f_s;
+    r.switches.sustained = hw.sustained / 2;
+    const pp_unit_cost slow = unit(&r, &hw, PP_UNIT_LAYER, 0);
+    ck_assert_double_lt(slow.f_s, 2 * fast_s - 1.9 * exchange_s);
     ck_assert_double_gt(there.i_s - here.i_s, 1.9 * exchange_s);
     /* ep divides the tokens but brings others in return: only the experts' weights are fewer */
     ck_assert_double_eq(there.activation_bytes, here.activation_bytes);
@@ -718,6 +762,7 @@ int main(void)
     tcase_add_test(tc, exchanges_on_a_v_are_on_its_edges);
     tcase_add_test(tc, the_loss_passes_over_its_logits);
     tcase_add_test(tc, small_microbatches_take_their_launches);
+    tcase_add_test(tc, graphs_launch_what_they_hold_at_once);
     tcase_add_test(tc, a_window_limits_the_attention);
     tcase_add_test(tc, a_tied_embedding_is_held_by_both_ends);
     tcase_add_test(tc, experts_elsewhere_cost_two_exchanges);

@@ -2,6 +2,7 @@
 #include "sim/cost/dispatch.h"
 #include "sim/cost/layer.h"
 #include "sim/cost/modules.h"
+#include "sim/cost/routing.h"
 #include "tests/support/published.h"
 
 #include <math.h>
@@ -51,23 +52,24 @@ static double without(double n, double of)
 }
 
 /* 64 ranks on 8 nodes, 8 experts per token of 7168 in 16 bits. NCCL sends 7 of 8 copies to other
- * nodes, at 0.88 / 1.45 of the card's rate; DeepEP one to each that is needed in the mean, of which
- * 7 of 8 are others, at 0.75 of it, as rings. A node has a group of experts. */
+ * nodes, at 0.87 / 1.43 of the card's rate; DeepEP one to each that is needed in the mean, of which
+ * 7 of 8 are others, at 0.87 of it, HybridEP at 0.76. A node has a group of experts. */
 START_TEST(a_token_crosses_the_network_as_often_as_its_dispatcher_sends_it)
 {
     const pp_hardware hw = h100();
     const pp_model model = run_model("deepseek-v3");
-    const double row = 2.0 * 7168 * TOKENS, card = hw.network_efficiency * 50e9;
+    const double row = 2.0 * 7168 * TOKENS, card = 50e9;
     const double start = hw.node_p2p.alpha_s + hw.network_p2p.alpha_s;
     const double nodes = 7.0 / 8 * 4 * (1 - without(32, 128));
     const struct {
         pp_dispatcher kind;
         double seconds;
     } rows[] = {
-        { PP_DISPATCHER_ALLTOALL, 2 * (8 * row * 7 / 8 / (card * 0.88 / 0.75 / 1.45) + start) },
-        { PP_DISPATCHER_DEEPEP, 2 * (row * nodes / card + start) },
-        { PP_DISPATCHER_HYBRIDEP, 2 * (row * nodes / card + start) },
-        { PP_DISPATCHER_DEEPEP_LL, 8 * row * 7 / 8 / card * (1 + (1 + 4.0 / 128) / 2) + 2 * start },
+        { PP_DISPATCHER_ALLTOALL, 2 * (8 * row * 7 / 8 / (card * 0.87 / 1.43) + start) },
+        { PP_DISPATCHER_DEEPEP, 2 * (row * nodes / (card * 0.87) + start) },
+        { PP_DISPATCHER_HYBRIDEP, 2 * (row * nodes / (card * 0.76) + start) },
+        { PP_DISPATCHER_DEEPEP_LL,
+          8 * row * 7 / 8 / (card * 0.87) * (1 + (1 + 4.0 / 128) / 2) + 2 * start },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         pp_cost_context c = context_of(&model, &hw, 64, rows[i].kind);
@@ -75,7 +77,11 @@ START_TEST(a_token_crosses_the_network_as_often_as_its_dispatcher_sends_it)
         c.omitted = 1U << PP_EXCHANGE_EP;
         ck_assert_double_eq(dispatch(&c).seconds, 0);
     }
-    const pp_cost_context c = context_of(&model, &hw, 64, PP_DISPATCHER_ALLGATHER);
+    pp_cost_context c = context_of(&model, &hw, 64, PP_DISPATCHER_ALLTOALL);
+    c.switches.moe_imbalance = 3;
+    ck_assert_double_eq_tol(dispatch(&c).seconds,
+                            2 * (8 * row * 7 / 8 / (card * 0.87 / 1.64) + start), 1e-12);
+    c = context_of(&model, &hw, 64, PP_DISPATCHER_ALLGATHER);
     const pp_collective_group all = pp_group_of(8, 64, 1);
     ck_assert_double_eq_tol(dispatch(&c).seconds,
                             pp_collective_seconds(&hw, PP_ALL_GATHER, all, 64 * row) +
@@ -106,7 +112,8 @@ START_TEST(rows_may_go_to_experts_in_8_bits)
 END_TEST
 
 /* In a node NCCL sends a copy for each expert, DeepEP one for each rank that is needed in the mean:
- * of those with the 4 groups of a token; of both, 7 of 8 leave the GPU. */
+ * of those with the 4 groups of a token; of both, 7 of 8 leave the GPU. DeepEP's kernels reach 0.85
+ * of an H100's links, HybridEP's 0.62. */
 START_TEST(one_node_uses_its_links_only)
 {
     const pp_hardware hw = h100();
@@ -115,12 +122,69 @@ START_TEST(one_node_uses_its_links_only)
     const double ranks = 4 * (1 - without(32, 128));
     const pp_cost_context copies = context_of(&model, &hw, 8, PP_DISPATCHER_ALLTOALL);
     const pp_cost_context once = context_of(&model, &hw, 8, PP_DISPATCHER_DEEPEP);
+    const pp_cost_context sorted = context_of(&model, &hw, 8, PP_DISPATCHER_HYBRIDEP);
     const pp_cost_context none = context_of(&model, &hw, 1, PP_DISPATCHER_DEEPEP);
     ck_assert_double_eq_tol(dispatch(&copies).seconds,
                             2 * (8 * row * 7 / 8 / links + hw.node_p2p.alpha_s), 1e-12);
     ck_assert_double_eq_tol(dispatch(&once).seconds,
-                            2 * (ranks * row * 7 / 8 / links + hw.node_p2p.alpha_s), 1e-12);
+                            2 * (ranks * row * 7 / 8 / (0.85 * links) + hw.node_p2p.alpha_s),
+                            1e-12);
+    ck_assert_double_eq_tol(dispatch(&sorted).seconds,
+                            2 * (ranks * row * 7 / 8 / (0.62 * links) + hw.node_p2p.alpha_s),
+                            1e-12);
     ck_assert_double_eq(dispatch(&none).seconds, 0);
+}
+END_TEST
+
+/* Rates of the kernels alone that their authors publish, in GB/s: the bytes of all copies of 4096
+ * tokens of 7168 elements to nodes (or to ranks, where all are in one domain of links), with the
+ * copy to the own one, over the time. DeepEP: its table of legacy kernels, H800, in 8 bits on the
+ * way there, 256 experts in a group per node, of which a token has up to 4; 43 for 2 nodes is what
+ * its links can. HybridEP: the page of its branch (Torch API, 16 SMs), 8 experts per rank, none of
+ * them in groups. HybridEP's 54 on 2 nodes of H100 are left out: the kernels alone take 0.8 of that
+ * time, as they would here. */
+START_TEST(dispatchers_are_as_fast_as_their_authors_measured)
+{
+    static const struct {
+        const char *hardware;
+        int64_t ep;
+        pp_dispatcher kind;
+        double there, back; /* GB/s */
+    } rows[] = {
+        { "h800-80g", 8, PP_DISPATCHER_DEEPEP, 153, 158 },
+        { "h800-80g", 16, PP_DISPATCHER_DEEPEP, 43, 43 },
+        { "h800-80g", 32, PP_DISPATCHER_DEEPEP, 58, 57 },
+        { "h800-80g", 64, PP_DISPATCHER_DEEPEP, 51, 50 },
+        { "h100-80g", 32, PP_DISPATCHER_HYBRIDEP, 47.36, 52.53 },
+        { "h100-80g", 64, PP_DISPATCHER_HYBRIDEP, 41.24, 46.57 },
+        { "b200-180g", 8, PP_DISPATCHER_HYBRIDEP, 535.94, 530.86 },
+        { "gb200-nvl72", 8, PP_DISPATCHER_HYBRIDEP, 550.10, 538.44 },
+        { "gb200-nvl72", 16, PP_DISPATCHER_HYBRIDEP, 472.84, 474.48 },
+        { "gb200-nvl72", 32, PP_DISPATCHER_HYBRIDEP, 485.50, 423.19 },
+        { "gb200-nvl72", 36, PP_DISPATCHER_HYBRIDEP, 469.96, 418.27 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const pp_hardware hw = run_hardware(rows[i].hardware);
+        const bool grouped = rows[i].kind == PP_DISPATCHER_DEEPEP;
+        const int64_t node = hw.gpus_per_node < 72 ? 8 : 72;
+        const int64_t nodes = (rows[i].ep + node - 1) / node;
+        pp_model model = run_model("deepseek-v3");
+        model.experts = grouped ? 256 : 8 * rows[i].ep;
+        model.expert_groups = grouped ? nodes : 0;
+        model.groups_per_token = grouped ? (nodes < 4 ? nodes : 4) : 0;
+        pp_cost_context c = context_of(&model, &hw, rows[i].ep, rows[i].kind);
+        c.parallel.dp = rows[i].ep;
+        c.switches.moe_fp8_dispatch = grouped;
+        const double copies = pp_routing_reached(&model, nodes > 1 ? model.experts / nodes
+                                                                   : model.experts / rows[i].ep);
+        const double row = 2.0 * 7168 * TOKENS, low = grouped ? (1 + 4.0 / 128) / 2 : 1;
+        const pp_dispatch_cost cost = dispatch(&c);
+        const double there = low * copies * row / cost.there_seconds / 1e9;
+        const double back = copies * row / (cost.seconds - cost.there_seconds) / 1e9;
+        ck_assert_msg(
+            fabs(there / rows[i].there - 1) < 0.12 && fabs(back / rows[i].back - 1) < 0.12,
+            "%s, %d ranks: %g and %g GB/s", rows[i].hardware, (int)rows[i].ep, there, back);
+    }
 }
 END_TEST
 
@@ -255,6 +319,7 @@ START_TEST(capacity_limits_what_experts_get)
     const double all = dispatch(&c).seconds - start, row = 2.0 * 7168 * TOKENS;
     c.switches.moe_imbalance = 1.5;
     const pp_unit_cost busy = layer(&c);
+    const double busy_s = dispatch(&c).seconds;
     c.switches.moe_imbalance = 2;
     c.switches.moe_capacity = 1.5;
     pp_unit_cost limited = layer(&c);
@@ -270,6 +335,9 @@ START_TEST(capacity_limits_what_experts_get)
     ck_assert_double_eq_tol(dispatch(&c).seconds, all / 2 + start, 1e-12);
     ck_assert_double_eq(dispatch(&c).bytes[0], 5 * row);
     c.switches.moe_capacity = 1.5;
+    c.switches.moe_imbalance = 1;
+    c.switches.moe_kept = 0.75; /* a quarter was counted as dropped */
+    ck_assert_double_eq(dispatch(&c).bytes[0], (1 + 0.75 * 8) * row);
     c.switches.moe_pads = true;
     c.switches.moe_imbalance = 1; /* does not matter */
     const pp_dispatch_cost padded = dispatch(&c);
@@ -279,7 +347,7 @@ START_TEST(capacity_limits_what_experts_get)
     limited = layer(&c);
     ck_assert_double_eq(limited.activation_bytes, busy.activation_bytes);
     ck_assert_double_gt(limited.temporary_bytes, busy.temporary_bytes);
-    ck_assert_double_gt(limited.f_s - busy.f_s, padded.seconds - all - start);
+    ck_assert_double_gt(limited.f_s - busy.f_s, padded.seconds - busy_s);
 }
 END_TEST
 
@@ -342,8 +410,8 @@ START_TEST(shared_experts_compute_beside_the_exchange)
     const pp_dispatch_cost short_one = dispatch(&c);
     const pp_unit_cost node = layer(&c);
     c.switches.moe_shared_expert_overlap = false;
-    ck_assert_double_eq_tol(layer(&c).f_s - node.f_s, short_one.seconds * 112 / 132 / speed, 1e-12);
-    ck_assert_double_eq_tol(layer(&c).i_s - node.i_s, short_one.seconds * 112 / 132 / speed, 1e-12);
+    ck_assert_double_eq_tol(layer(&c).f_s - node.f_s, short_one.seconds * 112 / 132, 1e-12);
+    ck_assert_double_eq_tol(layer(&c).i_s - node.i_s, short_one.seconds * 112 / 132, 1e-12);
 }
 END_TEST
 
@@ -422,6 +490,7 @@ int main(void)
     tcase_add_test(tc, a_token_crosses_the_network_as_often_as_its_dispatcher_sends_it);
     tcase_add_test(tc, rows_may_go_to_experts_in_8_bits);
     tcase_add_test(tc, one_node_uses_its_links_only);
+    tcase_add_test(tc, dispatchers_are_as_fast_as_their_authors_measured);
     tcase_add_test(tc, what_was_measured_is_taken_for_alltoall);
     tcase_add_test(tc, kernels_beside_the_exchange);
     tcase_add_test(tc, kernels_of_an_exchange_hold_sms);

@@ -40,6 +40,10 @@ START_TEST(an_expert_drops_what_exceeds_its_capacity)
     ck_assert_double_eq(pp_expert_tokens_imbalance(&t, 0, 2), 5.0 / 4);
     ck_assert_double_eq(pp_expert_tokens_imbalance(&t, 0, 4), 3.0 / 2);
     ck_assert_double_eq(pp_expert_tokens_imbalance(&t, 1, 2), 6.0 / 4);
+    ck_assert_double_eq(t.kept, (7.0 / 8 + 6.0 / 8) / 2);
+    pp_expert_tokens_free(&t);
+    STEP_OK(pp_expert_tokens_parse(text, strlen(text), "t.json", 0, &t, &err), err);
+    ck_assert_double_eq(t.kept, 1);
 }
 END_TEST
 

@@ -279,6 +279,7 @@ static pp_plan *plan_with_experts(void)
     plan->moe_fp8_dispatch = plan->moe_shared_expert_overlap = true;
     plan->moe_capacity = 1.25;
     plan->moe_pads = true;
+    plan->moe_kept = 0.875;
     plan->moe_imbalance = 1.5;
     plan->imbalance_count = 2;
     plan->moe_imbalances = calloc(2, sizeof *plan->moe_imbalances);
@@ -286,6 +287,7 @@ static pp_plan *plan_with_experts(void)
     plan->moe_imbalances[1] = 1.75;
     plan->recompute = PP_RECOMPUTE_SELECTIVE;
     plan->recompute_modules = 1U << PP_MODULE_MOE_ACT | 1U << PP_MODULE_LAYERNORM;
+    plan->graphs = 1U << PP_GRAPH_ATTENTION | 1U << PP_GRAPH_ROUTER;
     return plan;
 }
 
@@ -306,9 +308,11 @@ START_TEST(dispatch_and_modules_are_read_back)
     ck_assert_double_eq(again->moe_imbalance, 1.5);
     ck_assert_double_eq(again->moe_capacity, 1.25);
     ck_assert(again->moe_pads);
+    ck_assert_double_eq(again->moe_kept, 0.875);
     ck_assert_uint_eq(again->imbalance_count, 2);
     ck_assert_double_eq(again->moe_imbalances[1], 1.75);
     ck_assert_uint_eq(again->recompute_modules, plan->recompute_modules);
+    ck_assert_uint_eq(again->graphs, plan->graphs);
     pp_plan_free(&again);
     char *text = print_plan(plan);
     char *line = strstr(text, "\"moe_dispatcher\"");
@@ -325,16 +329,21 @@ START_TEST(dispatch_and_modules_are_read_back)
     plan->moe_imbalance = 1;
     plan->moe_capacity = 0;
     plan->moe_pads = false;
-    plan->recompute_modules = 0;
+    plan->moe_kept = 0;
+    plan->recompute_modules = plan->graphs = 0;
     again = read_back(plan);
     ck_assert_int_eq(again->dispatcher, PP_DISPATCHER_ALLTOALL);
     ck_assert(!again->moe_fp8_dispatch && !again->moe_shared_expert_overlap);
     ck_assert_double_eq(again->moe_imbalance, 1);
     ck_assert_double_eq(again->moe_capacity, 0);
     ck_assert(!again->moe_pads);
+    ck_assert_double_eq(again->moe_kept, 0);
     ck_assert_uint_eq(again->recompute_modules, PP_MODULES_CORE);
+    ck_assert_uint_eq(again->graphs, 0);
     pp_plan_free(&again);
     pp_plan_free(&plan);
+    spoil_experts("\"moe_router\"", "\"router\"", "p.json#/cuda_graphs/1",
+                  "\"router\" is not the name of a graph");
     spoil_experts("\"hybridep\"", "\"tutel\"", at, "moe_dispatcher \"tutel\" is not known");
     spoil_experts("moe_fp8_dispatch\": true", "moe_fp8_dispatch\": 8",
                   "p.json#/parallel/moe_fp8_dispatch", "true or false");

@@ -1,0 +1,25 @@
+/* What CUDA graphs capture. The host launches what one graph holds at once, and is never late with
+ * it. */
+#ifndef PPSIM_SIM_JOB_CUDA_GRAPHS_H
+#define PPSIM_SIM_JOB_CUDA_GRAPHS_H
+
+/* Megatron-Core's modules (CudaGraphModule), or the whole iteration. */
+typedef enum pp_graph {
+    PP_GRAPH_FULL,       /* forward and backward of all microbatches */
+    PP_GRAPH_ATTENTION,  /* attention with its norm and residual */
+    PP_GRAPH_MLP,        /* the same of a dense MLP */
+    PP_GRAPH_MOE,        /* all of an MLP with experts, whose rows are padded to a capacity */
+    PP_GRAPH_ROUTER,     /* of an MLP with experts: norm, router, and shared experts, unless they
+                            compute beside the exchange */
+    PP_GRAPH_PREPROCESS, /* what follows the router, up to the exchange */
+    PP_GRAPHS,
+} pp_graph;
+
+/* A set of graphs has the bit 1 << graph of each. */
+#define PP_GRAPHS_FULL (1U << PP_GRAPH_FULL)
+
+/* "full", and Megatron-Core's names: "attn", "mlp", "moe", "moe_router", "moe_preprocess", NULL; a
+ * name's index is its graph. */
+const char *const *pp_graph_names(void);
+
+#endif
