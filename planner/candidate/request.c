@@ -85,6 +85,8 @@ pp_switches pp_switches_requested(const pp_switch_request *request, pp_switches 
         stack.transformer_engine = value->transformer_engine;
     if (request->given.eager_loss)
         stack.eager_loss = value->eager_loss;
+    if (request->given.eager_layers)
+        stack.eager_layers = value->eager_layers;
     stack.tp_overlap &= pp_recipe_of(stack.precision)->tp_overlap;
     if (request->given.tp_overlap)
         stack.tp_overlap = value->tp_overlap;

@@ -40,7 +40,7 @@ typedef struct pp_switch_request {
         bool recompute, sequence_parallel, flash_attention, grad_sync_overlap, grad_dtype,
             tp_overlap, zero, scatter_gather, p2p, dtype, precision, low_parameters, moments,
             transformer_engine, eager_loss, cp_comm, dispatcher, moe_fp8_dispatch,
-            moe_shared_expert_overlap, recompute_modules, cuda_graphs;
+            moe_shared_expert_overlap, recompute_modules, cuda_graphs, eager_layers;
     } given;
 } pp_switch_request;
 

@@ -47,8 +47,9 @@ static void train_as(const pp_target_limits *target, pp_plan_request *request)
     if (target->fsdp) { /* its gradients are autograd's, whatever its linear layers are */
         switches->given.transformer_engine = true;
         switches->value.transformer_engine = false;
-        switches->given.eager_loss = true;
+        switches->given.eager_loss = switches->given.eager_layers = true;
         switches->value.eager_loss = !request->no_split; /* torch.compile fuses the loss, too */
+        switches->value.eager_layers = !request->no_split;
     }
     if (target->no_cp_heads && !switches->given.cp_comm) { /* PyTorch's own default */
         switches->given.cp_comm = true;
