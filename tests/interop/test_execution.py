@@ -3,8 +3,9 @@ transformer in float64, torch.distributed.pipelining's _PipelineScheduleRuntime.
 
 For each file: it loads; the compute ops, sends, receives and reductions that ran are those of the file,
 in its order; losses and gradients equal those of the model without a pipeline, bit for bit when summed
-over microbatches in the order of the file. Files with two tokens exchanged must not pass. From PyTorch 2.14
-on, rows with communication have tokens that ppsim does not write: only the others are run.
+over microbatches in the order of the file. Files with two tokens exchanged must not pass. With tools/test
+--long all schedules are run, and plans for several memory limits. In PyTorch 2.15 rows with communication are
+those of executor torch-2.15, and nothing is deferred.
 
 usage: test_execution.py PPSIM
 """
@@ -32,7 +33,9 @@ import orders
 # A process that waits this long for another gives up; the launcher ends all a little later.
 WAIT_SECONDS = 150
 STALL_SECONDS = 180
-PLAIN_ONLY = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 14)
+NEW = hasattr(schedules, "WAIT_SEND_F")  # PyTorch 2.15
+EXECUTOR = "torch-2.15" if NEW else "torch"
+LONG = "PPSIM_TEST_LONG" in os.environ
 RELATIVE = 1e-12  # of the largest gradient, where the order of the sum differs
 
 
@@ -155,7 +158,7 @@ def executed_part(row):
     """What a runtime without FSDP does of a compute_comms row; it runs the halves of a pair in order."""
     parts = []
     for cell in row:
-        if not cell.endswith("SHARD"):
+        if not cell.endswith("SHARD") and "WAIT" not in cell:
             parts += cell[1 : cell.index(")")].split(";") if cell.startswith("(") else [cell]
     return parts
 
@@ -179,8 +182,6 @@ def judge(case, results):
     losses, gradients = reference(len(case["home"]), case["microbatches"])
     for rank, result in enumerate(results):
         told, ran = executed_part(case["rows"][rank]), result["ran"]
-        if PLAIN_ONLY:  # which puts the messages elsewhere
-            told, ran = ([cell for cell in cells if re.fullmatch(r"\d+[FBIW]\d+", cell)] for cells in (told, ran))
         if ran != told:
             found.add("order")
         for stage, of_stage in result["gradients"].items():
@@ -210,7 +211,7 @@ def make_case(name, file, rows, home, microbatches, expect=frozenset(), **how):
     }
 
 
-def emit(program, folder, name, arguments, executor="torch"):
+def emit(program, folder, name, arguments, executor=EXECUTOR):
     """A schedule of ppsim's as both kinds of rows, with what the program says of it."""
     plain, comms = f"{folder}/{name}.csv", f"{folder}/{name}.comms.csv"
     common.must(
@@ -228,15 +229,19 @@ def emit(program, folder, name, arguments, executor="torch"):
     return plain, comms, rows, home, facts
 
 
-def planned_case(program, folder, ranks):
+def planned_cases(program, folder, ranks):
     """What plan chooses; the model only decides the order, what runs here is the small one."""
-    file = f"{folder}/planned-{ranks}.csv"
-    common.must(
-        program, "plan", "--model", "llama3-8b", "--pp", ranks, "--tp", 8, "--global-batch-size", 8,
-        "--emit", f"pytorch-csv={file}",
-    )
-    _, _, rows, home, facts = emit(program, folder, f"planned-{ranks}-read", [file])
-    return make_case(f"planned-{ranks} compute_only", file, rows, home, facts["m"])
+    for limit in (None, "20GiB", "16GiB", "13GiB") if LONG else (None,):
+        file = f"{folder}/planned-{ranks}-{limit}.csv"
+        common.must(
+            program, "plan", "--model", "llama3-8b", "--pp", ranks, "--tp", 8, "--global-batch-size", 8,
+            *(["--memory-limit", limit, "--schedule", "planned"] if limit else []),
+            "--emit", f"pytorch-csv={file}",
+        )
+        plain, comms, rows, home, facts = emit(program, folder, f"planned-{ranks}-{limit}-read", [file])
+        name = f"planned-{ranks} in {limit or '76 GiB'}"
+        yield make_case(f"{name} compute_only", file, rows, home, facts["m"])
+        yield make_case(f"{name} compute_comms", comms, rows, home, facts["m"], format="compute_comms")
 
 
 def good_cases(program, folder, ranks):
@@ -244,6 +249,9 @@ def good_cases(program, folder, ranks):
     cases = []
     named = [("1f1b", None), ("gpipe", None), ("zb-1p", None), ("interleaved", 2), ("looped-bfs", 2),
              ("interleaved-zb", 2), ("zbv", 2), ("dualpipev", 2)]
+    if LONG:
+        named += [("eager-1f1b", None), ("zb-h1", None), ("zb-h2", None), ("zb-2p", None), ("zbv-auto", 2),
+                  ("v-half", 2), ("v-min", 2), ("1f1b-v", 2)]
     for schedule, per_rank in named:
         microbatches = 8 if ranks == 4 else 4
         arguments = ["--schedule", schedule, "--pp", ranks, "--microbatches", microbatches]
@@ -257,14 +265,14 @@ def good_cases(program, folder, ranks):
         cases.append(
             make_case(f"{name} compute_comms", comms, rows, home, microbatches, format="compute_comms")
         )
-        if not per_rank:
+        if not per_rank and not NEW:
             plain, _, rows, home, _ = emit(
                 program, folder, f"{name}-deferred", arguments, "torch-defer-recv"
             )
             cases.append(
                 make_case(f"{name} with defer_pp_recv", plain, rows, home, microbatches, defer=True)
             )
-    return [*cases, planned_case(program, folder, ranks)]
+    return [*cases, *planned_cases(program, folder, ranks)]
 
 
 def random_cases(program, folder, ranks, count):
@@ -370,9 +378,7 @@ def main(arguments):
     for ranks in (2, 4):
         with tempfile.TemporaryDirectory() as folder:
             cases = good_cases(program, folder, ranks) + random_cases(program, folder, ranks, 6)
-            if PLAIN_ONLY:
-                cases = [case for case in cases if case["format"] == "compute_only" and not case["defer"]]
-            if ranks == 2 and not PLAIN_ONLY:
+            if ranks == 2 and not NEW:
                 cases += [*exchanged_cases(program, folder), *delivery_cases(program, folder)]
             ran += zip(cases, launch(ranks, cases, folder))
     ok = True

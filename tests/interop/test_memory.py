@@ -251,7 +251,7 @@ def main(arguments):
     program = arguments[0]
     torch.set_num_threads(1)
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
-    executor = "torch-2.15" if execution.PLAIN_ONLY else "torch"
+    executor = execution.EXECUTOR
     execution.run_case = run_case
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:
