@@ -11,8 +11,9 @@ typedef struct pp_unit_weights {
     int64_t layers, mtp;
     pp_ns *layer_ns; /* [layers] */
     pp_ns embedding_ns, loss_ns;
-    pp_ns mtp_ns;   /* of each module */
-    pp_ns stage_ns; /* fixed, per stage */
+    pp_ns mtp_ns;    /* of each module */
+    pp_ns stage_ns;  /* fixed, per stage */
+    pp_ns spared_ns; /* of all units: what pairs hide and fused backwards save, if they do */
 } pp_unit_weights;
 
 /* Weights for the average microbatch of `workload`. Owner frees *out with pp_unit_weights_free,

@@ -64,11 +64,13 @@ static void look_at(const pp_plan_request *request, const pp_search_result *choi
 static const struct {
     const char *model, *hardware;
     int64_t gpus, pp, seq_length, batch;
+    const char *framework; /* that overlaps pairs; NULL: the default */
 } cases[] = {
-    { "llama3-8b", "h100-80g", 8, 0, 4096, 16 },
-    { "llama3-8b", "a100-80g", 12, 0, 2048, 24 },
-    { "mixtral-8x7b", "h200-141g", 16, 4, 4096, 32 },
-    { "gpt1.7b", "h100-80g", 4, 0, 0, 0 },
+    { "llama3-8b", "h100-80g", 8, 0, 4096, 16, NULL },
+    { "llama3-8b", "a100-80g", 12, 0, 2048, 24, NULL },
+    { "mixtral-8x7b", "h200-141g", 16, 4, 4096, 32, NULL },
+    { "gpt1.7b", "h100-80g", 4, 0, 0, 0, NULL },
+    { "qwen3-30b-a3b", "h100-80g", 16, 0, 4096, 128, "megatron-overlap" },
 };
 
 START_TEST(the_best_of_all_splits_is_found)
@@ -78,6 +80,11 @@ START_TEST(the_best_of_all_splits_is_found)
     request.gpus = cases[_i].gpus;
     request.seq_length = cases[_i].seq_length;
     request.global_batch_size = cases[_i].batch;
+    if (cases[_i].framework) {
+        request.framework = pp_framework_find(cases[_i].framework);
+        request.switches.given.dispatcher = true;
+        request.switches.value.dispatcher = PP_DISPATCHER_ALLTOALL;
+    }
     pp_search_result *choice = choose(&request);
     request.global_batch_size = choice->plan->global_batch_size;
     enumeration all = { .best = HUGE_VAL };
