@@ -45,7 +45,7 @@ PLANS = {
 RANKED = ("zbv", "interleaved", "v-half", "1f1b", "1f1b full")
 TIE = 0.02  # of a step: the noise of a busy machine
 # gloo sends at once and has a connection for each pair of ranks.
-GLOO = ["--comm", "eager:1GiB", "--lanes", "per-edge"]
+GLOO = ["--comm", "gloo"]
 WAIT_SECONDS = 400
 
 
