@@ -196,7 +196,7 @@ def costs_file(folder, home, factor, latency):
 def predict(program, folder, case):
     latency = LATENCY if "10 ms" in case["transport"] else 0
     words = ["--costs-file", costs_file(folder, case["home"], case["factor"], latency)]
-    words += ["--executor", "torch", *AS_TRANSPORT[case["transport"]]]
+    words += ["--executor", execution.EXECUTOR, *AS_TRANSPORT[case["transport"]]]
     done = subprocess.run([program, "simulate", case["file"], *words, "--json"],
                           capture_output=True, text=True, check=False, timeout=60)
     common.demand(done.returncode == 0, f"simulate {case['name']}: {done.stderr}")
