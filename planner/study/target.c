@@ -255,10 +255,13 @@ pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given,
                                       ? &pp_planned_schedule
                                       : request->schedule;
     char why[120];
-    if (request->framework && !communicates_as(target, request->framework))
+    if (request->framework && !communicates_as(target, request->framework)) {
+        const bool other = target->frameworks[1] != NULL;
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FRAMEWORK),
-                          "target %s communicates like executor %s; leave this option out",
-                          target->name, target->frameworks[0]->name);
+                          "target %s communicates like executor %s%s%s; leave this option out",
+                          target->name, target->frameworks[0]->name, other ? " or " : "",
+                          other ? target->frameworks[1]->name : "");
+    }
     if (shapes_given && target->constant_shapes && request->exchange.shapes.kind != PP_SIZES_PADDED)
         return pp_err_set(
             err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),

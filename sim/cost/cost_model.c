@@ -272,8 +272,10 @@ static void unit_cost(const pp_cost_context *context, pp_unit_kind kind, int kin
     cost->w_s = work.w * slower;
     cost->saved_s = work.saved * slower;
     cost->hidden_s = hidden * slower;
-    if (kind == PP_UNIT_LAYER && context->switches.recompute == PP_RECOMPUTE_FULL)
+    if (context->switches.recompute == PP_RECOMPUTE_FULL && kind == PP_UNIT_LAYER)
         cost->again_s = pp_weight_ops(&local) * cost->f_s;
+    else if (context->switches.recompute == PP_RECOMPUTE_FULL && kind == PP_UNIT_MTP)
+        cost->again_s = pp_weight_ops(&local) * pp_layer_work(&local).f * slower;
 }
 
 pp_status pp_cost_unit(const pp_cost_context *context, pp_unit_kind kind, int64_t layer,

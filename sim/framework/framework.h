@@ -34,7 +34,7 @@ typedef struct pp_framework {
                                  predicate; NULL: it may */
     const char *pytorch;      /* the version of PyTorch whose compute_comms rows its programs are:
                                  "2.15"; NULL: they are none */
-    bool splits_late;         /* its I frees nothing (pp_costs_split_late) */
+    bool splits_late;         /* it is PyTorch: its I frees nothing (pp_costs_split_late) */
     bool overlaps_pairs;      /* the halves of an overlapped pair run at the same time, so that the
                                  exchange of experts of one hides behind the other's compute */
     bool post_validates;      /* ranks update in a chain if no barrier ends the step

@@ -60,7 +60,7 @@ static pp_status lower_1f1b(const pp_lowering *l, pp_err *err)
     (void)err;
     while (op[warm].kind == PP_OP_F)
         warm++;
-    while (op[cool - 1].kind == PP_OP_B && (cool == l->end || op[cool].kind == PP_OP_B))
+    while (op[cool - 1].kind == PP_OP_B)
         cool--;
     cool++; /* the first backward after the last forward is fused with the send of that */
     run_alike(l, l->begin, warm, &send, true);

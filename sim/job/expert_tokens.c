@@ -46,7 +46,7 @@ static pp_status find_degrees(pp_expert_tokens *tokens, pp_err *err)
 static pp_status add_layer(const pp_json_at *at, size_t layers, uint32_t microbatch,
                            int64_t *counts, pp_expert_tokens *tokens, pp_err *err)
 {
-    int64_t all = 0, kept = 0;
+    int64_t all = 0, dropped = 0;
     size_t count = 0;
     pp_status status = pp_json_count(at, &count, err);
     if (!status && (int64_t)count != tokens->experts)
@@ -65,11 +65,12 @@ static pp_status add_layer(const pp_json_at *at, size_t layers, uint32_t microba
         return pp_json_fail(at, err, "no expert has a token; leave out what did not run");
     const double limit = ceil(tokens->capacity * (double)all / (double)count);
     for (size_t e = 0; e < count; e++) {
-        if (limit > 0 && limit < (double)counts[e])
+        if (limit > 0 && limit < (double)counts[e]) {
+            dropped += counts[e] - (int64_t)limit;
             counts[e] = (int64_t)limit;
-        kept += counts[e];
+        }
     }
-    tokens->kept += (double)kept / (double)all / (double)layers / tokens->microbatches;
+    tokens->kept -= (double)dropped / (double)all / (double)layers / tokens->microbatches;
     for (size_t k = 0; k < tokens->degrees; k++) {
         const int64_t own = tokens->experts / tokens->ep[k];
         int64_t most = 0, here = 0;
@@ -130,6 +131,7 @@ static pp_status add_all(const pp_json_at *root, pp_expert_tokens *tokens, pp_er
     int64_t *counts PP_CLEANUP(pp_free_array) = pp_alloc_array(experts, sizeof *counts);
     if (!counts)
         return pp_err_nomem(err);
+    tokens->kept = 1;
     status = find_degrees(tokens, err);
     for (uint32_t j = 0; j < tokens->microbatches && !status; j++) {
         if (!(status = pp_json_item(root, j, &item, err)))

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define KEPT_LEAST 1e-9 /* of the rows that routers choose, those not dropped */
+
 /* The index of the member's text among `names`. */
 static pp_status read_name(const pp_json_at *at, const char *key, const char *const names[],
                            int *index_out, pp_err *err)
@@ -106,7 +108,7 @@ static pp_status read_dispatch(const pp_json_at *at, pp_plan *plan, pp_err *err)
     if (!status && plan->moe_pads && !(plan->moe_capacity > 0))
         status = pp_json_fail(at, err, "has moe_pads, but no moe_capacity");
     if (!status && pp_json_has(at, "moe_kept"))
-        status = pp_json_get_double(at, "moe_kept", PP_CAPACITY_LEAST, 1, &plan->moe_kept, err);
+        status = pp_json_get_double(at, "moe_kept", KEPT_LEAST, 1, &plan->moe_kept, err);
     if (!status && pp_json_has(at, "moe_imbalance"))
         status =
             pp_json_get_double(at, "moe_imbalance", 1, PP_RANKS_MAX, &plan->moe_imbalance, err);

@@ -236,7 +236,7 @@ def cases_of(program, folder, executor):
         arguments += ["--vpp", per_rank] if per_rank else []
         plain, _, rows, home, _ = execution.emit(program, folder, schedule, arguments)
         emitted[schedule] = plain, rows, home, MICROBATCHES
-    planned = execution.planned_case(program, folder, RANKS)
+    planned = next(execution.planned_cases(program, folder, RANKS))
     emitted["planned"] = tuple(planned[key] for key in ("file", "rows", "home", "microbatches"))
     cases = []
     for full in (False, True):

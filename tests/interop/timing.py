@@ -214,7 +214,7 @@ def agreement(measured, predicted):
             measured_ties += way == 0
             predicted_ties += told == 0
     pairs = len(measured) * (len(measured) - 1) // 2
-    return agree / ((pairs - measured_ties) * (pairs - predicted_ties)) ** 0.5
+    return agree / max(1, (pairs - measured_ties) * (pairs - predicted_ties)) ** 0.5
 
 
 def make_cases(program, folder, names):

@@ -50,7 +50,7 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
     (void)companion;
     const pp_framework *torch = data->plan ? data->plan->framework : NULL;
     if (!torch || !torch->pytorch)
-        torch = &pp_framework_torch;
+        torch = &pp_framework_torch; /* 2.13, whatever the plan's executor */
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     if (data->written) {
         print_rows(data->program, data->order, text);

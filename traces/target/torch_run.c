@@ -49,6 +49,12 @@ static pp_status check_order(const char *name, const pp_export *data, pp_torch_r
                       "it places stages on a loop, with equally many on every rank, or on a V of "
                       "two per rank; choose such a schedule",
                       err);
+    const pp_pytorch_settings *set = &data->plan->pytorch;
+    if (set->max_outstanding_sends || set->unshard_lookahead != PP_LOOKAHEAD_FULL)
+        return refuse(name,
+                      "it cannot be told max_outstanding_sends and unshard_lookahead; simulate the "
+                      "plan with --max-outstanding-sends none --unshard-lookahead full",
+                      err);
     if (facts->losses_shuffled)
         return refuse(
             name,
@@ -178,12 +184,13 @@ void pp_torch_print_head(const pp_export *data, const char *where_to, pp_text *t
         print_comment(data->plan->command, text);
     }
     const pp_framework *own = data->plan->framework;
-    if (!own || !own->pytorch)
-        own = &pp_framework_torch_2_15;
     pp_text_add(text, "# %s\n# The path of the schedule is from where training starts.\n",
                 where_to);
-    pp_text_add(text, "# The prediction is for PyTorch %s (executor %s).\n", own->pytorch,
-                own->name);
+    if (own && own->pytorch)
+        pp_text_add(text, "# The prediction is for PyTorch %s (executor %s).\n", own->pytorch,
+                    own->name);
+    else if (own)
+        pp_text_add(text, "# The prediction is for executor %s, not for PyTorch.\n", own->name);
 }
 
 void pp_torch_print_quoted(const char *words, const char *suffix, pp_text *text)

@@ -63,15 +63,15 @@
     PP_ROW("--tensors-per-boundary", "K", COMMUNICATION, \
            "number of tensors that carry the data between two stages", "1")
 #define PP_OPTION_OUTSTANDING_SENDS                                                             \
-    PP_ROW("--max-outstanding-sends", "N", FRAMEWORK,                                           \
+    PP_ROW("--max-outstanding-sends", "N|none", FRAMEWORK,                                      \
            "with torch-2.15: how many sends of a rank may be under way, by waiting for others " \
            "earlier",                                                                           \
-           "no limit")
+           "the plan's, or none")
 #define PP_OPTION_UNSHARD_LOOKAHEAD                                                             \
     PP_ROW("--unshard-lookahead", "full|auto|K", FRAMEWORK,                                     \
            "with torch-2.15: of how many stages parameters are gathered ahead. It changes the " \
            "emitted rows, not the predicted time",                                              \
-           "full, which is 3")
+           "the plan's, or full, which is 3")
 #define PP_OPTION_COLUMNS \
     PP_ROW("--columns", "N", OUTPUT, "width of the text timeline, in characters", "80")
 #define PP_OPTION_RECV_BUFFERS                                                                     \

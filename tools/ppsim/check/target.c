@@ -27,7 +27,7 @@ pp_status pp_check_use_target(bool executor_given, const pp_plan *plan, pp_check
 /* Whether the framework is PyTorch's. NULL: that of rows with sends and receives. */
 static bool is_pytorch(const pp_framework *framework)
 {
-    return !framework || framework->pytorch;
+    return !framework || framework->splits_late;
 }
 
 static pp_status ask(const pp_check_subject *s, const pp_plan *plan, const pp_order *order,

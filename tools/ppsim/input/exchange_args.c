@@ -37,7 +37,10 @@ pp_status pp_args_exchange_or_auto(const pp_args *args, pp_exchange_options *exc
     const char *ahead = pp_args_text(args, "--unshard-lookahead");
     if (ahead)
         status = pp_unshard_lookahead_parse(ahead, &parsed.pytorch.unshard_lookahead, err);
-    if (!status)
+    const char *sends = pp_args_text(args, "--max-outstanding-sends");
+    if (!status && sends && strcmp(sends, "none") == 0)
+        parsed.pytorch.max_outstanding_sends = 0;
+    else if (!status)
         status = pp_args_int(args, "--max-outstanding-sends", 1, PP_SENDS_MAX,
                              &parsed.pytorch.max_outstanding_sends, err);
     if (status)

@@ -8,6 +8,7 @@
 #include "sim/plan/plan_read.h"
 #include "sim/schedule/registry.h"
 #include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/output.h"
 #include "tools/ppsim/input/exchange_args.h"
 #include "traces/format/registry.h"
 #include "traces/read/comm_rows.h"
@@ -338,6 +339,35 @@ static pp_status pad(const pp_size_protocol *wanted, pp_plan *plan, pp_err *err)
     return pp_plan_pad(wanted, plan, err);
 }
 
+/* Of PyTorch's settings, those of the command line are refused where they cannot have an effect,
+ * and a remark says that those of the plan have none. `--executor all` shows what each has. */
+static pp_status check_pytorch(const pp_args *args, bool written, const pp_plan *plan,
+                               const pp_pytorch_settings *settings, pp_err *err)
+{
+    const char *executor = pp_args_text(args, "--executor");
+    const char *option = pp_args_has(args, "--max-outstanding-sends") ? "--max-outstanding-sends"
+                         : pp_args_has(args, "--unshard-lookahead")   ? "--unshard-lookahead"
+                                                                      : NULL;
+    const bool set =
+        settings->max_outstanding_sends || settings->unshard_lookahead != PP_LOOKAHEAD_FULL;
+    if (option && written)
+        return pp_err_set(err, PP_USAGE, option,
+                          "the file contains its own sends and receives, which are run as they "
+                          "are; remove the option");
+    if ((executor && strcmp(executor, "all") == 0) || !plan->framework ||
+        plan->framework->lower_set)
+        return PP_OK;
+    if (option && set)
+        return pp_err_set(err, PP_USAGE, option,
+                          "is an argument of PyTorch 2.15; choose --executor torch-2.15, or leave "
+                          "it out");
+    if (set)
+        pp_remark("executor %s has no max_outstanding_sends and unshard_lookahead, which the plan "
+                  "sets",
+                  plan->framework->name);
+    return PP_OK;
+}
+
 pp_status pp_scenario_exchange(const pp_args *args, pp_plan *plan, bool written, pp_err *err)
 {
     pp_exchange_options exchange = pp_plan_exchange(plan);
@@ -353,13 +383,8 @@ pp_status pp_scenario_exchange(const pp_args *args, pp_plan *plan, bool written,
         return pp_err_set(err, PP_USAGE, messages ? "--shapes" : "--tensors-per-boundary",
                           "the file contains its own sends and receives, which are run as they "
                           "are; remove the option");
-    const bool sends = exchange.pytorch.max_outstanding_sends > 0;
-    const bool given =
-        pp_args_has(args, "--max-outstanding-sends") || pp_args_has(args, "--unshard-lookahead");
-    if (given && !(plan->framework && plan->framework->lower_set))
-        return pp_err_set(err, PP_USAGE, sends ? "--max-outstanding-sends" : "--unshard-lookahead",
-                          "is an argument of PyTorch 2.15; choose --executor torch-2.15, or leave "
-                          "it out");
+    if ((status = check_pytorch(args, written, plan, &exchange.pytorch, err)))
+        return status;
     plan->pytorch = exchange.pytorch;
     plan->host = exchange.host;
     plan->shape_message_ns = exchange.shape_message_ns;

@@ -412,6 +412,23 @@ static run small_run(const char *model, int64_t pp, int64_t tp, int64_t dp, int6
     return r;
 }
 
+/* With full recomputation its layer runs again in W and is held there, as in any layer. */
+START_TEST(an_mtp_module_runs_its_layer_again)
+{
+    const pp_hardware hw = run_hardware("h100-80g");
+    const pp_model model = run_model("deepseek-v3");
+    const pp_cost_context c = context_of(&model, &hw, "every-schedule", 1, PP_RECOMPUTE_FULL);
+    pp_unit_cost mtp;
+    pp_err err = { 0 };
+    STEP_OK(pp_cost_unit(&c, PP_UNIT_MTP, model.layers - 1, 4096, 4096 * 4096, &mtp, &err), err);
+    pp_unit_cost last;
+    STEP_OK(pp_cost_unit(&c, PP_UNIT_LAYER, model.layers - 1, 4096, 4096 * 4096, &last, &err), err);
+    ck_assert(last.again_s > 0);
+    ck_assert_double_eq(mtp.again_s, last.again_s);
+    ck_assert_double_eq(mtp.again_bytes, last.again_bytes);
+}
+END_TEST
+
 /* An MTP module has a layer and a head, one after the other. */
 START_TEST(an_mtp_module_has_the_larger_temporaries)
 {
@@ -781,6 +798,7 @@ int main(void)
     tcase_add_test(tc, attention_keeps_copies);
     tcase_add_test(tc, experts_keep_what_they_read);
     tcase_add_test(tc, the_head_returns_its_logits);
+    tcase_add_test(tc, an_mtp_module_runs_its_layer_again);
     tcase_add_test(tc, an_mtp_module_has_the_larger_temporaries);
     tcase_add_test(tc, a_stage_has_the_temporaries_of_its_largest_unit);
     tcase_add_test(tc, step_boundary_has_what_the_job_needs);

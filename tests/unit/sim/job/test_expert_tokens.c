@@ -44,6 +44,12 @@ START_TEST(an_expert_drops_what_exceeds_its_capacity)
     pp_expert_tokens_free(&t);
     STEP_OK(pp_expert_tokens_parse(text, strlen(text), "t.json", 0, &t, &err), err);
     ck_assert_double_eq(t.kept, 1);
+    pp_expert_tokens_free(&t);
+    /* shares of 10 microbatches have no exact sum */
+    const char *ten =
+        "[[4, 2], [1, 1], [4, 2], [1, 1], [4, 2], [1, 1], [4, 2], [1, 1], [4, 2], [1, 2]]";
+    STEP_OK(pp_expert_tokens_parse(ten, strlen(ten), "t.json", 4, &t, &err), err);
+    ck_assert_double_eq(t.kept, 1);
 }
 END_TEST
 
