@@ -434,6 +434,7 @@ const pp_target pp_target_megatron = {
                 .shared_expert_overlap = true,
                 .expert_capacity = true,
                 .cuda_graphs = true,
+                .full_graphs_pad = true,
                 .unequal = PP_SIZES_MESSAGE },
     .format = { .name = "megatron",
                 .summary = "command-line arguments for Megatron-LM, with the layout string (1f1b, "
