@@ -20,8 +20,7 @@ const char *pp_graphs_fault(unsigned graphs, bool pads)
     if (moe && router)
         return "moe holds moe_router; leave out one of them";
     if (moe && !pads)
-        return "moe is captured only if each expert has as many rows; add --moe-capacity-factor "
-               "and --moe-pad-to-capacity on";
+        return "moe is captured only if each expert has as many rows, padded to a capacity";
     return NULL;
 }
 

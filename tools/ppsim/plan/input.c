@@ -662,6 +662,9 @@ static pp_status check_graphs(const pp_model *model, const pp_switch_request *s,
     } rules[] = {
         { (moe || router) && !experts, "the model has no experts; leave out moe and moe_router" },
         { mlp && !dense, "the model has no dense layer; leave out mlp" },
+        { moe && !router && !s->value.moe_pads,
+          "moe is captured only if each expert has as many rows; add --moe-capacity-factor and "
+          "--moe-pad-to-capacity on" },
         { preprocess && kind == PP_DISPATCHER_ALLTOALL && s->value.moe_capacity > 0 &&
               !s->value.moe_pads,
           "the host waits for the sizes of alltoall with a capacity before moe_preprocess ends; "

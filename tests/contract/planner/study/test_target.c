@@ -372,7 +372,7 @@ START_TEST(graphs_of_a_stack_are_off_where_they_cannot_be_told)
 }
 END_TEST
 
-/* Megatron-LM (docs/user-guide/features/cuda_graph.md): the dispatch of experts has shapes that
+/* Megatron-LM ("CUDA Graphs" in its user guide): the dispatch of experts has shapes that
  * change, and cannot be captured, unless each expert has as many rows. */
 START_TEST(full_graphs_of_experts_need_padding_in_megatron)
 {
@@ -396,7 +396,7 @@ START_TEST(full_graphs_of_experts_need_padding_in_megatron)
             pp_target_apply(target_of(megatron ? "megatron" : "ppsim"), false, &request, &err);
         ck_assert_int_eq(status, refused ? PP_USAGE : PP_OK);
         if (refused)
-            ck_assert_msg(strstr(err.text, "as many rows") && strstr(err.text, "--cuda-graphs off"),
+            ck_assert_msg(strstr(err.text, "as many rows") && strstr(err.text, "cuda_graphs off"),
                           "%s", err.text);
     }
 }
