@@ -2,6 +2,7 @@
  * need no choice are filled in. */
 #include "planner/candidate/problem.h"
 
+#include "planner/candidate/rules.h"
 #include "sim/base/alloc.h"
 #include "sim/base/field.h"
 #include "sim/framework/registry.h"
@@ -145,6 +146,19 @@ static pp_status check_overlap(const pp_plan_problem *problem, pp_err *err)
                       request->schedule->name);
 }
 
+static pp_status check_graphs(const pp_plan_problem *problem, pp_err *err)
+{
+    const pp_plan_request *request = problem->request;
+    const pp_recompute how = request->switches.value.recompute;
+    const bool whole = how == PP_RECOMPUTE_FULL || how > PP_RECOMPUTE_AUTO;
+    if (!request->switches.given.recompute || !whole || pp_rules_allow_full_recompute(request))
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_CUDA_GRAPHS),
+                      "parts of a layer are captured with %s none or selective only; give full, or "
+                      "another %s",
+                      pp_err_name(err, PP_FIELD_RECOMPUTE), pp_err_name(err, PP_FIELD_RECOMPUTE));
+}
+
 static pp_status check_batch(const pp_plan_problem *problem, pp_err *err)
 {
     int64_t each = problem->parallel.dp * or_one(problem->request->micro_batch_size);
@@ -242,6 +256,8 @@ static pp_status fill(pp_plan_problem *problem, const pp_plan_request *request, 
     status = check_tokens(request, err);
     if (!status)
         status = check_overlap(problem, err);
+    if (!status)
+        status = check_graphs(problem, err);
     if (!status)
         status = check_split(problem, err);
     if (!status)

@@ -177,3 +177,9 @@ void pp_rules_limit(pp_plan_request *request)
     request->recompute_alike = true;
     request->recompute_uniform |= !has->selective_recompute;
 }
+
+bool pp_rules_allow_full_recompute(const pp_plan_request *request)
+{
+    const pp_switch_request *s = &request->switches;
+    return !s->given.cuda_graphs || pp_graphs_allow_full_recompute(s->value.graphs);
+}

@@ -25,4 +25,8 @@ bool pp_rules_remark(const pp_plan_request *request, const pp_parallel *parallel
 /* Leaves out schedules, free orders and recomputation that the stack has not, if they are free. */
 void pp_rules_limit(pp_plan_request *request);
 
+/* True if layers may be recomputed whole, on any stage and for any microbatch: what CUDA graphs
+ * capture may exclude it. */
+bool pp_rules_allow_full_recompute(const pp_plan_request *request);
+
 #endif

@@ -8,6 +8,7 @@
 #include "planner/bound/partition.h"
 #include "planner/bound/unit_weights.h"
 #include "planner/candidate/evaluate.h"
+#include "planner/candidate/rules.h"
 #include "planner/order/problem_costs.h"
 #include "planner/refine/recompute_microbatch.h"
 #include "sim/base/alloc.h"
@@ -555,7 +556,7 @@ pp_status pp_search_recompute(pp_search *search, size_t *best, pp_err *err)
     int fitted = 0;
     size_t found = SIZE_MAX;
     const pp_switches *asked = &request->switches.value;
-    if (request->recompute_uniform ||
+    if (request->recompute_uniform || !pp_rules_allow_full_recompute(request) ||
         (request->switches.given.recompute &&
          (asked->recompute < PP_RECOMPUTE_AUTO || asked->recompute_layers)))
         return PP_OK;

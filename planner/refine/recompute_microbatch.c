@@ -5,6 +5,7 @@
 #include "planner/refine/recompute_microbatch.h"
 
 #include "planner/candidate/evaluate.h"
+#include "planner/candidate/rules.h"
 #include "planner/order/problem_costs.h"
 #include "planner/refine/recompute_lower.h"
 #include "sim/base/alloc.h"
@@ -59,7 +60,8 @@ pp_status pp_recompute_halves(const pp_cost_context *of, const pp_workload *work
 bool pp_recompute_may_differ(const pp_plan_request *request, const pp_setup *setup)
 {
     return !request->recompute_alike && !request->recompute_uniform &&
-           !request->recompute_constant && setup->context.placement != PP_PLACE_BIDIRECTIONAL &&
+           !request->recompute_constant && pp_rules_allow_full_recompute(request) &&
+           setup->context.placement != PP_PLACE_BIDIRECTIONAL &&
            !(request->switches.given.recompute &&
              request->switches.value.recompute == PP_RECOMPUTE_STAGES);
 }

@@ -63,6 +63,14 @@ static bool is_short(const pp_plan_request *one)
            (one->lengths && !pp_budget_bounds(one, SETUPS * pp_budget_bound_effort(count, stages)));
 }
 
+static pp_recompute most_recomputed(const pp_plan_request *request)
+{
+    if (pp_rules_allow_full_recompute(request))
+        return PP_RECOMPUTE_FULL;
+    return request->switches.stack->has.selective_recompute ? PP_RECOMPUTE_SELECTIVE
+                                                            : PP_RECOMPUTE_NONE;
+}
+
 /* The request for the plainest pipelines with this tp. */
 static pp_plan_request plainest(const pp_plan_request *request, int64_t tp)
 {
@@ -94,7 +102,7 @@ static pp_plan_request plainest(const pp_plan_request *request, int64_t tp)
         one.partition = PP_PARTITION_BALANCED;
     if (!one.switches.given.recompute) {
         one.switches.given.recompute = true;
-        one.switches.value.recompute = PP_RECOMPUTE_FULL;
+        one.switches.value.recompute = most_recomputed(&one);
     }
     return one;
 }

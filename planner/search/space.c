@@ -86,8 +86,7 @@ static values recomputes(const pp_plan_problem *problem)
         return list;
     if (request->stack->has.selective_recompute)
         add_value(&list, PP_RECOMPUTE_SELECTIVE);
-    /* Megatron-Core recomputes no whole layers of which it captures parts */
-    if (!(request->given.cuda_graphs && request->value.graphs & ~PP_GRAPHS_FULL))
+    if (pp_rules_allow_full_recompute(problem->request))
         add_value(&list, PP_RECOMPUTE_FULL);
     return list;
 }

@@ -11,6 +11,7 @@
 #include "planner/study/plan_search.h"
 
 #include "planner/candidate/budget.h"
+#include "planner/candidate/rules.h"
 #include "planner/study/framework_choice.h"
 #include "planner/study/gpu_splits.h"
 
@@ -77,7 +78,8 @@ static bool may_recompute_chunks(const pp_plan_request *request)
     const pp_switch_request *s = &request->switches;
     return (!s->given.recompute || s->value.recompute == PP_RECOMPUTE_AUTO) && s->stack &&
            s->stack->has.recompute_modules && !request->recompute_uniform &&
-           request->model->mtp_layers == 0 && !pp_budget_is_limited(request);
+           pp_rules_allow_full_recompute(request) && request->model->mtp_layers == 0 &&
+           !pp_budget_is_limited(request);
 }
 
 /* *choice_out stays NULL if nothing fits. Fails: NOMEM. */

@@ -73,6 +73,10 @@ static void train_as(const pp_target_limits *target, pp_plan_request *request)
         switches->given.moe_fp8_dispatch = true;
         switches->value.moe_fp8_dispatch = false;
     }
+    if (!target->cuda_graphs && !switches->given.cuda_graphs) {
+        switches->given.cuda_graphs = true;
+        switches->value.graphs = 0;
+    }
     if (target->fsdp && !switches->given.tp_overlap) {
         switches->given.tp_overlap = true;
         switches->value.tp_overlap = false;
@@ -210,6 +214,10 @@ static pp_status check_formats(const pp_target_limits *target, const pp_plan_req
 {
     const pp_switch_request *s = &request->switches;
     const bool parameters = s->given.low_parameters && s->value.low_parameters;
+    const bool experts = request->model && request->model->experts > 0;
+    const unsigned graphs = s->given.cuda_graphs             ? s->value.graphs
+                            : s->stack->switches.cuda_graphs ? PP_GRAPHS_FULL
+                                                             : 0;
     const pp_dtype gradients = s->given.grad_dtype ? s->value.grad_dtype : PP_DTYPE_FP32;
     pp_status status = pp_target_check_state(
         target, gradients, s->given.moments ? s->value.moments : PP_MOMENTS_FP32, PP_USAGE,
@@ -237,14 +245,12 @@ static pp_status check_formats(const pp_target_limits *target, const pp_plan_req
         status = pp_target_check_told(target, s->value.moe_capacity > 0, target->expert_capacity,
                                       PP_TARGET_CAPACITY, PP_USAGE,
                                       pp_err_name(err, PP_FIELD_CAPACITY), err);
-    if (!status && s->given.cuda_graphs)
-        status = pp_target_check_told(target, s->value.graphs != 0, target->cuda_graphs,
-                                      PP_TARGET_GRAPHS, PP_USAGE,
-                                      pp_err_name(err, PP_FIELD_CUDA_GRAPHS), err);
+    if (!status && (s->given.cuda_graphs || target->cuda_graphs))
+        status = pp_target_check_graphs(target, graphs, experts, s->value.moe_pads, PP_USAGE,
+                                        pp_err_name(err, PP_FIELD_CUDA_GRAPHS), err);
     if (status)
         return status;
-    return pp_target_check_precision(target, s->value.precision, parameters,
-                                     request->model && request->model->experts > 0, PP_USAGE,
+    return pp_target_check_precision(target, s->value.precision, parameters, experts, PP_USAGE,
                                      pp_err_name(err, PP_FIELD_PRECISION), err);
 }
 

@@ -51,6 +51,7 @@
     X(FP8_DISPATCH, "moe_fp8_dispatch")                \
     X(SHARED_OVERLAP, "moe_shared_expert_overlap")     \
     X(CAPACITY, "moe_capacity")                        \
+    X(PADS, "moe_pads")                                \
     X(CUDA_GRAPHS, "cuda_graphs")                      \
     X(RECOMPUTE_LAYERS, "recompute_layers")            \
     X(RECOMPUTE_MODULES, "recompute_modules")          \

@@ -161,7 +161,7 @@ static double gemm_seconds(const pp_gpu_batch *local, double m, double n, double
                            pp_gemm_pass pass)
 {
     pp_gemm g = gemm_of(local, m, n, k, pass, local->recipe->format);
-    g.expert = groups > 1;
+    g.expert = groups > 1; /* one alone is like a dense layer: published steps of grok1 agree */
     return groups * pp_gemm_seconds(local->hw, &g);
 }
 

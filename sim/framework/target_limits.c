@@ -75,3 +75,20 @@ pp_status pp_target_check_told(const pp_target_limits *target, bool on, bool tol
         return PP_OK;
     return pp_err_set(err, refusal, what, "target %s cannot be told to %s", target->name, words);
 }
+
+pp_status pp_target_check_graphs(const pp_target_limits *target, unsigned graphs, bool experts,
+                                 bool pads, pp_status refusal, const char *what, pp_err *err)
+{
+    const char *option = pp_err_name(err, PP_FIELD_CUDA_GRAPHS);
+    if (graphs && !target->cuda_graphs)
+        return pp_err_set(err, refusal, what,
+                          "target %s cannot be told to capture CUDA graphs; plan with %s off",
+                          target->name, option);
+    if (!(graphs & PP_GRAPHS_FULL) || !experts || pads || !target->full_graphs_pad)
+        return PP_OK;
+    return pp_err_set(err, refusal, what,
+                      "target %s captures experts only if each has as many rows; add %s and %s on, "
+                      "or plan with %s off or attn,moe_router",
+                      target->name, pp_err_name(err, PP_FIELD_CAPACITY),
+                      pp_err_name(err, PP_FIELD_PADS), option);
+}

@@ -37,6 +37,7 @@ typedef struct pp_target_limits {
     bool shared_expert_overlap; /* it can be told to compute shared experts beside the exchange */
     bool expert_capacity;       /* it can be told to drop tokens, and pad, to a capacity */
     bool cuda_graphs;           /* it can be told what CUDA graphs capture */
+    bool full_graphs_pad;       /* those of all capture experts only if their rows are padded */
     bool pads_with_hybridep;    /* experts in mxfp8 need rows that only this dispatcher pads */
     bool no_cp_heads; /* context parallelism exchanges keys and values only: a ring, all-gather */
     bool no_mtp;      /* it has no multi-token prediction modules */
@@ -69,10 +70,13 @@ PP_MUST_CHECK pp_status pp_target_check_dispatcher(const pp_target_limits *targe
 PP_MUST_CHECK pp_status pp_target_check_told(const pp_target_limits *target, bool on, bool told,
                                              const char *words, pp_status refusal, const char *what,
                                              pp_err *err);
+/* The same for a set of graphs. experts: the model has some. pads: their rows are padded. */
+PP_MUST_CHECK pp_status pp_target_check_graphs(const pp_target_limits *target, unsigned graphs,
+                                               bool experts, bool pads, pp_status refusal,
+                                               const char *what, pp_err *err);
 #define PP_TARGET_CHUNKS "recompute several layers at a time"
 #define PP_TARGET_FP8_DISPATCH "dispatch in 8 bits"
 #define PP_TARGET_SHARED_OVERLAP "compute shared experts beside the exchange"
 #define PP_TARGET_CAPACITY "drop tokens of experts"
-#define PP_TARGET_GRAPHS "capture CUDA graphs"
 
 #endif

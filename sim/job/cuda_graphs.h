@@ -3,6 +3,8 @@
 #ifndef PPSIM_SIM_JOB_CUDA_GRAPHS_H
 #define PPSIM_SIM_JOB_CUDA_GRAPHS_H
 
+#include <stdbool.h>
+
 /* Megatron-Core's modules (CudaGraphModule), or the whole iteration. */
 typedef enum pp_graph {
     PP_GRAPH_FULL,       /* forward and backward of all microbatches */
@@ -21,5 +23,14 @@ typedef enum pp_graph {
 /* "full", and Megatron-Core's names: "attn", "mlp", "moe", "moe_router", "moe_preprocess", NULL; a
  * name's index is its graph. */
 const char *const *pp_graph_names(void);
+
+/* What is wrong with the set whatever the model, as Megatron-Core's TransformerConfig asserts:
+ * "full captures all; leave out the other names"; NULL: nothing. pads: experts have as many rows
+ * each, padded to a capacity. */
+const char *pp_graphs_fault(unsigned graphs, bool pads);
+
+/* Whether layers may be recomputed whole, as Megatron-Core's TransformerConfig asserts: with no
+ * graphs, or with full. */
+bool pp_graphs_allow_full_recompute(unsigned graphs);
 
 #endif

@@ -48,7 +48,8 @@ typedef struct pp_plan {
     int zero;                   /* ZeRO stage, 0 or 1; negative: not known */
     pp_precision precision;
     bool low_parameters; /* weights are kept in that precision, too */
-    bool experts;        /* its model has experts; files say so in 8 and 4 bits */
+    bool experts;        /* its model has experts; files say so in 8 and 4 bits,
+                             and with graphs */
     pp_dtype grad_dtype; /* of the main gradients */
     pp_moments moments;
     pp_cp_comm cp_comm;             /* a ring if cp is 1 */

@@ -156,13 +156,17 @@ static pp_status read_set(const pp_json_at *root, const char *key, const char *c
 static pp_status read_modules(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
     pp_status status = PP_OK;
+    pp_json_at graphs;
     plan->recompute_modules = PP_MODULES_CORE;
     if (pp_json_has(root, "recompute_modules"))
         status = read_set(root, "recompute_modules", pp_recompute_module_names(), "a module",
                           &plan->recompute_modules, err);
     if (!status && pp_json_has(root, "cuda_graphs"))
         status = read_set(root, "cuda_graphs", pp_graph_names(), "a graph", &plan->graphs, err);
-    return status;
+    const char *fault = pp_graphs_fault(plan->graphs, plan->moe_pads);
+    if (status || !fault || (status = pp_json_get(root, "cuda_graphs", &graphs, err)))
+        return status;
+    return pp_json_fail(&graphs, err, "%s", fault);
 }
 
 static pp_status read_precision(const pp_json_at *at, pp_plan *plan, pp_err *err)
@@ -180,8 +184,6 @@ static pp_status read_precision(const pp_json_at *at, pp_plan *plan, pp_err *err
     plan->precision = (pp_precision)k;
     if (!status && pp_json_has(at, "low_parameters"))
         status = pp_json_get_bool(at, "low_parameters", &plan->low_parameters, err);
-    if (!status && pp_json_has(at, "experts"))
-        status = pp_json_get_bool(at, "experts", &plan->experts, err);
     return status;
 }
 
@@ -299,6 +301,8 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
         plan->zero = (int)zero;
     }
     if ((pp_json_has(&at, "precision") && (status = read_precision(&at, plan, err))) ||
+        (pp_json_has(&at, "experts") &&
+         (status = pp_json_get_bool(&at, "experts", &plan->experts, err))) ||
         (status = read_state(&at, plan, err)) || (status = read_cp_comm(&at, plan, err)) ||
         (status = read_dispatch(&at, plan, err)))
         return status;

@@ -45,9 +45,9 @@ static pp_json *write_parallel(const pp_plan *plan, pp_json_build *build)
     if (plan->precision != PP_PRECISION_BF16) {
         pp_json_put_text(build, object, "precision", pp_recipe_of(plan->precision)->name);
         pp_json_put_bool(build, object, "low_parameters", plan->low_parameters);
-        if (plan->experts)
-            pp_json_put_bool(build, object, "experts", true);
     }
+    if (plan->experts && (plan->precision != PP_PRECISION_BF16 || plan->graphs))
+        pp_json_put_bool(build, object, "experts", true);
     if (plan->grad_dtype != PP_DTYPE_FP32 && pp_dtype_names()[plan->grad_dtype])
         pp_json_put_text(build, object, "grad_dtype", pp_dtype_names()[plan->grad_dtype]);
     if (plan->moments != PP_MOMENTS_FP32)

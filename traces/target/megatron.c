@@ -276,23 +276,55 @@ static void add_context(const pp_plan *plan, pp_text *text)
                     plan->cp_inner, plan->parallel.cp / plan->cp_inner);
 }
 
-/* What Megatron-Core asserts for overlap_moe_expert_parallel_comm (transformer_config.py). The
- * gradients of weights are computed apart, so that more of the exchange hides. */
-/* TransformerEngine's graphs, of which Megatron-Core can capture the router apart. */
-static void add_graphs(unsigned graphs, pp_text *text)
+/* True if a stage recomputes a whole layer, for any microbatch. */
+static bool recomputes_layers(const pp_plan *plan, uint32_t stages)
 {
-    if (graphs & PP_GRAPHS_FULL)
-        pp_text_add(text, "--cuda-graph-impl full_iteration\n");
+    const pp_recompute_table *table = &plan->recomputed;
+    const size_t cells = (size_t)table->replicas * table->microbatches * table->stages;
+    bool whole = pp_plan_recompute(plan, stages) == PP_RECOMPUTE_FULL;
+    for (uint32_t s = 0; plan->partition && plan->recompute == PP_RECOMPUTE_STAGES && s < stages;
+         s++)
+        whole |= pp_plan_recomputed(plan, s).full > 0;
+    for (size_t i = 0; i < cells; i++)
+        whole |= table->of[i].full > 0;
+    return whole;
+}
+
+/* TransformerEngine's graphs, of which Megatron-Core can capture the router apart. What is refused
+ * is what its TransformerConfig asserts against. */
+static pp_status add_graphs(const pp_export *data, pp_text *text, pp_err *err)
+{
+    const pp_plan *plan = data->plan;
+    const unsigned graphs = plan->graphs, routed = 1U << PP_GRAPH_MOE | 1U << PP_GRAPH_ROUTER;
+    const char *fault = pp_graphs_fault(graphs, plan->moe_pads);
+    if (!fault && graphs & routed && !plan->experts && plan->parallel.ep <= 1)
+        fault = "the model has no experts; leave out moe and moe_router";
+    if (!fault && graphs >> PP_GRAPH_ROUTER & 1 && plan->recompute == PP_RECOMPUTE_SELECTIVE &&
+        plan->recompute_modules >> PP_MODULE_MOE & 1)
+        fault = "recomputation of moe holds moe_router; leave out one";
+    if (fault)
+        return pp_err_set(err, PP_INFEASIBLE, "megatron", "CUDA graphs: %s", fault);
+    if (!pp_graphs_allow_full_recompute(graphs) && recomputes_layers(plan, data->order->stages))
+        return pp_err_set(err, PP_INFEASIBLE, "megatron",
+                          "Megatron-LM recomputes no whole layers of which CUDA graphs capture "
+                          "parts; plan with --recompute none or selective, or with --cuda-graphs "
+                          "off or full");
+    if (graphs & PP_GRAPHS_FULL) /* graphs of an iteration hold no check of it by the host */
+        pp_text_add(text, "--cuda-graph-impl full_iteration\n"
+                          "--no-check-for-nan-in-loss-and-grad\n");
     if (!graphs || graphs & PP_GRAPHS_FULL)
-        return;
+        return PP_OK;
     pp_text_add(text, "--cuda-graph-impl transformer_engine\n--cuda-graph-modules");
     for (int k = 0; pp_graph_names()[k]; k++) {
         if (graphs >> k & 1)
             pp_text_add(text, " %s", pp_graph_names()[k]);
     }
     pp_text_add(text, "\n");
+    return PP_OK;
 }
 
+/* What Megatron-Core asserts for overlap_moe_expert_parallel_comm (transformer_config.py). The
+ * gradients of weights are computed apart, so that more of the exchange hides. */
 static pp_status add_pairs(const pp_export *data, pp_text *text, pp_err *err)
 {
     const pp_plan *plan = data->plan;
@@ -365,7 +397,8 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
         pp_text_add(text, "--moe-expert-capacity-factor %g\n", plan->moe_capacity);
     if (plan->moe_pads)
         pp_text_add(text, "--moe-pad-expert-input-to-capacity\n");
-    add_graphs(plan->graphs, text);
+    if ((status = add_graphs(data, text, err)))
+        return status;
     add_state(plan, text);
     if (plan->sequence_parallel > 0 && plan->parallel.tp > 1)
         pp_text_add(text, "--sequence-parallel\n");
@@ -401,6 +434,7 @@ const pp_target pp_target_megatron = {
                 .shared_expert_overlap = true,
                 .expert_capacity = true,
                 .cuda_graphs = true,
+                .full_graphs_pad = true,
                 .unequal = PP_SIZES_MESSAGE },
     .format = { .name = "megatron",
                 .summary = "command-line arguments for Megatron-LM, with the layout string (1f1b, "

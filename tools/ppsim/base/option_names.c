@@ -45,6 +45,7 @@ const struct pp_field_names pp_option_names = { {
     [PP_FIELD_FP8_DISPATCH] = "--moe-fp8-dispatch",
     [PP_FIELD_SHARED_OVERLAP] = "--moe-shared-expert-overlap",
     [PP_FIELD_CAPACITY] = "--moe-capacity-factor",
+    [PP_FIELD_PADS] = "--moe-pad-to-capacity",
     [PP_FIELD_CUDA_GRAPHS] = "--cuda-graphs",
     [PP_FIELD_TORCH_COMPILE] = "--torch-compile",
     [PP_FIELD_STEP_SYNC] = "--step-sync",

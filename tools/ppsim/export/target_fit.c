@@ -47,8 +47,8 @@ pp_status pp_target_check_settings(const pp_target *target, const pp_plan *plan,
         status = pp_target_check_told(limits, plan->moe_capacity > 0, limits->expert_capacity,
                                       PP_TARGET_CAPACITY, PP_INFEASIBLE, limits->name, err);
     if (!status)
-        status = pp_target_check_told(limits, plan->graphs != 0, limits->cuda_graphs,
-                                      PP_TARGET_GRAPHS, PP_INFEASIBLE, limits->name, err);
+        status = pp_target_check_graphs(limits, plan->graphs, experts, plan->moe_pads,
+                                        PP_INFEASIBLE, limits->name, err);
     if (!status && plan->recompute == PP_RECOMPUTE_FULL)
         status = pp_target_check_told(limits, plan->recompute_layers > 1, limits->recompute_chunks,
                                       PP_TARGET_CHUNKS, PP_INFEASIBLE, limits->name, err);

@@ -174,6 +174,10 @@ static pp_status note_software(const pp_search_result *result, pp_notes *notes, 
             pp_recipe_of(s->precision)->name,
             pp_recipe_of(s->precision)->edge_layers ? ", first and last layer" : "",
             s->low_parameters ? "" : "; weights kept in 16 bits, too");
+    if (!status && result->plan->graphs)
+        status = pp_notes_add(notes, err, "CUDA graphs",
+                              "their memory (pools, fixed inputs and outputs) is not modelled; "
+                              "leave room for it");
     if (!status && assumed->target)
         status = pp_notes_add(notes, err, "target", "%s", assumed->target);
     if (!status && assumed->no_split)

@@ -304,6 +304,19 @@ static pp_status read_set(const char *text, const char *option, const char *cons
     return PP_OK;
 }
 
+/* True if one of the names with commas between them is this. */
+static bool has_name(const char *text, const char *name)
+{
+    for (const char *at = text;; at++) {
+        const size_t bytes = strcspn(at, ",");
+        if (strlen(name) == bytes && strncmp(name, at, bytes) == 0)
+            return true;
+        at += bytes;
+        if (!*at)
+            return false;
+    }
+}
+
 /* Modules alone ask for selective recomputation, too. */
 static pp_status read_modules(const pp_args *args, pp_switch_request *s, pp_err *err)
 {
@@ -628,8 +641,9 @@ static pp_status read_capacity(const pp_args *args, const pp_model *model, pp_sw
 static pp_status check_graphs(const pp_model *model, const pp_switch_request *s, pp_err *err)
 {
     const unsigned graphs = s->value.graphs;
-    const bool attention = graphs >> PP_GRAPH_ATTENTION & 1, mlp = graphs >> PP_GRAPH_MLP & 1;
-    const bool moe = graphs >> PP_GRAPH_MOE & 1, router = graphs >> PP_GRAPH_ROUTER & 1;
+    const char *fault = pp_graphs_fault(graphs, s->value.moe_pads);
+    const bool mlp = graphs >> PP_GRAPH_MLP & 1, moe = graphs >> PP_GRAPH_MOE & 1;
+    const bool router = graphs >> PP_GRAPH_ROUTER & 1;
     const bool preprocess = graphs >> PP_GRAPH_PREPROCESS & 1;
     const pp_dispatcher kind =
         s->given.dispatcher ? s->value.dispatcher : s->stack->switches.dispatcher;
@@ -646,13 +660,9 @@ static pp_status check_graphs(const pp_model *model, const pp_switch_request *s,
         bool wrong;
         const char *why;
     } rules[] = {
-        { graphs & PP_GRAPHS_FULL && graphs != PP_GRAPHS_FULL,
-          "full captures all; leave out the other names" },
         { (moe || router) && !experts, "the model has no experts; leave out moe and moe_router" },
         { mlp && !dense, "the model has no dense layer; leave out mlp" },
-        { preprocess && !router, "moe_preprocess needs moe_router; add it" },
-        { moe && router, "moe holds moe_router; leave out one of them" },
-        { moe && !s->value.moe_pads,
+        { moe && !router && !s->value.moe_pads,
           "moe is captured only if each expert has as many rows; add --moe-capacity-factor and "
           "--moe-pad-to-capacity on" },
         { preprocess && kind == PP_DISPATCHER_ALLTOALL && s->value.moe_capacity > 0 &&
@@ -660,18 +670,12 @@ static pp_status check_graphs(const pp_model *model, const pp_switch_request *s,
           "the host waits for the sizes of alltoall with a capacity before moe_preprocess ends; "
           "leave it out, or add --moe-pad-to-capacity on" },
         { router && recomputes_moe, "--recompute-modules moe holds moe_router; leave out one" },
-        { (attention || mlp || moe || router) && s->given.recompute &&
-              s->value.recompute != PP_RECOMPUTE_NONE &&
-              s->value.recompute != PP_RECOMPUTE_SELECTIVE &&
-              s->value.recompute != PP_RECOMPUTE_AUTO,
-          "parts of a layer are captured with --recompute none or selective only; give full, or "
-          "another --recompute" },
     };
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         if (rules[i].wrong)
             return pp_err_set(err, PP_USAGE, "--cuda-graphs", "%s", rules[i].why);
     }
-    return PP_OK;
+    return fault ? pp_err_set(err, PP_USAGE, "--cuda-graphs", "%s", fault) : PP_OK;
 }
 
 static pp_status read_graphs(const pp_args *args, const pp_model *model, pp_switch_request *s,
@@ -681,6 +685,9 @@ static pp_status read_graphs(const pp_args *args, const pp_model *model, pp_swit
     s->given.cuda_graphs = text != NULL;
     if (!text || strcmp(text, "off") == 0)
         return PP_OK;
+    if (has_name(text, "off"))
+        return pp_err_set(err, PP_USAGE, "--cuda-graphs",
+                          "off stands alone, as full does; leave out the other names");
     pp_status status =
         read_set(text, "--cuda-graphs", pp_graph_names(),
                  "off, full, attn, mlp, moe, moe_router, moe_preprocess", &s->value.graphs, err);

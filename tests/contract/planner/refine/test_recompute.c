@@ -563,6 +563,49 @@ START_TEST(megatron_gets_blocks)
 }
 END_TEST
 
+/* Megatron-Core's TransformerConfig: "full recompute is only supported with full iteration CUDA
+ * graph", so no stage and no microbatch recomputes a whole layer of which a graph holds a part. */
+static void check_no_whole_layers(const pp_plan *plan)
+{
+    const size_t stages = (size_t)(plan->parallel.pp * plan->parallel.vpp);
+    const pp_recompute_table *table = &plan->recomputed;
+    const size_t cells = (size_t)table->replicas * table->microbatches * table->stages;
+    ck_assert_int_ne(plan->recompute, PP_RECOMPUTE_FULL);
+    for (size_t s = 0; plan->recompute == PP_RECOMPUTE_STAGES && s < stages; s++)
+        ck_assert_int_eq(plan->partition[s].full, 0);
+    for (size_t i = 0; i < cells; i++)
+        ck_assert_int_eq(table->of[i].full, 0);
+}
+
+START_TEST(layers_in_graphs_are_not_recomputed_whole)
+{
+    static const uint64_t simulations[] = { 0, 1, 40 };
+    planning p = planning_of("llama3-70b", "h100-80g");
+    pp_plan_request request = tight(&p);
+    int planned = 0;
+    request.max_simulations = simulations[_i];
+    request.switches.stack = stack_named("megatron-bridge-2026"); /* may recompute in chunks */
+    for (int i = 0; i < 2 * 6; i++) {
+        pp_search_result *choice = NULL;
+        pp_err err = { 0 };
+        request.memory_limit_bytes = (int64_t)(30 + 10 * (i / 2)) << 30;
+        request.switches.given.cuda_graphs = true;
+        request.switches.value.graphs = 1U << PP_GRAPH_ATTENTION;
+        request.recompute_alike = i % 2;
+        const pp_status status = pp_plan_search(&request, &choice, &err);
+        ck_assert_msg(!status || status == PP_INFEASIBLE || status == PP_UNDECIDED, "%s", err.text);
+        planned += !status;
+        if (choice)
+            check_no_whole_layers(choice->plan);
+        pp_search_result_free(&choice);
+    }
+    ck_assert_int_gt(planned, 0);
+    ck_assert_int_lt(planned, 2 * 6);
+    request = with(request, PP_RECOMPUTE_MICROBATCHES);
+    refuse(&request, PP_USAGE, "none or selective only");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("recompute");
@@ -585,6 +628,10 @@ int main(void)
     sample_add_test(tc, schedules_that_are_refused_take_no_turns, 3);
     sample_add_test(tc, a_runtime_without_support_gets_no_table, 3);
     sample_add_test(tc, megatron_gets_blocks, 3);
+    suite_add_tcase(suite, tc);
+    tc = tcase_create("graphs");
+    tcase_set_timeout(tc, 300);
+    tcase_add_loop_test(tc, layers_in_graphs_are_not_recomputed_whole, 0, 3);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }

@@ -351,6 +351,57 @@ START_TEST(graphs_are_refused_where_they_cannot_be_told)
 }
 END_TEST
 
+/* A stack with graphs trains without them where they cannot be told. */
+START_TEST(graphs_of_a_stack_are_off_where_they_cannot_be_told)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    pp_stack stack = *stack_named("every-schedule");
+    stack.switches.cuda_graphs = true;
+    for (size_t i = 0; i < pp_target_count(); i++) {
+        const pp_target_limits *target = &pp_target_at(i)->limits;
+        pp_plan_request request = request_for(&p, NULL, 0);
+        pp_err err = { 0 };
+        request.schedule = pp_schedule_find("1f1b");
+        request.orders = PP_ORDERS_NAMED;
+        request.switches.stack = &stack;
+        STEP_OK(pp_target_apply(target, false, &request, &err), err);
+        const pp_switches got = pp_switches_requested(&request.switches, stack.switches);
+        ck_assert_int_eq(got.cuda_graphs, target->cuda_graphs);
+        ck_assert_uint_eq(got.graphs, 0);
+    }
+}
+END_TEST
+
+/* Megatron-LM ("CUDA Graphs" in its user guide): the dispatch of experts has shapes that
+ * change, and cannot be captured, unless each expert has as many rows. */
+START_TEST(full_graphs_of_experts_need_padding_in_megatron)
+{
+    static const char *const models[] = { "llama3-8b", "mixtral-8x7b" };
+    for (int i = 0; i < 16; i++) {
+        const bool experts = i & 1, pads = i & 2, own = i & 4, megatron = i & 8;
+        planning p = planning_of(models[experts], "h100-80g");
+        pp_stack stack = *stack_named("every-schedule");
+        pp_plan_request request = request_for(&p, NULL, 0);
+        pp_err err = { 0 };
+        stack.switches.cuda_graphs = own;
+        request.switches.stack = &stack;
+        request.schedule = pp_schedule_find("1f1b");
+        request.orders = PP_ORDERS_NAMED;
+        request.switches.given.cuda_graphs = !own;
+        request.switches.value.graphs = own ? 0 : PP_GRAPHS_FULL;
+        request.switches.value.moe_capacity = pads ? 1 : 0;
+        request.switches.value.moe_pads = pads;
+        const bool refused = megatron && experts && !pads;
+        const pp_status status =
+            pp_target_apply(target_of(megatron ? "megatron" : "ppsim"), false, &request, &err);
+        ck_assert_int_eq(status, refused ? PP_USAGE : PP_OK);
+        if (refused)
+            ck_assert_msg(strstr(err.text, "as many rows") && strstr(err.text, "cuda_graphs off"),
+                          "%s", err.text);
+    }
+}
+END_TEST
+
 START_TEST(what_it_does_not_run_is_refused)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
@@ -403,6 +454,8 @@ int main(void)
     tcase_add_test(tc, rows_go_to_experts_as_the_runtime_sends_them);
     tcase_add_test(tc, capacity_is_refused_where_it_cannot_be_told);
     tcase_add_test(tc, graphs_are_refused_where_they_cannot_be_told);
+    tcase_add_test(tc, graphs_of_a_stack_are_off_where_they_cannot_be_told);
+    tcase_add_test(tc, full_graphs_of_experts_need_padding_in_megatron);
     tcase_add_test(tc, what_it_does_not_run_is_refused);
     suite_add_tcase(suite, tc);
     return step_run(suite);

@@ -344,6 +344,10 @@ START_TEST(dispatch_and_modules_are_read_back)
     pp_plan_free(&plan);
     spoil_experts("\"moe_router\"", "\"router\"", "p.json#/cuda_graphs/1",
                   "\"router\" is not the name of a graph");
+    spoil_experts("\"moe_router\"", "\"full\"", "p.json#/cuda_graphs", "full captures all");
+    spoil_experts("\"attn\"", "\"moe\"", "p.json#/cuda_graphs", "moe holds moe_router");
+    spoil_experts("\"moe_router\"", "\"moe_preprocess\"", "p.json#/cuda_graphs",
+                  "moe_preprocess needs moe_router");
     spoil_experts("\"hybridep\"", "\"tutel\"", at, "moe_dispatcher \"tutel\" is not known");
     spoil_experts("moe_fp8_dispatch\": true", "moe_fp8_dispatch\": 8",
                   "p.json#/parallel/moe_fp8_dispatch", "true or false");

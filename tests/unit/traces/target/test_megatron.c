@@ -181,6 +181,59 @@ START_TEST(dispatchers_and_modules_are_written)
 }
 END_TEST
 
+/* megatron/training/arguments.py: "--no-check-for-nan-in-loss-and-grad should be set with
+ * --cuda-graph-impl=full_iteration"; transformer_config.py has the other rules. */
+START_TEST(graphs_are_written_as_megatron_starts_with_them)
+{
+    const unsigned attention = 1U << PP_GRAPH_ATTENTION, moe = 1U << PP_GRAPH_MOE,
+                   router = 1U << PP_GRAPH_ROUTER, preprocess = 1U << PP_GRAPH_PREPROCESS;
+    const struct {
+        unsigned graphs;
+        const char *words;
+    } wrong[] = { { PP_GRAPHS_FULL | attention, "full captures all" },
+                  { moe | router, "moe holds moe_router" },
+                  { preprocess, "moe_preprocess needs moe_router" },
+                  { moe, "as many rows" },
+                  { router, "no experts" } };
+    const char *const degrees = "--pipeline-model-parallel-size 4\n"
+                                "--tensor-model-parallel-size 2\n"
+                                "--context-parallel-size 1\n";
+    pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("1f1b");
+    pp_order *order PP_CLEANUP(pp_order_free) = step_order("1f1b", 4, 1, 8, 0);
+    char expected[500];
+    plan->parallel = (pp_parallel){ .pp = 4, .tp = 2, .cp = 1, .dp = 1, .ep = 1, .vpp = 1 };
+    plan->recompute = PP_RECOMPUTE_FULL;
+    plan->graphs = PP_GRAPHS_FULL;
+    snprintf(expected, sizeof expected,
+             "%s--cuda-graph-impl full_iteration\n"
+             "--no-check-for-nan-in-loss-and-grad\n"
+             "--recompute-granularity full\n"
+             "--recompute-method uniform\n"
+             "--recompute-num-layers 1\n",
+             degrees);
+    expect_lines(plan, order, expected);
+    plan->graphs = attention;
+    expect_plan_refused(plan, order, "recomputes no whole layers");
+    plan->recompute = PP_RECOMPUTE_STAGES;
+    plan->partition = calloc(4, sizeof *plan->partition);
+    ck_assert_ptr_nonnull(plan->partition);
+    for (int s = 0; s < 4; s++)
+        plan->partition[s] = (pp_stage){ .first_layer = 8 * s, .layers = 8, .full = 3 };
+    plan->partition[0].embedding = plan->partition[3].loss = true;
+    expect_plan_refused(plan, order, "recomputes no whole layers");
+    plan->recompute = PP_RECOMPUTE_NONE;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        plan->graphs = wrong[i].graphs;
+        expect_plan_refused(plan, order, wrong[i].words);
+    }
+    plan->experts = true;
+    plan->graphs = router;
+    plan->recompute = PP_RECOMPUTE_SELECTIVE;
+    plan->recompute_modules = 1U << PP_MODULE_MOE;
+    expect_plan_refused(plan, order, "recomputation of moe holds moe_router");
+}
+END_TEST
+
 START_TEST(recomputation_per_microbatch_is_refused_with_the_nearest)
 {
     pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("1f1b");
@@ -345,6 +398,7 @@ int main(void)
     tcase_add_test(tc, the_exchange_of_context_parallelism_has_its_name);
     tcase_add_test(tc, what_is_not_known_is_not_written);
     tcase_add_test(tc, dispatchers_and_modules_are_written);
+    tcase_add_test(tc, graphs_are_written_as_megatron_starts_with_them);
     tcase_add_test(tc, full_recompute_is_written_and_sequence_parallelism_only_where_on);
     tcase_add_test(tc, recomputation_per_microbatch_is_refused_with_the_nearest);
     tcase_add_test(tc, recomputation_that_is_alike_is_written_as_block_or_word);
