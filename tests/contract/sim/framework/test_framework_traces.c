@@ -293,7 +293,8 @@ static void torch_batches(const pp_program *program, const pp_comm_step *now, pp
         megatron_run(program, now, text);
         return;
     }
-    bool at_once = now[1].kind == PP_COMM_STEP_WAIT && now[1].index == now->index;
+    bool at_once = now->kind == PP_COMM_STEP_POST && now[1].kind == PP_COMM_STEP_WAIT &&
+                   now[1].index == now->index;
     pp_text_add(text, now->kind == PP_COMM_STEP_WAIT ? "wait:" : at_once ? "[" : "<");
     for (uint32_t k = 0; k < program->comm->group[now->index].count; k++)
         pp_text_add(text, "%s%s", k ? " " : "",
