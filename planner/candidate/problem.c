@@ -159,6 +159,14 @@ static pp_status check_graphs(const pp_plan_problem *problem, pp_err *err)
                       pp_err_name(err, PP_FIELD_RECOMPUTE), pp_err_name(err, PP_FIELD_RECOMPUTE));
 }
 
+static pp_status check_zero(const pp_plan_problem *problem, pp_err *err)
+{
+    const pp_plan_request *request = problem->request;
+    if (!request->switches.given.zero || !request->framework)
+        return PP_OK;
+    return pp_framework_check_zero(request->framework, request->switches.value.zero, err);
+}
+
 static pp_status check_batch(const pp_plan_problem *problem, pp_err *err)
 {
     int64_t each = problem->parallel.dp * or_one(problem->request->micro_batch_size);
@@ -258,6 +266,8 @@ static pp_status fill(pp_plan_problem *problem, const pp_plan_request *request, 
         status = check_overlap(problem, err);
     if (!status)
         status = check_graphs(problem, err);
+    if (!status)
+        status = check_zero(problem, err);
     if (!status)
         status = check_split(problem, err);
     if (!status)

@@ -72,6 +72,7 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     snprintf(plan->hardware, sizeof plan->hardware, "%s", request->hardware->name);
     plan->parallel = c->parallel;
     plan->zero = switches->zero;
+    plan->dp_replicate = switches->dp_replicate;
     plan->sequence_parallel = switches->sequence_parallel;
     plan->precision = switches->precision;
     plan->low_parameters = switches->low_parameters;

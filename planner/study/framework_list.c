@@ -47,6 +47,8 @@ static void add_framework(pp_framework_choice *h, const pp_framework *named)
     const bool sizes = request->free.shapes && !h->alike;
     const size_t protocols = sizes ? protocols_of(framework, protocol) : 1;
     const size_t count = request->free.communicators ? LAYOUTS_MOST : 1;
+    if (request->switches.given.zero && request->switches.value.zero > 1 && !framework->shards)
+        return;
     for (size_t i = 0; i < protocols; i++) {
         for (size_t k = 0; k < count; k++)
             h->row[h->count++] = (pp_framework_setting){

@@ -33,7 +33,7 @@ static void train_as(const pp_target_limits *target, pp_plan_request *request)
     pp_switch_request *switches = &request->switches;
     if (target->fsdp && !switches->given.zero) {
         switches->given.zero = true;
-        switches->value.zero = 1;
+        switches->value.zero = 3;
     }
     if (!target->low_parameters && !switches->given.low_parameters) {
         switches->given.low_parameters = true;

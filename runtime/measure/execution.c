@@ -128,6 +128,7 @@ pp_status pp_execution_prepare(const pp_plan *plan, const pp_run_plan_options *o
     pp_status status = make_work(plan, options, x, err);
     if (status)
         return status;
+    x->costs->sharded = false; /* a replica holds all of its parameters here */
     if ((status = apply_link(&options->link, x->costs, err)) || x->program)
         return status;
     x->owns_program = true;

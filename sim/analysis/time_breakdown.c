@@ -64,12 +64,15 @@ static void add_gaps(const pp_program *program, const pp_timeline *timeline, con
 }
 
 /* Divides the waits for data into those before the first op and those between ops; the rest is at
- * the end. */
+ * the end. Waits for a link without a transfer are for the parameters of a stage, or for the
+ * reduction of its gradients. */
 static void add_waits(const pp_comm_timeline *comm, const pp_report *report, parts *list)
 {
     for (size_t i = 0; i < comm->wait_count; i++) {
         const pp_wait *wait = &comm->wait[i];
         const pp_rank_report *rank = &report->per_rank[wait->rank];
+        if (wait->cause == PP_IDLE_LINK && wait->transfer == PP_NO_SOURCE)
+            list[wait->rank].ns[PP_WHY_SHARDING] += wait->waits_ns;
         if (wait->cause != PP_IDLE_DATA || wait->at_ns >= rank->last_end_ns)
             continue;
         bool before = wait->at_ns < rank->first_start_ns;
@@ -167,7 +170,7 @@ static void complete(const pp_report *report, uint32_t r, pp_ns most_ns, parts *
     out->ns[PP_WHY_IMBALANCE] = pp_min(out->ns[PP_WHY_DATA], most_ns - rank->busy_ns);
     out->ns[PP_WHY_DATA] -= out->ns[PP_WHY_IMBALANCE];
     out->ns[PP_WHY_BUFFER] = idle_ns[PP_IDLE_BUFFER];
-    out->ns[PP_WHY_P2P] += idle_ns[PP_IDLE_LINK];
+    out->ns[PP_WHY_P2P] += idle_ns[PP_IDLE_LINK] - out->ns[PP_WHY_SHARDING];
     out->ns[PP_WHY_HOST] = idle_ns[PP_IDLE_HOST];
     out->ns[PP_WHY_SYNC] = idle_ns[PP_IDLE_SYNC];
     out->ns[PP_WHY_GRAD_SYNC] = b->grad_sync_ns;
@@ -207,7 +210,7 @@ pp_status pp_report_why(const pp_report *report, const pp_program *program,
     parts *list = pp_alloc_array(report->ranks, sizeof *list);
     if (!list)
         return pp_err_nomem(err);
-    pp_why why = { .has_collectives = bare != NULL };
+    pp_why why = { .has_collectives = bare != NULL, .has_sharding = costs->sharded };
     if (timeline->comm)
         add_waits(timeline->comm, report, list);
     for (uint32_t r = 0; r < report->ranks; r++) {

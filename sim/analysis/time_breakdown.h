@@ -18,6 +18,7 @@
     X(DATA, data, "bubble: order of ops")                     \
     X(BUFFER, buffer, "wait: receiver not ready")             \
     X(P2P, p2p, "wait: transfer")                             \
+    X(SHARDING, sharding, "wait: sharded parameters")         \
     X(HOST, host, "wait: host")                               \
     X(SYNC, sync, "wait: device sync")                        \
     X(GRAD_SYNC, grad_sync, "gradient sync (dp)")             \
@@ -40,6 +41,7 @@ typedef struct pp_why {
     pp_ns slowest_ns[PP_WHY_COUNT]; /* of the rank `slowest` */
     uint32_t slowest;     /* the rank that computes longest; the lowest one if several do */
     bool has_collectives; /* false: collectives inside ops are counted as compute */
+    bool has_sharding;    /* parameters are sharded */
     /* PP_WHY_COLLECTIVES of both lists, divided by kind; it sums exactly to that part */
     pp_ns exchange_mean_ns[PP_EXCHANGE_KINDS], exchange_slowest_ns[PP_EXCHANGE_KINDS];
 } pp_why;

@@ -13,7 +13,7 @@ static pp_json *write_parts(const pp_why *why, const pp_ns *ns, pp_json_build *b
     for (int c = 0; c < PP_WHY_COUNT; c++) {
         if (c == PP_WHY_COLLECTIVES && !why->has_collectives)
             pp_json_put_null(build, object, keys[c]);
-        else
+        else if (c != PP_WHY_SHARDING || why->has_sharding)
             pp_json_put_int(build, object, keys[c], ns[c]);
     }
     return object;

@@ -40,6 +40,7 @@
     X(TARGET, "target")                                \
     X(RECOMPUTE, "recompute")                          \
     X(ZERO, "zero")                                    \
+    X(DP_REPLICATE, "dp_replicate")                    \
     X(SEQUENCE_PARALLEL, "sequence_parallel")          \
     X(ATTENTION, "attention")                          \
     X(PRECISION, "precision")                          \

@@ -186,9 +186,18 @@ pp_status pp_cost_context_check(const pp_cost_context *context, pp_err *err)
     if (context->switches.recompute == PP_RECOMPUTE_AUTO)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RECOMPUTE),
                           "must be none, selective or full here");
-    if (context->switches.zero < 0 || context->switches.zero > 1)
-        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_ZERO), "must be 0 or 1, not %d",
-                          context->switches.zero);
+    const int zero = context->switches.zero;
+    if (zero != 0 && zero != 1 && zero != 3)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_ZERO),
+                          "must be 0, 1 or 3, not %d", zero);
+    const int64_t copies = context->switches.dp_replicate;
+    if (copies > 1 && zero != 3)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_DP_REPLICATE),
+                          "%" PRId64 " copies of sharded parameters need %s 3", copies,
+                          pp_err_name(err, PP_FIELD_ZERO));
+    if (copies > 1 && par->dp % copies != 0)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_DP_REPLICATE),
+                          "must divide dp, which is %" PRId64 ", not be %" PRId64, par->dp, copies);
     pp_status status = check_precision(context, err);
     if (!status)
         status = check_tensor_parallel(context, err);

@@ -13,8 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TABLES 19     /* [classes * stages] */
-#define RANK_TABLES 9 /* [ranks] */
+#define TABLES 19      /* [classes * stages] */
+#define RANK_TABLES 9  /* [ranks] */
+#define STAGE_TABLES 2 /* [stages] */
 
 static pp_status check_size(uint32_t ranks, uint32_t stages, uint32_t microbatches,
                             uint32_t classes, pp_err *err)
@@ -45,7 +46,8 @@ static int64_t *carve(int64_t **block, size_t count)
 }
 
 /* Lists the members that point to tables, in the order of the block. */
-static void list_tables(pp_costs *costs, int64_t **tables[TABLES], int64_t **per_rank[RANK_TABLES])
+static void list_tables(pp_costs *costs, int64_t **tables[TABLES], int64_t **per_rank[RANK_TABLES],
+                        int64_t **per_stage[STAGE_TABLES])
 {
     int64_t **const cells[TABLES] = {
         &costs->f_ns,
@@ -75,6 +77,8 @@ static void list_tables(pp_costs *costs, int64_t **tables[TABLES], int64_t **per
     };
     memcpy(tables, cells, sizeof cells);
     memcpy(per_rank, ranks, sizeof ranks);
+    per_stage[0] = &costs->unshard_ns;
+    per_stage[1] = &costs->reduce_grad_ns;
 }
 
 pp_status pp_costs_new(uint32_t ranks, uint32_t stages, uint32_t microbatches, uint32_t classes,
@@ -85,7 +89,8 @@ pp_status pp_costs_new(uint32_t ranks, uint32_t stages, uint32_t microbatches, u
         return status;
     const size_t cells = (size_t)classes * stages;
     const size_t head = (sizeof(pp_costs) + sizeof(int64_t) - 1) / sizeof(int64_t);
-    const size_t words = head + TABLES * cells + RANK_TABLES * (size_t)ranks + microbatches / 2 + 1;
+    const size_t words = head + TABLES * cells + RANK_TABLES * (size_t)ranks +
+                         STAGE_TABLES * (size_t)stages + microbatches / 2 + 1;
     int64_t *block = pp_alloc_array(words, sizeof *block);
     if (!block)
         return pp_err_nomem(err);
@@ -97,11 +102,14 @@ pp_status pp_costs_new(uint32_t ranks, uint32_t stages, uint32_t microbatches, u
     costs->classes = classes;
     int64_t **tables[TABLES];
     int64_t **per_rank[RANK_TABLES];
-    list_tables(costs, tables, per_rank);
+    int64_t **per_stage[STAGE_TABLES];
+    list_tables(costs, tables, per_rank, per_stage);
     for (size_t i = 0; i < TABLES; i++)
         *tables[i] = carve(&block, cells);
     for (size_t i = 0; i < RANK_TABLES; i++)
         *per_rank[i] = carve(&block, ranks);
+    for (size_t i = 0; i < STAGE_TABLES; i++)
+        *per_stage[i] = carve(&block, stages);
     costs->class_of = (uint32_t *)(void *)block;
     *costs_out = costs;
     return PP_OK;
@@ -121,16 +129,21 @@ static pp_status copy_classes(const pp_costs *costs, uint32_t classes, const uin
     pp_costs own = *copy;
     int64_t **source[TABLES], **room[TABLES], **tables[TABLES];
     int64_t **source_ranks[RANK_TABLES], **room_ranks[RANK_TABLES], **per_rank[RANK_TABLES];
+    int64_t **source_stages[STAGE_TABLES], **room_stages[STAGE_TABLES], **per_stage[STAGE_TABLES];
     *copy = *costs; /* copies the scalars; the pointers to tables are set below */
     copy->late = NULL;
     copy->classes = classes;
     copy->class_of = own.class_of;
-    list_tables(&from, source, source_ranks);
-    list_tables(&own, room, room_ranks);
-    list_tables(copy, tables, per_rank);
+    list_tables(&from, source, source_ranks, source_stages);
+    list_tables(&own, room, room_ranks, room_stages);
+    list_tables(copy, tables, per_rank, per_stage);
     for (size_t i = 0; i < RANK_TABLES; i++) {
         *per_rank[i] = *room_ranks[i];
         memcpy(*per_rank[i], *source_ranks[i], costs->ranks * sizeof(int64_t));
+    }
+    for (size_t i = 0; i < STAGE_TABLES; i++) {
+        *per_stage[i] = *room_stages[i];
+        memcpy(*per_stage[i], *source_stages[i], costs->stages * sizeof(int64_t));
     }
     for (size_t i = 0; i < TABLES; i++) {
         *tables[i] = *room[i];

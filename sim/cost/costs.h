@@ -33,6 +33,14 @@ typedef struct pp_costs {
     pp_ns *send_f_ns; /* latency of the activation from stage s to s + 1; last stage: 0 */
     pp_ns *send_b_ns; /* latency of the gradient from stage s to s - 1; first stage: 0 */
 
+    /* Sharded parameters, [stages]; valid if `sharded`, for programs with the actions UNSHARD and
+     * REDUCE_GRAD (sim/program/comm.h). The parameters of a stage are gathered beside the compute
+     * of their rank, and the first op that needs them waits; the gradients are reduced while the
+     * rank waits, unless it has no later op: then this is in grad_sync_ns. */
+    bool sharded;
+    pp_ns *unshard_ns;
+    pp_ns *reduce_grad_ns;
+
     bool has_memory;
     /* For frameworks that split late (below), and not yet part of w_ns and stash_bytes. */
     pp_ns *again_ns;                /* what W recomputes */

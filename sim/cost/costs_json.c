@@ -52,6 +52,10 @@ static const table memory_ranks[] = {
     { "comm_library_bytes", COLUMN(comm_library_bytes), PP_BYTES_MAX, -1 },
 };
 static const table limits = { "limit_bytes", COLUMN(limit_bytes), PP_BYTES_MAX, -1 };
+static const table sharding[] = {
+    { "unshard_ns", COLUMN(unshard_ns), PP_NS_MAX, -1 },
+    { "reduce_grad_ns", COLUMN(reduce_grad_ns), PP_NS_MAX, -1 },
+};
 static const table step_ranks[] = {
     { "grad_sync_ns", COLUMN(grad_sync_ns), PP_NS_MAX, -1 },
     { "tied_ns", COLUMN(tied_ns), PP_NS_MAX, -1 },
@@ -243,7 +247,9 @@ static pp_status fill_table(const pp_json_at *object, const char *key, const tab
     return status;
 }
 
-static pp_status fill_ranks(const pp_json_at *object, const table *t, pp_costs *costs, pp_err *err)
+/* Reads a number, or a list of `count`, each for one of `what`. */
+static pp_status fill_list(const pp_json_at *object, const table *t, uint32_t count,
+                           const char *what, pp_costs *costs, pp_err *err)
 {
     if (!pp_json_has(object, t->key))
         return PP_OK;
@@ -254,13 +260,28 @@ static pp_status fill_ranks(const pp_json_at *object, const table *t, pp_costs *
         return status;
     const bool list = pp_json_kind_at(&at) == PP_JSON_ARRAY;
     if (list)
-        status = check_length(&at, costs->ranks, "rank", err);
-    for (uint32_t r = 0; r < costs->ranks && !status; r++) {
+        status = check_length(&at, count, what, err);
+    for (uint32_t k = 0; k < count && !status; k++) {
         pp_json_at item = at;
         if (list)
-            status = pp_json_item(&at, r, &item, err);
+            status = pp_json_item(&at, k, &item, err);
         if (!status)
-            status = pp_json_read_int(&item, 0, t->limit, &column[r], err);
+            status = pp_json_read_int(&item, 0, t->limit, &column[k], err);
+    }
+    return status;
+}
+
+static pp_status fill_ranks(const pp_json_at *object, const table *t, pp_costs *costs, pp_err *err)
+{
+    return fill_list(object, t, costs->ranks, "rank", costs, err);
+}
+
+static pp_status fill_sharding(const pp_json_at *root, pp_costs *costs, pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (size_t i = 0; i < COUNT(sharding) && !status; i++) {
+        costs->sharded |= pp_json_has(root, sharding[i].key);
+        status = fill_list(root, &sharding[i], costs->stages, "stage", costs, err);
     }
     return status;
 }
@@ -413,10 +434,10 @@ static pp_status fill_step(const pp_json_at *root, pp_costs *costs, pp_err *err)
 static pp_status check_keys(const pp_json_at *at, pp_err *err)
 {
     static const char *const keys[] = {
-        "format",     "version",  "ranks",     "stages",          "microbatches",
-        "forward_ns", "input_ns", "weight_ns", "backward_ns",     "pair_ns",
-        "hidden_ns",  "again_ns", "comm_ns",   "send_forward_ns", "send_backward_ns",
-        "memory",     "step",     NULL
+        "format",     "version",  "ranks",      "stages",          "microbatches",
+        "forward_ns", "input_ns", "weight_ns",  "backward_ns",     "pair_ns",
+        "hidden_ns",  "again_ns", "comm_ns",    "send_forward_ns", "send_backward_ns",
+        "memory",     "step",     "unshard_ns", "reduce_grad_ns",  NULL
     };
     static const char *const memory_keys[] = {
         "activation_bytes", "stash_bytes",           "recompute_bytes", "logits_bytes",
@@ -543,6 +564,8 @@ pp_status pp_costs_read(const pp_json_at *at, uint32_t ranks, uint32_t stages,
     if (!status && pp_json_has(at, "step"))
         status = fill_step(at, costs, err);
     if (!status)
+        status = fill_sharding(at, costs, err);
+    if (!status)
         status = fill_late(at, costs, err);
     if (status)
         return status;
@@ -600,21 +623,28 @@ static void write_table(pp_json_build *build, pp_json *object, const pp_costs *c
     pp_json_put(build, object, t->key, stages);
 }
 
-static void write_ranks(pp_json_build *build, pp_json *object, const pp_costs *costs,
-                        const table *t)
+/* Writes a number if all are equal, or else a list. */
+static void write_list(pp_json_build *build, pp_json *object, const pp_costs *costs, const table *t,
+                       uint32_t count)
 {
     const int64_t *column = column_of(costs, t);
     bool equal = true;
-    for (uint32_t r = 1; r < costs->ranks; r++)
-        equal = equal && column[r] == column[0];
+    for (uint32_t k = 1; k < count; k++)
+        equal = equal && column[k] == column[0];
     if (equal) {
         pp_json_put_int(build, object, t->key, column[0]);
         return;
     }
-    pp_json *ranks = pp_json_new_array(build);
-    for (uint32_t r = 0; r < costs->ranks; r++)
-        pp_json_add_int(build, ranks, column[r]);
-    pp_json_put(build, object, t->key, ranks);
+    pp_json *list = pp_json_new_array(build);
+    for (uint32_t k = 0; k < count; k++)
+        pp_json_add_int(build, list, column[k]);
+    pp_json_put(build, object, t->key, list);
+}
+
+static void write_ranks(pp_json_build *build, pp_json *object, const pp_costs *costs,
+                        const table *t)
+{
+    write_list(build, object, costs, t, costs->ranks);
 }
 
 static bool backward_is_sum(const pp_costs *costs)
@@ -643,6 +673,8 @@ pp_json *pp_costs_write(const pp_costs *costs, pp_json_build *build)
         write_table(build, root, costs, &again);
     if (costs->has_pairs || costs->has_hidden)
         write_table(build, root, costs, costs->has_pairs ? &pairs : &hidden);
+    for (size_t i = 0; costs->sharded && i < COUNT(sharding); i++)
+        write_list(build, root, costs, &sharding[i], costs->stages);
     if (costs->has_memory) {
         pp_json *memory = pp_json_new_object(build);
         for (size_t i = 0; i < COUNT(memory_tables); i++)

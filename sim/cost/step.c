@@ -82,24 +82,46 @@ static double edge_parameters(const pp_cost_context *context, const pp_stage *st
     return sum.low;
 }
 
+/* Equal units of a stage. */
+typedef struct stage_unit {
+    pp_unit_kind kind;
+    int type;
+    double times;
+} stage_unit;
+enum { STAGE_UNITS_MAX = PP_LAYER_TYPES_MAX + 3 };
+
+/* Lists the units of a stage: its layers by type, embedding, loss and MTP modules. Returns how many
+ * entries there are; some may have no unit. */
+static int units_of(const pp_cost_context *context, const pp_stage *stage,
+                    stage_unit units[STAGE_UNITS_MAX])
+{
+    const int types = pp_model_types(context->model);
+    int64_t layers[PP_LAYER_TYPES_MAX];
+    pp_model_count_types(context->model, stage->first_layer, stage->layers, layers);
+    for (int k = 0; k < types; k++)
+        units[k] = (stage_unit){ PP_UNIT_LAYER, k, (double)layers[k] };
+    units[types] = (stage_unit){ PP_UNIT_EMBEDDING, 0, stage->embedding };
+    units[types + 1] = (stage_unit){ PP_UNIT_LOSS, 0, stage->loss };
+    units[types + 2] = (stage_unit){ PP_UNIT_MTP, 0, (double)stage->mtp };
+    return types + 3;
+}
+
 static rank_parameters rank_parameters_of(const pp_cost_context *context, const pp_stage *stages,
                                           const pp_costs *costs, uint32_t rank)
 {
     rank_parameters sum = { .first_f_ns = -1 };
     const int last = pp_model_type_at(context->model, context->model->layers);
-    int64_t layers[PP_LAYER_TYPES_MAX];
+    stage_unit units[STAGE_UNITS_MAX];
     for (uint32_t s = 0; s < costs->stages; s++) {
         const pp_stage *stage = &stages[s];
         if (!pp_placement_holds(context->placement, s, costs->ranks, rank))
             continue;
-        pp_model_count_types(context->model, stage->first_layer, stage->layers, layers);
-        for (int k = 0; k < pp_model_types(context->model); k++) {
-            add_unit(context, PP_UNIT_LAYER, k, (double)layers[k], &sum);
-            sum.units.layer[k] |= layers[k] > 0 || (stage->mtp > 0 && k == last);
+        const int count = units_of(context, stage, units);
+        for (int k = 0; k < count; k++) {
+            add_unit(context, units[k].kind, units[k].type, units[k].times, &sum);
+            if (units[k].kind == PP_UNIT_LAYER)
+                sum.units.layer[k] |= units[k].times > 0 || (stage->mtp > 0 && k == last);
         }
-        add_unit(context, PP_UNIT_EMBEDDING, 0, stage->embedding, &sum);
-        add_unit(context, PP_UNIT_LOSS, 0, stage->loss, &sum);
-        add_unit(context, PP_UNIT_MTP, 0, (double)stage->mtp, &sum);
         sum.units.embedding |= stage->embedding;
         sum.units.loss |= stage->loss;
         sum.units.mtp |= stage->mtp > 0;
@@ -200,22 +222,133 @@ static double comm_library_bytes(const pp_cost_context *context, uint32_t rank, 
     return communicators * context->hardware->node_p2p.channels_max * CHANNEL_BYTES;
 }
 
-static pp_status fill_rank(const pp_cost_context *context, const rank_parameters *p,
-                           pp_costs *costs, uint32_t rank, pp_err *err)
+/* The GPUs that have the same dense parameters, and those that have the same experts. */
+typedef struct data_groups {
+    pp_collective_group dense, expert;
+    pp_collective_group dense_copies, expert_copies; /* with several copies of sharded parameters:
+                                                        of these GPUs, those with the same shard;
+                                                        dense and expert are one copy then */
+} data_groups;
+
+static data_groups data_groups_of(const pp_cost_context *context)
 {
     const pp_parallel *par = &context->parallel;
+    const int64_t node_part = pp_hardware_node_part(context->hardware, par);
+    const int64_t copies = context->switches.dp_replicate > 1 ? context->switches.dp_replicate : 1;
+    const int64_t dense = par->dp * par->cp / copies;
+    /* a few experts may be on more GPUs than a copy has */
+    const int64_t holders = pp_parallel_expert_gpus(par) / par->ep;
+    const int64_t expert = holders % copies == 0 ? holders / copies : 1;
+    const int64_t stride = pp_parallel_etp(par) * par->ep;
+    return (data_groups){
+        .dense = pp_group_of(node_part, dense, par->tp),
+        .expert = pp_group_of(node_part, expert, stride),
+        .dense_copies = pp_group_of(node_part, copies, par->tp * dense),
+        .expert_copies = pp_group_of(node_part, holders / expert, stride * expert),
+    };
+}
+
+/* Bytes of an element of the parameters that FSDP2 keeps in shards, which the optimizer updates
+ * (torchtitan, AutoModel: fp32). */
+#define SHARD_BYTES 4.0
+
+/* FSDP2 gathers and reduces unit by unit: every layer, the embedding, and the head with its norm is
+ * one (torchtitan and AutoModel, apply_fsdp). A gather casts the shards to the type of training,
+ * and copies what it got into the parameters; a reduction copies the gradients first
+ * (foreach_all_gather, foreach_reduce in torch/distributed/fsdp/_fully_shard). */
+static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *stage,
+                               pp_costs *costs, uint32_t s, pp_err *err)
+{
     const pp_hardware *hw = context->hardware;
-    const int64_t node_part = pp_hardware_node_part(hw, par);
-    const int64_t dense_ranks = par->dp * par->cp;
-    const int64_t expert_ranks = pp_parallel_expert_gpus(par) / par->ep;
-    const pp_collective_group dense_group = pp_group_of(node_part, dense_ranks, par->tp);
-    const pp_collective_group expert_group =
-        pp_group_of(node_part, expert_ranks, pp_parallel_etp(par) * par->ep);
+    const pp_switches *sw = &context->switches;
+    const data_groups groups = data_groups_of(context);
+    const double bytes = (double)pp_dtype_bytes(sw->dtype);
+    const double gradient_bytes = (double)pp_dtype_bytes(sw->grad_dtype);
+    const double memory_bytes_per_s = hw->elementwise * hw->memory_bytes_per_s;
+    double gather = 0, reduce = 0;
+    stage_unit units[STAGE_UNITS_MAX];
+    const int count = units_of(context, stage, units);
+    for (int k = 0; k < count; k++) {
+        rank_parameters one = { 0 };
+        add_unit(context, units[k].kind, units[k].type, units[k].times > 0, &one);
+        const struct {
+            double parameters;
+            pp_collective_group group, copies;
+        } parts[] = { { one.dense, groups.dense, groups.dense_copies },
+                      { one.expert, groups.expert, groups.expert_copies } };
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+            const double n = parts[i].parameters, ranks = (double)parts[i].group.ranks;
+            if (!(n > 0))
+                continue;
+            if (parts[i].copies.ranks > 1)
+                reduce += units[k].times * pp_collective_seconds(hw, PP_ALL_REDUCE, parts[i].copies,
+                                                                 n / ranks * gradient_bytes);
+            if (ranks < 2)
+                continue;
+            gather += units[k].times *
+                      (pp_collective_seconds(hw, PP_ALL_GATHER, parts[i].group, n * bytes) +
+                       (n / ranks * (SHARD_BYTES + bytes) + 2 * n * bytes) / memory_bytes_per_s);
+            reduce += units[k].times * (pp_collective_seconds(hw, PP_REDUCE_SCATTER, parts[i].group,
+                                                              n * gradient_bytes) +
+                                        2 * n * gradient_bytes / memory_bytes_per_s);
+        }
+    }
+    costs->sharded = true;
+    pp_status status =
+        pp_ns_from_seconds(gather, "gather of a stage's parameters", &costs->unshard_ns[s], err);
+    return status ? status
+                  : pp_ns_from_seconds(reduce, "reduction of a stage's gradients",
+                                       &costs->reduce_grad_ns[s], err);
+}
+
+/* How many stages PyTorch's pipeline runtime keeps gathered (max_active_stages). */
+enum { GATHERED_STAGES = 3 };
+
+/* The parameters of the largest stages of a rank, as many as are gathered at the same time. */
+static double gathered_parameters(const pp_cost_context *context, const pp_stage *stages,
+                                  const pp_costs *costs, uint32_t rank)
+{
+    double most[GATHERED_STAGES] = { 0 };
+    stage_unit units[STAGE_UNITS_MAX];
+    for (uint32_t s = 0; s < costs->stages; s++) {
+        if (!pp_placement_holds(context->placement, s, costs->ranks, rank))
+            continue;
+        rank_parameters sum = { 0 };
+        const int count = units_of(context, &stages[s], units);
+        for (int k = 0; k < count; k++)
+            add_unit(context, units[k].kind, units[k].type, units[k].times, &sum);
+        double next = sum.dense + sum.expert;
+        for (int k = 0; k < GATHERED_STAGES; k++) {
+            const double larger = fmax(most[k], next);
+            next = fmin(most[k], next);
+            most[k] = larger;
+        }
+    }
+    return most[0] + most[1] + most[2];
+}
+
+/* The stage of a rank whose gradients are reduced after its last op: its first one. */
+static pp_ns last_reduction(const pp_cost_context *context, const pp_costs *costs, uint32_t rank)
+{
+    uint32_t s = 0;
+    while (s + 1 < costs->stages && !pp_placement_holds(context->placement, s, costs->ranks, rank))
+        s++;
+    return costs->reduce_grad_ns[s];
+}
+
+/* gathered: parameters that are gathered in the middle of the step; with ZeRO 3 only. */
+static pp_status fill_rank(const pp_cost_context *context, const rank_parameters *p,
+                           double gathered, pp_costs *costs, uint32_t rank, pp_err *err)
+{
+    const pp_hardware *hw = context->hardware;
+    const data_groups groups = data_groups_of(context);
     const double all = p->dense + p->expert;
+    const bool sharded = costs->sharded;
     /* parameters whose optimizer state this GPU holds */
-    const double owned = context->switches.zero
-                             ? p->dense / (double)dense_ranks + p->expert / (double)expert_ranks
-                             : all;
+    const double owned = context->switches.zero ? p->dense / (double)groups.dense.ranks +
+                                                      p->expert / (double)groups.expert.ranks
+                                                : all;
+    const double state_bytes = pp_optimizer_bytes(&context->switches);
     /* weights that are gathered in 16 bits are quantized once per step */
     const double quantized =
         context->switches.low_parameters
@@ -228,8 +361,9 @@ static pp_status fill_rank(const pp_cost_context *context, const rank_parameters
         double seconds;
         pp_ns *ns;
     } times[] = {
-        { exposed_sync(context, dense_group, p->dense, p) +
-              exposed_sync(context, expert_group, p->expert, p),
+        { sharded ? 0
+                  : exposed_sync(context, groups.dense, p->dense, p) +
+                        exposed_sync(context, groups.expert, p->expert, p),
           &costs->grad_sync_ns[rank] },
         { tied_seconds(context, p), &costs->tied_ns[rank] },
         { (owned * updated_bytes + quantized) / (hw->elementwise * hw->memory_bytes_per_s),
@@ -239,10 +373,14 @@ static pp_status fill_rank(const pp_cost_context *context, const rank_parameters
         double bytes;
         int64_t *out;
     } sizes[] = {
-        { parameter_bytes(context, p), &costs->parameter_bytes[rank] },
+        { sharded ? owned * SHARD_BYTES + gathered * (double)pp_dtype_bytes(context->switches.dtype)
+                  : parameter_bytes(context, p),
+          &costs->parameter_bytes[rank] },
         { all * (double)pp_dtype_bytes(context->switches.grad_dtype),
           &costs->gradient_bytes[rank] },
-        { owned * pp_optimizer_bytes(&context->switches), &costs->optimizer_bytes[rank] },
+        /* the shards are the main parameters */
+        { owned * (sharded ? fmax(0, state_bytes - SHARD_BYTES) : state_bytes),
+          &costs->optimizer_bytes[rank] },
         { pp_workspace_bytes(context, &p->units), &costs->workspace_bytes[rank] },
         { comm_library_bytes(context, rank, costs->stages), &costs->comm_library_bytes[rank] },
     };
@@ -255,6 +393,8 @@ static pp_status fill_rank(const pp_cost_context *context, const rank_parameters
                               rank, sizes[k].bytes);
         *sizes[k].out = (int64_t)(sizes[k].bytes + 0.5);
     }
+    if (!status && sharded)
+        costs->grad_sync_ns[rank] = last_reduction(context, costs, rank);
     return status;
 }
 
@@ -263,10 +403,14 @@ pp_status pp_cost_step(const pp_cost_context *context, const pp_stage *stages, p
 {
     const double fixed_s = context->hardware->step_fixed_s + context->switches.step_offset_s;
     pp_status status = pp_ns_from_seconds(fixed_s, "end of step", &costs->fixed_ns, err);
+    const bool sharded = context->switches.zero == 3;
+    for (uint32_t s = 0; sharded && s < costs->stages && !status; s++)
+        status = fill_sharding(context, &stages[s], costs, s, err);
     for (uint32_t r = 0; r < costs->ranks && !status; r++) {
         const rank_parameters p = rank_parameters_of(context, stages, costs, r);
         costs->limit_bytes[r] = pp_rank_overrides_memory_bytes(context->overrides, r);
-        status = fill_rank(context, &p, costs, r, err);
+        const double gathered = sharded ? gathered_parameters(context, stages, costs, r) : 0;
+        status = fill_rank(context, &p, gathered, costs, r, err);
     }
     return status;
 }

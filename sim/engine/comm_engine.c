@@ -34,13 +34,15 @@ typedef struct run {
     const pp_costs *costs;
     pp_timeline *timeline;
     pp_comm_lanes lanes;
-    bool *done;        /* [transfers] */
-    size_t *next;      /* [ranks]: the next step */
-    pp_ns *clock_ns;   /* [ranks]: clock of the device */
-    host *host;        /* [ranks] */
-    uint32_t *waiting; /* [ranks]: the group that the rank waits for, or NONE */
-    uint32_t *wake;    /* stack of ranks to run */
-    uint32_t *try;     /* stack of entries that may start */
+    bool *done;         /* [transfers] */
+    size_t *next;       /* [ranks]: the next step */
+    pp_ns *clock_ns;    /* [ranks]: clock of the device */
+    host *host;         /* [ranks] */
+    uint32_t *waiting;  /* [ranks]: the group that the rank waits for, or NONE */
+    pp_ns *gathered_ns; /* [stages]: when the parameters are there; NULL: they are not sharded */
+    pp_ns *gathers_ns;  /* [ranks]: when the last gather of the rank ends */
+    uint32_t *wake;     /* stack of ranks to run */
+    uint32_t *try;      /* stack of entries that may start */
     size_t wake_count, try_count;
     pp_shared_rates *rates; /* speeds that depend on each other; NULL: nothing is shared */
     bool failed;            /* an allocation failed */
@@ -54,9 +56,32 @@ static void run_free(run *r)
     free(r->clock_ns);
     free(r->host);
     free(r->waiting);
+    free(r->gathered_ns);
+    free(r->gathers_ns);
     free(r->wake);
     free(r->try);
     pp_shared_rates_free(&r->rates);
+}
+
+/* Checks that gathers and reductions together do not leave 64 bits. */
+static pp_status check_sharding(const pp_program *program, const pp_costs *costs, pp_err *err)
+{
+    const pp_comm *comm = program->comm;
+    double sum_ns = 0;
+    for (uint32_t s = 0; s < costs->stages; s++)
+        sum_ns += (double)costs->unshard_ns[s];
+    for (size_t s = 0; s < comm->step_count; s++) {
+        const pp_comm_step step = comm->step[s];
+        if (step.kind == PP_COMM_STEP_MARK)
+            sum_ns +=
+                (double)costs->unshard_ns[step.index] + (double)costs->reduce_grad_ns[step.index];
+    }
+    return sum_ns <= (double)PP_NS_MAX
+               ? PP_OK
+               : pp_err_set(err, PP_INPUT, NULL,
+                            "gathers and reductions of %g s together are too long; give shorter "
+                            "ones (unshard_ns, reduce_grad_ns)",
+                            1e-9 * sum_ns);
 }
 
 static pp_status run_new(const pp_program *program, const pp_costs *costs, pp_timeline *timeline,
@@ -74,6 +99,15 @@ static pp_status run_new(const pp_program *program, const pp_costs *costs, pp_ti
     r->try = pp_alloc_array(2 * transfers, sizeof *r->try);
     if (!r->done || !r->next || !r->clock_ns || !r->host || !r->waiting || !r->wake || !r->try)
         return pp_err_nomem(err);
+    if (costs->sharded) {
+        pp_status status = check_sharding(program, costs, err);
+        if (status)
+            return status;
+        r->gathered_ns = pp_alloc_array(program->stages, sizeof *r->gathered_ns);
+        r->gathers_ns = pp_alloc_array(program->ranks, sizeof *r->gathers_ns);
+        if (!r->gathered_ns || !r->gathers_ns)
+            return pp_err_nomem(err);
+    }
     memcpy(r->next, comm->step_begin, program->ranks * sizeof *r->next);
     for (uint32_t rank = 0; rank < program->ranks; rank++)
         r->host[rank].drained = comm->step_begin[rank];
@@ -303,6 +337,38 @@ static bool host_waits(run *r, uint32_t rank, pp_comm_step step)
     return true;
 }
 
+/* The rank is idle until `until_ns`, when a collective of its data-parallel group has ended. */
+static void await_collective(run *r, uint32_t rank, pp_ns until_ns)
+{
+    if (until_ns <= r->clock_ns[rank])
+        return;
+    stand_still(r, rank, PP_IDLE_LINK, r->clock_ns[rank], until_ns, NONE, NONE);
+    r->clock_ns[rank] = until_ns;
+}
+
+/* True if the rank runs another op after its next step. */
+static bool runs_later(const run *r, uint32_t rank)
+{
+    size_t s = r->next[rank] + 1;
+    while (s < r->comm->step_begin[rank + 1] && r->comm->step[s].kind != PP_COMM_STEP_RUN)
+        s++;
+    return s < r->comm->step_begin[rank + 1];
+}
+
+/* Gathers parameters beside the compute, one stage after the other, or reduces gradients, for which
+ * the rank waits; after its last op that is a part of the end of the step. */
+static void take_mark(run *r, uint32_t rank, pp_comm_step step)
+{
+    const uint32_t stage = step.index;
+    if (step.mark == PP_MARK_UNSHARD) {
+        r->gathers_ns[rank] =
+            pp_max(r->gathers_ns[rank], r->clock_ns[rank]) + r->costs->unshard_ns[stage];
+        r->gathered_ns[stage] = r->gathers_ns[rank];
+    } else if (step.mark == PP_MARK_REDUCE_GRAD && runs_later(r, rank)) {
+        await_collective(r, rank, r->clock_ns[rank] + r->costs->reduce_grad_ns[stage]);
+    }
+}
+
 /* Executes a step. Returns false when the rank cannot do so yet. */
 static bool take_step(run *r, uint32_t rank, pp_comm_step step)
 {
@@ -319,6 +385,8 @@ static bool take_step(run *r, uint32_t rank, pp_comm_step step)
         return !blocked_by(r, rank, step.index);
     } else if (step.kind == PP_COMM_STEP_SYNC || step.kind == PP_COMM_STEP_READ) {
         return host_waits(r, rank, step);
+    } else if (step.kind == PP_COMM_STEP_MARK && r->gathered_ns) {
+        take_mark(r, rank, step);
     } else if (step.kind == PP_COMM_STEP_RUN) {
         uint32_t i = step.index;
         uint32_t receive = r->comm->needs[i];
@@ -329,6 +397,11 @@ static bool take_step(run *r, uint32_t rank, pp_comm_step step)
         if (receive != PP_NO_SOURCE && blocked_by(r, rank, r->comm->transfer[receive].group))
             return false;
         pp_op op = r->program->op[i];
+        if (r->gathered_ns) {
+            await_collective(r, rank, r->gathered_ns[op.stage]);
+            if (pair)
+                await_collective(r, rank, r->gathered_ns[r->program->op[i + 1].stage]);
+        }
         const pp_costs *costs = r->costs;
         const pp_ns *table[] = { costs->f_ns, costs->i_ns, costs->w_ns, costs->b_ns };
         bool ends = pp_pair_ends(
@@ -337,6 +410,10 @@ static bool take_step(run *r, uint32_t rank, pp_comm_step step)
         pp_ns takes_ns = table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
         if (pair || ends)
             takes_ns = pair ? pp_pair_ns(r->program, costs, i) : 0;
+        if (r->gathered_ns && r->comm->gathers_in_ops && !r->gathered_ns[op.stage]) {
+            takes_ns = pp_max(takes_ns, costs->unshard_ns[op.stage]);
+            r->gathered_ns[op.stage] = r->clock_ns[rank] + takes_ns;
+        }
         r->host[rank].clock_ns += (1 + pair - ends) * r->comm->semantics.host.launch_ns;
         await_host(r, rank, ends ? 0 : r->host[rank].clock_ns, NONE);
         r->timeline->start_ns[i] = r->clock_ns[rank];
@@ -410,6 +487,11 @@ static pp_status make_rates(run *r, pp_err *err)
     const pp_host_costs *hosts = &r->comm->semantics.host;
     if (!pp_sharing_is_on(sharing))
         return PP_OK;
+    if (costs->sharded)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_ZERO),
+                          "3, sharded parameters, cannot be combined with %s and %s; leave one out",
+                          pp_err_name(err, PP_FIELD_RANKS_PER_NIC),
+                          pp_err_name(err, PP_FIELD_OVERLAP_SLOWDOWN));
     if (hosts->launch_ns || hosts->sync_ns || hosts->read_ns || r->comm->parts > 1)
         return pp_err_set(err, PP_USAGE,
                           r->comm->parts > 1 ? pp_err_name(err, PP_FIELD_TENSORS)

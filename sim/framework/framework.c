@@ -2,8 +2,25 @@
 #include "sim/framework/framework.h"
 
 #include "sim/base/field.h"
+#include "sim/framework/registry.h"
 #include "sim/framework/sizes/lower_sizes.h"
 #include "sim/program/comm.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The names of the frameworks that shard parameters. Returns buffer. */
+static const char *list_sharding(char *buffer, size_t size)
+{
+    buffer[0] = '\0';
+    for (size_t i = 0; i < pp_framework_count(); i++) {
+        const size_t used = strlen(buffer);
+        if (pp_framework_at(i)->shards)
+            snprintf(buffer + used, size - used, "%s%s", used ? ", " : "",
+                     pp_framework_at(i)->name);
+    }
+    return buffer;
+}
 
 pp_status pp_framework_lower(const pp_framework *framework, const pp_order *order,
                              const pp_costs *costs, const pp_pytorch_settings *settings,
@@ -19,6 +36,15 @@ pp_status pp_framework_lower(const pp_framework *framework, const pp_order *orde
                           "is PyTorch 2.15's; choose executor torch-2.15 instead of %s, or leave "
                           "it out",
                           framework->name);
+    /* under ideal the gather takes no time */
+    if (costs && costs->sharded && framework->size_protocols && !framework->shards) {
+        char known[160];
+        return pp_err_set(
+            err, PP_USAGE, NULL,
+            "executor %s cannot shard parameters, as these costs do (unshard_ns; ZeRO "
+            "3 of a plan); choose one of %s, or plan with %s 1",
+            framework->name, list_sharding(known, sizeof known), pp_err_name(err, PP_FIELD_ZERO));
+    }
     pp_status status = set ? framework->lower_set(order, settings, program_out, err)
                        : costs && framework->lower_timed
                            ? framework->lower_timed(order, costs, program_out, err)
@@ -28,6 +54,18 @@ pp_status pp_framework_lower(const pp_framework *framework, const pp_order *orde
     if (!status && (*program_out)->comm)
         (*program_out)->comm->buffers = framework->buffers;
     return status;
+}
+
+pp_status pp_framework_check_zero(const pp_framework *framework, int zero, pp_err *err)
+{
+    char known[160];
+    if (zero < 2 || framework->shards)
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_ZERO),
+                      "executor %s cannot shard parameters, as ZeRO 3 does; choose one of %s, or "
+                      "plan with %s 1",
+                      framework->name, list_sharding(known, sizeof known),
+                      pp_err_name(err, PP_FIELD_ZERO));
 }
 
 pp_status pp_framework_check_stages(const pp_framework *framework, const pp_stage *stages,

@@ -35,6 +35,7 @@ typedef struct pp_framework {
     const char *pytorch;      /* the version of PyTorch whose compute_comms rows its programs are:
                                  "2.15"; NULL: they are none */
     bool splits_late;         /* it is PyTorch: its I frees nothing (pp_costs_split_late) */
+    bool shards;              /* its programs gather and reduce sharded parameters: FSDP2 */
     bool overlaps_pairs;      /* the halves of an overlapped pair run at the same time, so that the
                                  exchange of experts of one hides behind the other's compute */
     bool post_validates;      /* ranks update in a chain if no barrier ends the step
@@ -44,11 +45,16 @@ typedef struct pp_framework {
 /* Lowers an order by framework->lower_timed, if there is one and costs are given, or else by
  * framework->lower, and sets the framework's buffers. costs: NULL if not known. settings: NULL for
  * the defaults.
- * Fails: like lower; USAGE when the framework has not the settings. */
+ * Fails: like lower; USAGE when the framework has not the settings, or cannot shard parameters that
+ * the costs have sharded. */
 PP_MUST_CHECK pp_status pp_framework_lower(const pp_framework *framework, const pp_order *order,
                                            const pp_costs *costs,
                                            const pp_pytorch_settings *settings,
                                            pp_program **program_out, pp_err *err);
+
+/* Whether the framework has this ZeRO stage. Fails: USAGE, with the frameworks that have it. */
+PP_MUST_CHECK pp_status pp_framework_check_zero(const pp_framework *framework, int zero,
+                                                pp_err *err);
 
 /* Whether the framework runs these stages: with bare ends, one has no layer. stages: NULL, or
  * [stage_count]. what: the option or file that messages name. Fails: `refusal`. */

@@ -18,6 +18,7 @@ const pp_framework pp_framework_torch = {
     .size_protocols = &pp_size_protocols_torch,
     .pytorch = "2.13",
     .splits_late = true,
+    .shards = true,
     /* In stage.py of torch 2.13, receive buffers for all microbatches exist from the start
      * (pytorch#136380). Sent activations stay in fwd_cache, and all sends in a list that is emptied
      * when the step ends (pytorch#193903). output_chunks holds the outputs of the last stage

@@ -38,5 +38,6 @@ const pp_framework pp_framework_torch_2_15 = {
     .size_protocols = &pp_size_protocols_torch,
     .pytorch = "2.15",
     .splits_late = true,
+    .shards = true,
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_AT_WAIT, .return_outputs = true },
 };

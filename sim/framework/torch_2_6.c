@@ -262,7 +262,7 @@ static const struct {
     { "interleaved-zb", false, NULL, PADS_SPLIT },
 };
 
-static pp_status torch_2_6_lower(const pp_order *order, pp_program **program_out, pp_err *err)
+static pp_status lower_as_classes(const pp_order *order, pp_program **program_out, pp_err *err)
 {
     bool single = order->stages == order->ranks;
     pads kind = PADS_NONE;
@@ -280,12 +280,23 @@ static pp_status torch_2_6_lower(const pp_order *order, pp_program **program_out
     return status ? status : lower_steps(order, kind, program_out, err);
 }
 
+/* FSDP gathers the layers of a stage in its first forward. Its reductions do not hold up anything:
+ * the runtime did not wait for them (pytorch#144535). */
+static pp_status torch_2_6_lower(const pp_order *order, pp_program **program_out, pp_err *err)
+{
+    pp_status status = lower_as_classes(order, program_out, err);
+    if (!status)
+        (*program_out)->comm->gathers_in_ops = true;
+    return status;
+}
+
 const pp_framework pp_framework_torch_2_6 = {
     .name = "torch-2.6",
     .summary = "PyTorch of the end of 2024: its schedule classes exchange tensors in time steps",
     .lower = torch_2_6_lower,
     .size_protocols = &pp_size_protocols_torch,
     .splits_late = true,
+    .shards = true,
     /* stage.py: receive buffers for all microbatches exist from the start, output_chunks holds the
      * outputs of every stage until the step ends, those of the last are returned. */
     .buffers = { .recv = PP_RECV_PER_MICROBATCH,

@@ -28,6 +28,7 @@ const pp_framework pp_framework_torch_defer_recv = {
     .size_protocols = &pp_size_protocols_torch,
     .pytorch = "2.13",
     .splits_late = true,
+    .shards = true,
     /* as for torch */
     .buffers = { .recv = PP_RECV_PER_MICROBATCH,
                  .send = PP_SEND_UNTIL_STEP_END,

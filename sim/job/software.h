@@ -117,9 +117,12 @@ typedef struct pp_switches {
     pp_precision precision;  /* of the GEMMs of layers */
     bool low_parameters;     /* weights are kept and gathered in that precision alone */
     pp_moments moments;
-    int zero;            /* ZeRO stage, 0 or 1; 1: the optimizer state is divided by dp x cp */
-    bool scatter_gather; /* without sequence parallelism, each tp rank sends 1/tp of a tensor,
-                            and the receivers gather it */
+    int zero;             /* ZeRO stage. 1: the optimizer state is divided by dp x cp, 3: also the
+                             parameters, with FSDP2 */
+    int64_t dp_replicate; /* with zero 3: copies of the parameters, each divided by dp x cp / this;
+                             0: 1 */
+    bool scatter_gather;  /* without sequence parallelism, each tp rank sends 1/tp of a tensor,
+                             and the receivers gather it */
     pp_communicators communicators;
     pp_p2p p2p;
     pp_cp_comm cp_comm;

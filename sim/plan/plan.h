@@ -45,7 +45,8 @@ typedef struct pp_plan {
     unsigned recompute_modules; /* of selective recomputation: a set of pp_recompute_module */
     unsigned graphs;            /* what CUDA graphs capture: a set of pp_graph */
     int sequence_parallel;      /* 1: on, 0: off, negative: not known */
-    int zero;                   /* ZeRO stage, 0 or 1; negative: not known */
+    int zero;                   /* ZeRO stage, 0, 1 or 3; negative: not known */
+    int64_t dp_replicate;       /* with zero 3: copies of the sharded parameters; 0: 1 */
     pp_precision precision;
     bool low_parameters; /* weights are kept in that precision, too */
     bool experts;        /* its model has experts; files say so in 8 and 4 bits,

@@ -246,6 +246,7 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
                                         "vpp",
                                         "sequence_parallel",
                                         "zero",
+                                        "dp_replicate",
                                         "precision",
                                         "low_parameters",
                                         "experts",
@@ -296,9 +297,23 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
     }
     if (pp_json_has(&at, "zero")) {
         int64_t zero;
-        if ((status = pp_json_get_int(&at, "zero", 0, 1, &zero, err)))
+        if ((status = pp_json_get_int(&at, "zero", 0, 3, &zero, err)))
             return status;
+        if (zero == 2) {
+            pp_json_at place;
+            status = pp_json_get(&at, "zero", &place, err);
+            return status ? status : pp_json_fail(&place, err, "must be 0, 1 or 3, not 2");
+        }
         plan->zero = (int)zero;
+    }
+    if (pp_json_has(&at, "dp_replicate")) {
+        pp_json_at place;
+        if ((status = pp_json_get_int(&at, "dp_replicate", 1, p->dp, &plan->dp_replicate, err)) ||
+            (status = pp_json_get(&at, "dp_replicate", &place, err)))
+            return status;
+        if (plan->zero != 3 || p->dp % plan->dp_replicate != 0)
+            return pp_json_fail(
+                &place, err, "needs \"zero\" 3, and must divide \"dp\", which is %" PRId64, p->dp);
     }
     if ((pp_json_has(&at, "precision") && (status = read_precision(&at, plan, err))) ||
         (pp_json_has(&at, "experts") &&

@@ -58,7 +58,8 @@ static inline bool pp_transfer_has_buffer(const pp_transfer *t)
     return t->kind < PP_TENSOR_KINDS && t->part == 0;
 }
 
-/* FSDP and data-parallel actions in PyTorch's rows; they take no time in the model. X(name) */
+/* FSDP and data-parallel actions in PyTorch's rows. They take time if parameters are sharded
+ * (pp_costs.sharded). X(name) */
 #define PP_MARK_MAP(X) X(UNSHARD) X(RESHARD) X(REDUCE_GRAD) X(WAIT_REDUCE_GRAD)
 
 typedef enum pp_mark {
@@ -153,12 +154,14 @@ void pp_comm_settings_apply(const pp_comm_settings *settings, pp_comm_semantics 
 /* Owned by its program. */
 typedef struct pp_comm {
     pp_comm_semantics semantics;
-    pp_buffers buffers; /* all zero unless pp_framework_lower made the program */
-    bool collective;    /* a transfer is a collective of two ranks: neither buffered nor eager */
-    bool observed;      /* timelines keep the clocks of hosts and devices, for
-                           sim/analysis/critical_path.h */
-    uint8_t parts;      /* tensors per boundary; 0 means 1 */
-    bool parts_grouped; /* the tensors of a boundary are in one group */
+    pp_buffers buffers;  /* all zero unless pp_framework_lower made the program */
+    bool collective;     /* a transfer is a collective of two ranks: neither buffered nor eager */
+    bool gathers_in_ops; /* without UNSHARD: sharded parameters are gathered layer by layer in the
+                            first op of their stage */
+    bool observed;       /* timelines keep the clocks of hosts and devices, for
+                            sim/analysis/critical_path.h */
+    uint8_t parts;       /* tensors per boundary; 0 means 1 */
+    bool parts_grouped;  /* the tensors of a boundary are in one group */
     int64_t shape_bytes[PP_SIZE_ROUNDS_MAX]; /* sizes of the messages about one tensor's size */
     size_t *step_begin;                      /* [ranks + 1] */
     pp_comm_step *step;

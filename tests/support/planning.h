@@ -145,7 +145,7 @@ static inline void train_with_fsdp(pp_plan_request *request)
     request->switches.value.transformer_engine = false;
     request->switches.given.eager_loss = request->switches.value.eager_loss = true;
     request->switches.given.eager_layers = request->switches.value.eager_layers = true;
-    request->switches.value.zero = 1;
+    request->switches.value.zero = 3;
     request->switches.value.tp_overlap = false;
 }
 

@@ -63,6 +63,8 @@ static void print(const pp_export *data, const pp_torch_run *run, pp_text *text)
         add_known(text, "  ", "tp_size", plan->parallel.tp);
         add_known(text, "  ", "cp_size", plan->parallel.cp);
         add_known(text, "  ", "dp_size", plan->parallel.dp);
+        if (plan->dp_replicate > 1)
+            add_known(text, "  ", "dp_replicate_size", plan->dp_replicate);
         add_known(text, "  ", "ep_size", plan->parallel.ep);
     }
     if (run->known && plan->parallel.ep > 1)
@@ -97,6 +99,10 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
             "its recipes need at least as many microbatches as pipeline ranks, and %" PRIu32
             " are fewer than %" PRIu32 "; give a larger --global-batch-size",
             data->order->microbatches, data->order->ranks);
+    if (data->plan->dp_replicate > 1 && data->plan->dp_replicate >= data->plan->parallel.dp)
+        return pp_err_set(err, PP_INFEASIBLE, "automodel",
+                          "it has no copies that are not sharded: dp_replicate_size must be below "
+                          "dp_size; plan with a smaller --dp-replicate");
     if (data->plan->precision == PP_PRECISION_FP8_CURRENT && !data->plan->partition)
         return pp_err_set(err, PP_INFEASIBLE, "automodel",
                           "the first and last layer stay in 16 bits, and a plan without a "

@@ -104,8 +104,9 @@ static void add_parallelism(config *c)
         add_text(c, section, "expert_parallel_comm_backend",
                  dispatchers[c->data->plan->dispatcher]);
     if (c->run->known && degrees->dp > 0) {
-        add_int(c, section, "data_parallel_replicate_degree", 1);
-        add_int(c, section, "data_parallel_shard_degree", degrees->dp);
+        const int64_t copies = c->data->plan->dp_replicate > 1 ? c->data->plan->dp_replicate : 1;
+        add_int(c, section, "data_parallel_replicate_degree", copies);
+        add_int(c, section, "data_parallel_shard_degree", degrees->dp / copies);
     }
     if (c->python && degrees->tp > 1 && c->data->plan->sequence_parallel == 0)
         add_switch(c, section, "enable_sequence_parallel", false);

@@ -294,6 +294,7 @@ static pp_status rewrite(const pp_size_protocol_support *support,
     program->comm->semantics = old->semantics;
     program->comm->collective = old->collective;
     program->comm->buffers = old->buffers;
+    program->comm->gathers_in_ops = old->gathers_in_ops;
     program->comm->parts = (uint8_t)p.parts;
     program->comm->parts_grouped = !p.setting->tensor_by_tensor;
     memcpy(program->comm->shape_bytes, p.setting->bytes, sizeof p.setting->bytes);

@@ -32,6 +32,7 @@ const struct pp_field_names pp_option_names = { {
     [PP_FIELD_TARGET] = "--target",
     [PP_FIELD_RECOMPUTE] = "--recompute",
     [PP_FIELD_ZERO] = "--zero",
+    [PP_FIELD_DP_REPLICATE] = "--dp-replicate",
     [PP_FIELD_SEQUENCE_PARALLEL] = "--sequence-parallel",
     [PP_FIELD_ATTENTION] = "--attention",
     [PP_FIELD_PRECISION] = "--precision",

@@ -26,6 +26,11 @@ pp_status pp_target_check_settings(const pp_target *target, const pp_plan *plan,
     if (!status)
         status = pp_target_check_state(limits, plan->grad_dtype, plan->moments, PP_INFEASIBLE,
                                        limits->name, err);
+    if (!status && plan->zero > 1 && !limits->fsdp)
+        return pp_err_set(err, PP_INFEASIBLE, limits->name,
+                          "it shards no parameters, which the plan does (ZeRO %d); plan with "
+                          "--target %s",
+                          plan->zero, limits->name);
     if (!status && p->cp > 1)
         status = pp_target_check_cp_comm(limits, plan->cp_comm, PP_INFEASIBLE, limits->name, err);
     if (!status && plan->recompute == PP_RECOMPUTE_SELECTIVE && !limits->recompute_modules &&

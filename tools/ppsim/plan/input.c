@@ -715,7 +715,7 @@ static pp_status read_switches(const pp_args *args, pp_plan_input *r, pp_err *er
 {
     static const char *const attentions[] = { "unfused", "flash", NULL };
     static const char *const syncs[] = { "exposed", "overlap", NULL };
-    static const char *const zeros[] = { "0", "1", NULL };
+    static const char *const zeros[] = { "0", "1", "2", "3", NULL };
     pp_switch_request *s = &r->request.switches;
     int attention = 0;
     int sync = 0;
@@ -734,11 +734,17 @@ static pp_status read_switches(const pp_args *args, pp_plan_input *r, pp_err *er
         (status = pp_args_choice(args, "--grad-sync", syncs, &sync, err)) ||
         (status = pp_args_choice(args, "--grad-dtype", pp_dtype_names(), &dtype, err)) ||
         (status = pp_args_choice(args, "--zero", zeros, &zero, err)) ||
+        (status = pp_args_int(args, "--dp-replicate", 1, 1 << 20, &s->value.dp_replicate, err)) ||
         (status = read_layout(args, r, err)) || (status = read_cp_comm(args, s, err)) ||
         (status = read_dispatcher(args, s, err)) || (status = read_imbalance(args, s, err)) ||
         (status = read_capacity(args, &r->model, s, err)) ||
         (status = read_graphs(args, &r->model, s, err)) || (status = read_transfers(args, s, err)))
         return status;
+    if (zero == 2)
+        return pp_err_set(err, PP_USAGE, "--zero",
+                          "2 divides gradients, which would then be reduced after every "
+                          "microbatch: no framework does so with pipelines (DeepSpeed refuses it); "
+                          "give 1, or 3, which also divides the parameters");
     s->value.flash_attention = attention == 1;
     s->value.grad_sync_overlap = sync == 1;
     s->value.grad_dtype = (pp_dtype)dtype;

@@ -12,7 +12,8 @@ void pp_plan_find_interval(const char *hardware, pp_search_result *result)
     pp_plan *plan = result->plan;
     const pp_shares shares = pp_shares_of(&result->why);
     const int exchange = shares.tenths[PP_SHARE_TP] + shares.tenths[PP_SHARE_CP] +
-                         shares.tenths[PP_SHARE_EP] + shares.tenths[PP_SHARE_PP];
+                         shares.tenths[PP_SHARE_EP] + shares.tenths[PP_SHARE_PP] +
+                         shares.tenths[PP_SHARE_DP];
     const pp_interval_question question = { .hardware = result->context.hardware,
                                             .hardware_name = hardware ? hardware : "",
                                             .stack = pp_stack_meant(result->assumed.stack),

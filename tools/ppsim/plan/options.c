@@ -60,9 +60,16 @@ const pp_option pp_plan_options[] = {
     { PP_OPTION_EXECUTOR_OR_AUTO },
     { PP_OPTION_TORCH_COMPILE },
     { PP_OPTION_STACK },
-    { PP_ROW("--zero", "0|1", FRAMEWORK,
-             "ZeRO stage. 1 divides the optimizer state over the dp x cp ranks",
-             "1 if dp x cp > 1, but 0 in stacks of 2021 and 2022") },
+    { PP_ROW("--zero", "0|1|3", FRAMEWORK,
+             "ZeRO stage. 1 divides the optimizer state over the dp x cp ranks, 3 also the "
+             "parameters, for PyTorch (FSDP2)",
+             "1 if dp x cp > 1, but 0 in stacks of 2021 and 2022, and 3 with targets torchtitan "
+             "and automodel") },
+    { PP_ROW("--fsdp", NULL, FRAMEWORK, "same as --zero 3", NULL) },
+    { PP_ROW(
+        "--dp-replicate", "N", FRAMEWORK,
+        "with --zero 3: N copies of the parameters, each divided over dp x cp / N ranks (HSDP)",
+        "1") },
     { PP_ROW("--sequence-parallel", "on|off", FRAMEWORK,
              "sequence parallelism among the tensor-parallel GPUs", "on if tp > 1") },
     { PP_ROW("--attention", "flash|unfused", FRAMEWORK, "attention kernel", "the stack's") },
@@ -217,6 +224,7 @@ const pp_option pp_plan_options[] = {
 
 const pp_option_alias pp_plan_option_aliases[] = {
     { "--use-distributed-optimizer", "--zero", "1" },
+    { "--fsdp", "--zero", "3" },
     { "--overlap-grad-reduce", "--grad-sync", "overlap" },
     { "--fp8-param-gather", "--fp8-params", "on" },
     { "--use-flash-attn", "--attention", "flash" },

@@ -130,6 +130,8 @@ void pp_answer_setup(const pp_plan *plan, pp_text *words)
     }
     if (plan->zero >= 0 && plan->parallel.dp * plan->parallel.cp > 1)
         pp_text_add(words, ", ZeRO %d", plan->zero);
+    if (plan->dp_replicate > 1)
+        pp_text_add(words, " (%" PRId64 " copies)", plan->dp_replicate);
     if (plan->moments != PP_MOMENTS_FP32)
         pp_text_add(words, ", optimizer in %s", pp_moments_names()[plan->moments]);
     pp_text_add(words, "; ");

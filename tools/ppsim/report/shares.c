@@ -10,6 +10,7 @@ static void sum_up(const pp_why *why, pp_ns ns[PP_SHARES])
     ns[PP_SHARE_CP] = why->exchange_mean_ns[PP_EXCHANGE_CP];
     ns[PP_SHARE_EP] = why->exchange_mean_ns[PP_EXCHANGE_EP];
     ns[PP_SHARE_PP] = part_ns[PP_WHY_P2P];
+    ns[PP_SHARE_DP] = part_ns[PP_WHY_SHARDING];
     ns[PP_SHARE_BUBBLE] = part_ns[PP_WHY_WARM_UP] + part_ns[PP_WHY_COOL_DOWN] +
                           part_ns[PP_WHY_IMBALANCE] + part_ns[PP_WHY_DATA] + part_ns[PP_WHY_BUFFER];
     ns[PP_SHARE_HOST] = part_ns[PP_WHY_HOST] + part_ns[PP_WHY_SYNC];
@@ -72,23 +73,26 @@ static void add_groups(const pp_parallel *parallel, pp_text *words)
 void pp_shares_print(const pp_shares *shares, const pp_parallel *parallel, bool together,
                      pp_text *words)
 {
-    static const char *const groups[PP_SHARES] = {
-        [PP_SHARE_TP] = "tp", [PP_SHARE_CP] = "cp", [PP_SHARE_EP] = "ep", [PP_SHARE_PP] = "pp"
-    };
+    static const char *const groups[PP_SHARES] = { [PP_SHARE_TP] = "tp",
+                                                   [PP_SHARE_CP] = "cp",
+                                                   [PP_SHARE_EP] = "ep",
+                                                   [PP_SHARE_PP] = "pp",
+                                                   [PP_SHARE_DP] = "dp" };
     const bool used[PP_SHARES] = { [PP_SHARE_TP] = !together && parallel->tp > 1,
                                    [PP_SHARE_CP] = !together && parallel->cp > 1,
                                    [PP_SHARE_EP] = !together && parallel->ep > 1,
-                                   [PP_SHARE_PP] = parallel->pp > 1 };
+                                   [PP_SHARE_PP] = parallel->pp > 1,
+                                   [PP_SHARE_DP] = shares->tenths[PP_SHARE_DP] > 0 };
     const int *tenths = shares->tenths;
     int exchange = 0;
     const char *mark = " (";
-    for (int k = PP_SHARE_TP; k <= PP_SHARE_PP; k++)
+    for (int k = PP_SHARE_TP; k <= PP_SHARE_DP; k++)
         exchange += tenths[k];
     add(tenths[PP_SHARE_COMPUTE], "compute", words);
     if (together && tenths[PP_SHARE_COMPUTE])
         add_groups(parallel, words);
     add(exchange, "exchange", words);
-    for (int k = PP_SHARE_TP; k <= PP_SHARE_PP; k++) {
+    for (int k = PP_SHARE_TP; k <= PP_SHARE_DP; k++) {
         if (!exchange || (!tenths[k] && !used[k]))
             continue;
         pp_text_add(words, "%s%s %d.%d", mark, groups[k], tenths[k] / 10, tenths[k] % 10);

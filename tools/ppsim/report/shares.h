@@ -14,6 +14,7 @@ typedef enum pp_share {
     PP_SHARE_CP,
     PP_SHARE_EP,
     PP_SHARE_PP,     /* transfers between stages that a rank waits for */
+    PP_SHARE_DP,     /* parameters that are gathered and gradients that are reduced, likewise */
     PP_SHARE_BUBBLE, /* ranks wait for one another */
     PP_SHARE_HOST,   /* they wait for the host or a synchronisation of the device */
     PP_SHARE_END,    /* after the last op: gradient reduction, tied embedding, optimizer */

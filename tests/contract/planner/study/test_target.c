@@ -82,7 +82,7 @@ START_TEST(the_runtime_takes_the_plan)
     ck_assert_ptr_eq(plan->framework, target->frameworks[0]);
     /* data_parallel_shard_degree, strategy: fsdp2 */
     ck_assert_int_eq(choice->context.switches.transformer_engine, !target->fsdp);
-    ck_assert_int_eq(plan->zero, target->fsdp || plan->parallel.dp * plan->parallel.cp > 1);
+    ck_assert_int_eq(plan->zero, target->fsdp ? 3 : plan->parallel.dp * plan->parallel.cp > 1);
     if (strcmp(cases[_i].target, "torchtitan") == 0)
         ck_assert(plan->buffers.has_return_outputs &&
                   !plan->buffers.return_outputs); /* its trainer: return_outputs=False */

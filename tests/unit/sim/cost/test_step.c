@@ -69,6 +69,52 @@ START_TEST(the_optimizer_updates_what_it_owns)
 }
 END_TEST
 
+/* FSDP2 over 4 GPUs: a quarter of the parameters, of their gradients' sums and of both moments in
+ * 4 bytes; in the middle of a step also all parameters in 2 bytes and all gradients in 4. A ring
+ * gathers 3/4 of 2 bytes and scatters 3/4 of 4. Copies take the rest. */
+START_TEST(sharded_parameters_are_whole_in_the_step)
+{
+    const pp_hardware hw = run_hardware("a100-80g");
+    run r = job();
+    r.switches.zero = 0;
+    pp_costs *whole = run_costs(&r, &hw);
+    ck_assert(!whole->sharded);
+    r.switches.zero = 3;
+    pp_costs *c = run_costs(&r, &hw);
+    ck_assert(c->sharded);
+    for (int rank = 0; rank < 4; rank++) {
+        const double n = (double)whole->parameter_bytes[rank] / 2;
+        ck_assert_double_eq_tol((double)c->parameter_bytes[rank], n * (4.0 / 4 + 2), 1);
+        ck_assert_double_eq_tol((double)c->gradient_bytes[rank], n * 4, 1);
+        ck_assert_double_eq_tol((double)c->optimizer_bytes[rank], n * 8 / 4, 1);
+        const double memory = hw.elementwise * hw.memory_bytes_per_s;
+        within(c->unshard_ns[rank], 0.75 * 2 * n / rate_of(&hw) + n * (6.0 / 4 + 4) / memory);
+        within(c->reduce_grad_ns[rank], 0.75 * 4 * n / rate_of(&hw) + 8 * n / memory);
+        ck_assert_int_eq(c->grad_sync_ns[rank], c->reduce_grad_ns[rank]);
+    }
+    pp_costs_free(&whole);
+    pp_costs_free(&c);
+}
+END_TEST
+
+/* Four stages of a rank, of which PyTorch's runtime keeps three gathered. */
+START_TEST(three_stages_are_gathered_at_a_time)
+{
+    const pp_hardware hw = run_hardware("a100-80g");
+    run r = job();
+    r.parallel.vpp = 4;
+    r.switches.zero = 0;
+    pp_costs *whole = run_costs(&r, &hw);
+    r.switches.zero = 3;
+    pp_costs *c = run_costs(&r, &hw);
+    /* rank 1 has only layers, equally many in each stage */
+    const double n = (double)whole->parameter_bytes[1] / 2;
+    ck_assert_double_eq_tol((double)c->parameter_bytes[1], n * (4.0 / 4 + 2 * 0.75), 2);
+    pp_costs_free(&whole);
+    pp_costs_free(&c);
+}
+END_TEST
+
 /* 51200 / 8 x 6144 gradients of 4 bytes; two ranks on two nodes send each other the whole table. */
 START_TEST(the_tied_table_crosses_the_network)
 {
@@ -145,6 +191,8 @@ int main(void)
     TCase *tc = tcase_create("step_costs");
     tcase_add_test(tc, gradients_are_reduced_over_the_network);
     tcase_add_test(tc, the_optimizer_updates_what_it_owns);
+    tcase_add_test(tc, sharded_parameters_are_whole_in_the_step);
+    tcase_add_test(tc, three_stages_are_gathered_at_a_time);
     tcase_add_test(tc, moments_of_fewer_bits_take_less);
     tcase_add_test(tc, the_tied_table_crosses_the_network);
     tcase_add_test(tc, context_parallel_ranks_exchange_keys);

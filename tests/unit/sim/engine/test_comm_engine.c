@@ -103,6 +103,43 @@ START_TEST(eager_ends_at_its_limit)
 }
 END_TEST
 
+/* Two ranks with two stages each. Rank 0 gathers stage 0 for 5 us and then stage 2 for 30, and 0F0
+ * waits for the former, 2F0, whose input is there at 27, for the latter; of stage 2 the gradients
+ * are reduced from 61 on for 40 us, so that the receive of 0B0 is posted at 101 and the op starts
+ * at 111. What is reduced after the last op is not in the makespan. */
+START_TEST(sharded_parameters_are_gathered_and_reduced)
+{
+    static const char rows[] =
+        "0UNSHARD,2UNSHARD,0F0,0SEND_F0,2RECV_F0,2F0,2SEND_F0,2RECV_B0,2B0,2SEND_B0,2REDUCE_GRAD,"
+        "2RESHARD,0RECV_B0,0B0,0REDUCE_GRAD,0RESHARD\n"
+        "1UNSHARD,3UNSHARD,1RECV_F0,1F0,1SEND_F0,3RECV_F0,3F0,3B0,3SEND_B0,3REDUCE_GRAD,"
+        "3RESHARD,1RECV_B0,1B0,1SEND_B0,1REDUCE_GRAD,1RESHARD\n";
+    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 10000, 0 };
+    pp_program *program PP_CLEANUP(pp_program_free) = program_of(rows, PP_ROWS_SINGLE, false);
+    pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_costs_uniform(&uniform, 2, 4, 1, &costs, &err), err);
+    for (int sharded = 0; sharded < 2; sharded++) {
+        pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+        pp_report *report PP_CLEANUP(pp_report_free) = NULL;
+        costs->sharded = sharded;
+        costs->unshard_ns[0] = 5000;
+        costs->unshard_ns[2] = 30000;
+        costs->reduce_grad_ns[0] = 900000;
+        costs->reduce_grad_ns[2] = 40000;
+        STEP_OK(pp_simulate(program, costs, &timeline, &err), err);
+        STEP_OK(pp_report_build("rows", NULL, program, timeline, costs, true, &report, &err), err);
+        ck_assert_int_eq(report->makespan_ns, sharded ? 113000 : 72000);
+        if (!sharded)
+            continue;
+        const pp_ns *idle_ns = report->per_rank[0].idle_ns;
+        /* 5 and 35 - 27 for the gathers, 40 for the reduction, and 10 for each of three receives */
+        ck_assert_int_eq(idle_ns[PP_IDLE_LINK], 5000 + 8000 + 40000 + 3 * 10000);
+        ck_assert_int_eq(idle_ns[PP_IDLE_LINK] + idle_ns[PP_IDLE_DATA], 113000 - 6000);
+    }
+}
+END_TEST
+
 static void refused_part(const char *rows, bool partial, pp_status expected, const char *words)
 {
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
@@ -208,6 +245,7 @@ int main(void)
     tcase_add_test(tc, a_lane_keeps_its_order);
     tcase_add_test(tc, published_hangs_depend_on_the_semantics);
     tcase_add_test(tc, eager_ends_at_its_limit);
+    tcase_add_test(tc, sharded_parameters_are_gathered_and_reduced);
     tcase_add_test(tc, rows_that_do_not_pair_up_are_refused);
     tcase_add_test(tc, a_send_follows_the_op_that_makes_its_tensor);
     tcase_add_test(tc, a_tensor_is_sent_and_received_once);
