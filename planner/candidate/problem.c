@@ -162,9 +162,19 @@ static pp_status check_graphs(const pp_plan_problem *problem, pp_err *err)
 static pp_status check_zero(const pp_plan_problem *problem, pp_err *err)
 {
     const pp_plan_request *request = problem->request;
-    if (!request->switches.given.zero || !request->framework)
+    const pp_switch_request *s = &request->switches;
+    if (!s->given.zero || s->value.zero < 2)
         return PP_OK;
-    return pp_framework_check_zero(request->framework, request->switches.value.zero, err);
+    if (s->given.grad_sync_overlap)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_GRAD_SYNC),
+                          "has no effect with %s 3, where PyTorch decides; leave it out",
+                          pp_err_name(err, PP_FIELD_ZERO));
+    if (s->given.low_parameters && s->value.low_parameters)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_LOW_PARAMETERS),
+                          "on is not predicted with %s 3; leave it out",
+                          pp_err_name(err, PP_FIELD_ZERO));
+    return request->framework ? pp_framework_check_zero(request->framework, s->value.zero, err)
+                              : PP_OK;
 }
 
 static pp_status check_batch(const pp_plan_problem *problem, pp_err *err)

@@ -93,7 +93,7 @@ pp_switches pp_switches_requested(const pp_switch_request *request, pp_switches 
     if (request->given.zero)
         stack.zero = value->zero;
     stack.dp_replicate = value->dp_replicate;
-    stack.low_parameters &= stack.zero > 0; /* the gather of ZeRO-1 brings the weights */
+    stack.low_parameters &= stack.zero == 1; /* the gather of ZeRO-1 brings the weights */
     if (request->given.scatter_gather)
         stack.scatter_gather = value->scatter_gather;
     if (request->given.p2p)

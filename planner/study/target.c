@@ -288,6 +288,12 @@ pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given,
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_ETP),
                           "target %s decides whether experts are divided; leave this option out",
                           target->name);
+    if (target->experts_in_all_copies && request->switches.value.dp_replicate > 1 &&
+        request->model && request->model->experts > 0)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_DP_REPLICATE),
+                          "target %s shards experts over all copies, which is not predicted; leave "
+                          "this option out",
+                          target->name);
     pp_status status = check_recompute(target, request, err);
     if (!status)
         status = check_formats(target, request, err);

@@ -5,6 +5,8 @@
 #include "sim/base/alloc.h"
 #include "sim/program/comm.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,6 +138,17 @@ static uint32_t late_op(const pp_program *program, const pp_timeline *timeline, 
     return PP_NO_SOURCE;
 }
 
+/* The reduction that the rank waits for, or the gather of the parameters of its next op. */
+static void name_collective(const pp_program *program, const pp_wait *wait, pp_blocked *out)
+{
+    const pp_comm_step step = program->comm->step[wait->step];
+    const bool reduces = step.kind == PP_COMM_STEP_MARK;
+    snprintf(out->by, sizeof out->by, "%" PRIu32 "%s",
+             reduces ? step.index : (uint32_t)program->op[step.index].stage,
+             pp_mark_token(reduces ? PP_MARK_REDUCE_GRAD : PP_MARK_UNSHARD));
+    out->by_rank = wait->rank;
+}
+
 static void name(const pp_program *program, const pp_timeline *timeline, const pp_wait *wait,
                  pp_blocked *out)
 {
@@ -147,6 +160,10 @@ static void name(const pp_program *program, const pp_timeline *timeline, const p
         pp_op_print(program->op[op], out->op, sizeof out->op);
     else
         pp_transfer_print(&program->comm->transfer[wait->transfer], out->op, sizeof out->op);
+    if (wait->cause == PP_IDLE_LINK && wait->transfer == PP_NO_SOURCE && program->comm) {
+        name_collective(program, wait, out);
+        return;
+    }
     if (wait->blocker == PP_NO_SOURCE)
         return;
     uint32_t late = late_op(program, timeline, wait);

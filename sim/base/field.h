@@ -41,6 +41,7 @@
     X(RECOMPUTE, "recompute")                          \
     X(ZERO, "zero")                                    \
     X(DP_REPLICATE, "dp_replicate")                    \
+    X(GRAD_SYNC, "grad_sync")                          \
     X(SEQUENCE_PARALLEL, "sequence_parallel")          \
     X(ATTENTION, "attention")                          \
     X(PRECISION, "precision")                          \

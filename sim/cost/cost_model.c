@@ -190,6 +190,12 @@ pp_status pp_cost_context_check(const pp_cost_context *context, pp_err *err)
     if (zero != 0 && zero != 1 && zero != 3)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_ZERO),
                           "must be 0, 1 or 3, not %d", zero);
+    if (zero == 3 && par->pp == 1)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_ZERO),
+                          "3 is predicted beside a pipeline only: without one, parameters are "
+                          "gathered and gradients reduced for every microbatch; give %s 2 or more, "
+                          "or %s 1",
+                          pp_err_name(err, PP_FIELD_RANKS), pp_err_name(err, PP_FIELD_ZERO));
     const int64_t copies = context->switches.dp_replicate;
     if (copies > 1 && zero != 3)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_DP_REPLICATE),
@@ -198,6 +204,13 @@ pp_status pp_cost_context_check(const pp_cost_context *context, pp_err *err)
     if (copies > 1 && par->dp % copies != 0)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_DP_REPLICATE),
                           "must divide dp, which is %" PRId64 ", not be %" PRId64, par->dp, copies);
+    if (copies > 1 && context->model->experts > 0 &&
+        pp_parallel_expert_gpus(par) / par->ep % copies != 0)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_DP_REPLICATE),
+                          "%" PRId64 " copies do not have equally many of the %" PRId64
+                          " GPUs that hold the same experts; give fewer copies, or a smaller %s",
+                          copies, pp_parallel_expert_gpus(par) / par->ep,
+                          pp_err_name(err, PP_FIELD_EP));
     pp_status status = check_precision(context, err);
     if (!status)
         status = check_tensor_parallel(context, err);

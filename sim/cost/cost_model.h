@@ -23,6 +23,9 @@ typedef enum pp_exchange_kind {
     PP_EXCHANGE_KINDS,
 } pp_exchange_kind;
 
+/* How many stages of a rank PyTorch's pipeline runtime keeps gathered (max_active_stages). */
+#define PP_GATHERED_STAGES 3
+
 typedef struct pp_unit_cache pp_unit_cache; /* sim/cost/unit_cache.h */
 
 /* Everything a cost depends on besides the partition and the data. Pointers are borrowed. */
@@ -36,6 +39,8 @@ typedef struct pp_cost_context {
     bool pairs_hide;     /* costs have what pairs hide, for executors that overlap them */
     bool splits_late;    /* I and W are those of an executor that splits late (framework.h) */
     bool late_too;       /* costs have those of such an executor beside their own */
+    bool gathers_all;    /* with zero 3: all stages of a rank stay gathered, not the largest
+                            PP_GATHERED_STAGES */
     bool links_modelled; /* the executor has ranks wait for exchanges where its framework does */
     unsigned omitted;    /* the kinds of exchange that take no time, to find their share of an op */
     const pp_expert_tokens *expert_tokens; /* the imbalance of each microbatch; NULL: that of the

@@ -15,7 +15,7 @@
 
 #define TABLES 19      /* [classes * stages] */
 #define RANK_TABLES 9  /* [ranks] */
-#define STAGE_TABLES 2 /* [stages] */
+#define STAGE_TABLES 3 /* [stages] */
 
 static pp_status check_size(uint32_t ranks, uint32_t stages, uint32_t microbatches,
                             uint32_t classes, pp_err *err)
@@ -78,7 +78,8 @@ static void list_tables(pp_costs *costs, int64_t **tables[TABLES], int64_t **per
     memcpy(tables, cells, sizeof cells);
     memcpy(per_rank, ranks, sizeof ranks);
     per_stage[0] = &costs->unshard_ns;
-    per_stage[1] = &costs->reduce_grad_ns;
+    per_stage[1] = &costs->unshard_copy_ns;
+    per_stage[2] = &costs->reduce_grad_ns;
 }
 
 pp_status pp_costs_new(uint32_t ranks, uint32_t stages, uint32_t microbatches, uint32_t classes,

@@ -35,11 +35,13 @@ typedef struct pp_costs {
 
     /* Sharded parameters, [stages]; valid if `sharded`, for programs with the actions UNSHARD and
      * REDUCE_GRAD (sim/program/comm.h). The parameters of a stage are gathered beside the compute
-     * of their rank, and the first op that needs them waits; the gradients are reduced while the
-     * rank waits, unless it has no later op: then this is in grad_sync_ns. */
+     * of their rank; the first op that needs them waits, and for their copies then. Gradients are
+     * reduced while the rank waits, unless it has no later op: then this is in grad_sync_ns. */
     bool sharded;
     pp_ns *unshard_ns;
+    pp_ns *unshard_copy_ns;
     pp_ns *reduce_grad_ns;
+    double unshard_slowdown; /* factor of compute beside a gather; 0 means 1 */
 
     bool has_memory;
     /* For frameworks that split late (below), and not yet part of w_ns and stash_bytes. */

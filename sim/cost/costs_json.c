@@ -3,6 +3,7 @@
 #include "sim/cost/costs_json.h"
 
 #include "sim/base/alloc.h"
+#include "sim/job/sharing.h"
 #include "sim/job/workload.h"
 #include "sim/order/order.h"
 
@@ -54,6 +55,7 @@ static const table memory_ranks[] = {
 static const table limits = { "limit_bytes", COLUMN(limit_bytes), PP_BYTES_MAX, -1 };
 static const table sharding[] = {
     { "unshard_ns", COLUMN(unshard_ns), PP_NS_MAX, -1 },
+    { "unshard_copy_ns", COLUMN(unshard_copy_ns), PP_NS_MAX, -1 },
     { "reduce_grad_ns", COLUMN(reduce_grad_ns), PP_NS_MAX, -1 },
 };
 static const table step_ranks[] = {
@@ -283,6 +285,9 @@ static pp_status fill_sharding(const pp_json_at *root, pp_costs *costs, pp_err *
         costs->sharded |= pp_json_has(root, sharding[i].key);
         status = fill_list(root, &sharding[i], costs->stages, "stage", costs, err);
     }
+    if (!status && pp_json_has(root, "unshard_slowdown"))
+        status = pp_json_get_double(root, "unshard_slowdown", 1, PP_SLOWDOWN_MAX,
+                                    &costs->unshard_slowdown, err);
     return status;
 }
 
@@ -434,10 +439,11 @@ static pp_status fill_step(const pp_json_at *root, pp_costs *costs, pp_err *err)
 static pp_status check_keys(const pp_json_at *at, pp_err *err)
 {
     static const char *const keys[] = {
-        "format",     "version",  "ranks",      "stages",          "microbatches",
-        "forward_ns", "input_ns", "weight_ns",  "backward_ns",     "pair_ns",
-        "hidden_ns",  "again_ns", "comm_ns",    "send_forward_ns", "send_backward_ns",
-        "memory",     "step",     "unshard_ns", "reduce_grad_ns",  NULL
+        "format",          "version",  "ranks",      "stages",          "microbatches",
+        "forward_ns",      "input_ns", "weight_ns",  "backward_ns",     "pair_ns",
+        "hidden_ns",       "again_ns", "comm_ns",    "send_forward_ns", "send_backward_ns",
+        "memory",          "step",     "unshard_ns", "reduce_grad_ns",  "unshard_slowdown",
+        "unshard_copy_ns", NULL
     };
     static const char *const memory_keys[] = {
         "activation_bytes", "stash_bytes",           "recompute_bytes", "logits_bytes",
@@ -675,6 +681,8 @@ pp_json *pp_costs_write(const pp_costs *costs, pp_json_build *build)
         write_table(build, root, costs, costs->has_pairs ? &pairs : &hidden);
     for (size_t i = 0; costs->sharded && i < COUNT(sharding); i++)
         write_list(build, root, costs, &sharding[i], costs->stages);
+    if (costs->sharded && costs->unshard_slowdown > 1)
+        pp_json_put_double(build, root, "unshard_slowdown", costs->unshard_slowdown);
     if (costs->has_memory) {
         pp_json *memory = pp_json_new_object(build);
         for (size_t i = 0; i < COUNT(memory_tables); i++)

@@ -184,6 +184,12 @@ bool pp_dispatch_is_followed_by_gather(const pp_gpu_batch *local)
     return context->parallel.ep <= 1 || context->switches.dispatcher != PP_DISPATCHER_ALLGATHER;
 }
 
+double pp_collective_sm_share(const pp_hardware *hw, pp_collective_group group)
+{
+    const double held = group.ranks > group.members ? NCCL_NETWORK_SMS : NCCL_NODE_SMS;
+    return group.ranks > 1 ? fmin(1, held / fmax((double)hw->sm_count, 1)) : 0;
+}
+
 double pp_dispatch_sm_share(const pp_gpu_batch *local)
 {
     const sizes s = sizes_of(local);

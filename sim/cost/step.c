@@ -3,6 +3,7 @@
 
 #include "sim/cost/step.h"
 
+#include "sim/cost/dispatch.h"
 #include "sim/cost/ends.h"
 #include "sim/cost/gpu_batch.h"
 #include "sim/cost/stage_memory.h"
@@ -236,15 +237,13 @@ static data_groups data_groups_of(const pp_cost_context *context)
     const int64_t node_part = pp_hardware_node_part(context->hardware, par);
     const int64_t copies = context->switches.dp_replicate > 1 ? context->switches.dp_replicate : 1;
     const int64_t dense = par->dp * par->cp / copies;
-    /* a few experts may be on more GPUs than a copy has */
-    const int64_t holders = pp_parallel_expert_gpus(par) / par->ep;
-    const int64_t expert = holders % copies == 0 ? holders / copies : 1;
+    const int64_t expert = pp_parallel_expert_gpus(par) / par->ep / copies;
     const int64_t stride = pp_parallel_etp(par) * par->ep;
     return (data_groups){
         .dense = pp_group_of(node_part, dense, par->tp),
         .expert = pp_group_of(node_part, expert, stride),
         .dense_copies = pp_group_of(node_part, copies, par->tp * dense),
-        .expert_copies = pp_group_of(node_part, holders / expert, stride * expert),
+        .expert_copies = pp_group_of(node_part, copies, stride * expert),
     };
 }
 
@@ -253,9 +252,11 @@ static data_groups data_groups_of(const pp_cost_context *context)
 #define SHARD_BYTES 4.0
 
 /* FSDP2 gathers and reduces unit by unit: every layer, the embedding, and the head with its norm is
- * one (torchtitan and AutoModel, apply_fsdp). A gather casts the shards to the type of training,
- * and copies what it got into the parameters; a reduction copies the gradients first
- * (foreach_all_gather, foreach_reduce in torch/distributed/fsdp/_fully_shard). */
+ * one (torchtitan and AutoModel, apply_fsdp). Before a gather the shards are cast to the type of
+ * training, and after it copied into the parameters, both on the stream of the compute; before a
+ * reduction the gradients are copied (foreach_all_gather, get_all_gather_streams and foreach_reduce
+ * in torch/distributed/fsdp/_fully_shard). Compute beside a gather lacks the SMs that NCCL holds.
+ */
 static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *stage,
                                pp_costs *costs, uint32_t s, pp_err *err)
 {
@@ -265,12 +266,14 @@ static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *s
     const double bytes = (double)pp_dtype_bytes(sw->dtype);
     const double gradient_bytes = (double)pp_dtype_bytes(sw->grad_dtype);
     const double memory_bytes_per_s = hw->elementwise * hw->memory_bytes_per_s;
-    double gather = 0, reduce = 0;
+    double gather = 0, copy = 0, reduce = 0;
     stage_unit units[STAGE_UNITS_MAX];
     const int count = units_of(context, stage, units);
     for (int k = 0; k < count; k++) {
         rank_parameters one = { 0 };
         add_unit(context, units[k].kind, units[k].type, units[k].times > 0, &one);
+        if (units[k].kind == PP_UNIT_MTP && units[k].times > 0 && !stage->embedding)
+            one.dense += table_parameters(context); /* for its look-up */
         const struct {
             double parameters;
             pp_collective_group group, copies;
@@ -278,37 +281,47 @@ static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *s
                       { one.expert, groups.expert, groups.expert_copies } };
         for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
             const double n = parts[i].parameters, ranks = (double)parts[i].group.ranks;
+            const double times = units[k].times;
             if (!(n > 0))
                 continue;
+            copy += times * n / ranks * (SHARD_BYTES + bytes);
+            reduce += times * 2 * n * gradient_bytes / memory_bytes_per_s;
             if (parts[i].copies.ranks > 1)
-                reduce += units[k].times * pp_collective_seconds(hw, PP_ALL_REDUCE, parts[i].copies,
-                                                                 n / ranks * gradient_bytes);
+                reduce += times * pp_collective_seconds(hw, PP_ALL_REDUCE, parts[i].copies,
+                                                        n / ranks * gradient_bytes);
             if (ranks < 2)
                 continue;
-            gather += units[k].times *
-                      (pp_collective_seconds(hw, PP_ALL_GATHER, parts[i].group, n * bytes) +
-                       (n / ranks * (SHARD_BYTES + bytes) + 2 * n * bytes) / memory_bytes_per_s);
-            reduce += units[k].times * (pp_collective_seconds(hw, PP_REDUCE_SCATTER, parts[i].group,
-                                                              n * gradient_bytes) +
-                                        2 * n * gradient_bytes / memory_bytes_per_s);
+            copy += times * 2 * n * bytes;
+            gather += times * pp_collective_seconds(hw, PP_ALL_GATHER, parts[i].group, n * bytes);
+            reduce += times * pp_collective_seconds(hw, PP_REDUCE_SCATTER, parts[i].group,
+                                                    n * gradient_bytes);
         }
     }
     costs->sharded = true;
-    pp_status status =
-        pp_ns_from_seconds(gather, "gather of a stage's parameters", &costs->unshard_ns[s], err);
-    return status ? status
-                  : pp_ns_from_seconds(reduce, "reduction of a stage's gradients",
-                                       &costs->reduce_grad_ns[s], err);
+    const double share = fmin(0.9, pp_collective_sm_share(hw, groups.dense));
+    costs->unshard_slowdown = 1 / (1 - share);
+    const struct {
+        double seconds;
+        const char *what;
+        pp_ns *ns;
+    } parts[] = {
+        { gather, "gather of a stage's parameters", &costs->unshard_ns[s] },
+        { copy / memory_bytes_per_s, "copy of a stage's parameters", &costs->unshard_copy_ns[s] },
+        { reduce, "reduction of a stage's gradients", &costs->reduce_grad_ns[s] },
+    };
+    pp_status status = PP_OK;
+    for (size_t k = 0; k < sizeof parts / sizeof parts[0] && !status; k++)
+        status = pp_ns_from_seconds(parts[k].seconds, parts[k].what, parts[k].ns, err);
+    return status;
 }
 
-/* How many stages PyTorch's pipeline runtime keeps gathered (max_active_stages). */
-enum { GATHERED_STAGES = 3 };
-
-/* The parameters of the largest stages of a rank, as many as are gathered at the same time. */
+/* The parameters of a rank that are gathered at the same time: those of its largest stages, as many
+ * as the framework keeps, or all. */
 static double gathered_parameters(const pp_cost_context *context, const pp_stage *stages,
-                                  const pp_costs *costs, uint32_t rank)
+                                  const pp_costs *costs, uint32_t rank, double all)
 {
-    double most[GATHERED_STAGES] = { 0 };
+    double most[PP_GATHERED_STAGES] = { 0 };
+    uint32_t held = 0;
     stage_unit units[STAGE_UNITS_MAX];
     for (uint32_t s = 0; s < costs->stages; s++) {
         if (!pp_placement_holds(context->placement, s, costs->ranks, rank))
@@ -318,13 +331,19 @@ static double gathered_parameters(const pp_cost_context *context, const pp_stage
         for (int k = 0; k < count; k++)
             add_unit(context, units[k].kind, units[k].type, units[k].times, &sum);
         double next = sum.dense + sum.expert;
-        for (int k = 0; k < GATHERED_STAGES; k++) {
+        for (int k = 0; k < PP_GATHERED_STAGES; k++) {
             const double larger = fmax(most[k], next);
             next = fmin(most[k], next);
             most[k] = larger;
         }
+        held++;
     }
-    return most[0] + most[1] + most[2];
+    if (held <= PP_GATHERED_STAGES || context->gathers_all)
+        return all;
+    double sum = 0;
+    for (int k = 0; k < PP_GATHERED_STAGES; k++)
+        sum += most[k];
+    return fmin(sum, all);
 }
 
 /* The stage of a rank whose gradients are reduced after its last op: its first one. */
@@ -409,7 +428,8 @@ pp_status pp_cost_step(const pp_cost_context *context, const pp_stage *stages, p
     for (uint32_t r = 0; r < costs->ranks && !status; r++) {
         const rank_parameters p = rank_parameters_of(context, stages, costs, r);
         costs->limit_bytes[r] = pp_rank_overrides_memory_bytes(context->overrides, r);
-        const double gathered = sharded ? gathered_parameters(context, stages, costs, r) : 0;
+        const double gathered =
+            sharded ? gathered_parameters(context, stages, costs, r, p.dense + p.expert) : 0;
         status = fill_rank(context, &p, gathered, costs, r, err);
     }
     return status;

@@ -15,6 +15,7 @@
 #include "sim/program/transfer_costs.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ typedef struct run {
     host *host;         /* [ranks] */
     uint32_t *waiting;  /* [ranks]: the group that the rank waits for, or NONE */
     pp_ns *gathered_ns; /* [stages]: when the parameters are there; NULL: they are not sharded */
+    bool *copied;       /* [stages]: they are in place, too */
     pp_ns *gathers_ns;  /* [ranks]: when the last gather of the rank ends */
     uint32_t *wake;     /* stack of ranks to run */
     uint32_t *try;      /* stack of entries that may start */
@@ -58,6 +60,7 @@ static void run_free(run *r)
     free(r->waiting);
     free(r->gathered_ns);
     free(r->gathers_ns);
+    free(r->copied);
     free(r->wake);
     free(r->try);
     pp_shared_rates_free(&r->rates);
@@ -68,19 +71,21 @@ static pp_status check_sharding(const pp_program *program, const pp_costs *costs
 {
     const pp_comm *comm = program->comm;
     double sum_ns = 0;
-    for (uint32_t s = 0; s < costs->stages; s++)
-        sum_ns += (double)costs->unshard_ns[s];
+    for (uint32_t s = 0; comm->gathers_in_ops && s < costs->stages; s++)
+        sum_ns += (double)costs->unshard_ns[s] + (double)costs->unshard_copy_ns[s];
     for (size_t s = 0; s < comm->step_count; s++) {
         const pp_comm_step step = comm->step[s];
-        if (step.kind == PP_COMM_STEP_MARK)
+        if (step.kind == PP_COMM_STEP_MARK && step.mark == PP_MARK_UNSHARD)
             sum_ns +=
-                (double)costs->unshard_ns[step.index] + (double)costs->reduce_grad_ns[step.index];
+                (double)costs->unshard_ns[step.index] + (double)costs->unshard_copy_ns[step.index];
+        else if (step.kind == PP_COMM_STEP_MARK && step.mark == PP_MARK_REDUCE_GRAD)
+            sum_ns += (double)costs->reduce_grad_ns[step.index];
     }
     return sum_ns <= (double)PP_NS_MAX
                ? PP_OK
                : pp_err_set(err, PP_INPUT, NULL,
                             "gathers and reductions of %g s together are too long; give shorter "
-                            "ones (unshard_ns, reduce_grad_ns)",
+                            "ones (unshard_ns, unshard_copy_ns, reduce_grad_ns)",
                             1e-9 * sum_ns);
 }
 
@@ -105,7 +110,8 @@ static pp_status run_new(const pp_program *program, const pp_costs *costs, pp_ti
             return status;
         r->gathered_ns = pp_alloc_array(program->stages, sizeof *r->gathered_ns);
         r->gathers_ns = pp_alloc_array(program->ranks, sizeof *r->gathers_ns);
-        if (!r->gathered_ns || !r->gathers_ns)
+        r->copied = pp_alloc_array(program->stages, sizeof *r->copied);
+        if (!r->gathered_ns || !r->gathers_ns || !r->copied)
             return pp_err_nomem(err);
     }
     memcpy(r->next, comm->step_begin, program->ranks * sizeof *r->next);
@@ -356,17 +362,56 @@ static bool runs_later(const run *r, uint32_t rank)
 }
 
 /* Gathers parameters beside the compute, one stage after the other, or reduces gradients, for which
- * the rank waits; after its last op that is a part of the end of the step. */
+ * the rank waits; after its last op that is a part of the end of the step. Both have one
+ * communicator. */
 static void take_mark(run *r, uint32_t rank, pp_comm_step step)
 {
     const uint32_t stage = step.index;
+    const pp_ns free_ns = pp_max(r->gathers_ns[rank], r->clock_ns[rank]);
     if (step.mark == PP_MARK_UNSHARD) {
-        r->gathers_ns[rank] =
-            pp_max(r->gathers_ns[rank], r->clock_ns[rank]) + r->costs->unshard_ns[stage];
-        r->gathered_ns[stage] = r->gathers_ns[rank];
+        r->gathers_ns[rank] = r->gathered_ns[stage] = free_ns + r->costs->unshard_ns[stage];
+        r->copied[stage] = false;
     } else if (step.mark == PP_MARK_REDUCE_GRAD && runs_later(r, rank)) {
-        await_collective(r, rank, r->clock_ns[rank] + r->costs->reduce_grad_ns[stage]);
+        r->gathers_ns[rank] = free_ns + r->costs->reduce_grad_ns[stage];
+        await_collective(r, rank, r->gathers_ns[rank]);
     }
+}
+
+/* Waits for the parameters of a stage, and copies them, before the first op that needs them. */
+static void await_parameters(run *r, uint32_t rank, uint32_t stage)
+{
+    if (r->comm->gathers_in_ops || r->copied[stage])
+        return;
+    const pp_ns there_ns = pp_max(r->gathered_ns[stage], r->clock_ns[rank]);
+    await_collective(r, rank, there_ns + r->costs->unshard_copy_ns[stage]);
+    r->copied[stage] = true;
+}
+
+/* The duration of compute that takes `takes_ns` alone, if a gather runs beside its first
+ * `gather_ns`. */
+static pp_ns beside_gather(const run *r, pp_ns takes_ns, pp_ns gather_ns)
+{
+    const double factor = r->costs->unshard_slowdown;
+    if (gather_ns <= 0 || factor <= 1)
+        return takes_ns;
+    const double slowed_ns = (double)takes_ns * factor;
+    return slowed_ns <= (double)gather_ns
+               ? (pp_ns)llround(slowed_ns)
+               : takes_ns + (pp_ns)llround((double)gather_ns * (1 - 1 / factor));
+}
+
+/* The duration of an op of `stage` that the rank starts now, with what is gathered in it or beside
+ * it. */
+static pp_ns with_gather(run *r, uint32_t rank, uint32_t stage, pp_ns takes_ns)
+{
+    if (!r->comm->gathers_in_ops)
+        return beside_gather(r, takes_ns, r->gathers_ns[rank] - r->clock_ns[rank]);
+    if (r->copied[stage])
+        return takes_ns;
+    const pp_ns gather_ns = r->costs->unshard_ns[stage];
+    r->copied[stage] = true;
+    return pp_max(beside_gather(r, takes_ns, gather_ns), gather_ns) +
+           r->costs->unshard_copy_ns[stage];
 }
 
 /* Executes a step. Returns false when the rank cannot do so yet. */
@@ -398,9 +443,9 @@ static bool take_step(run *r, uint32_t rank, pp_comm_step step)
             return false;
         pp_op op = r->program->op[i];
         if (r->gathered_ns) {
-            await_collective(r, rank, r->gathered_ns[op.stage]);
+            await_parameters(r, rank, op.stage);
             if (pair)
-                await_collective(r, rank, r->gathered_ns[r->program->op[i + 1].stage]);
+                await_parameters(r, rank, r->program->op[i + 1].stage);
         }
         const pp_costs *costs = r->costs;
         const pp_ns *table[] = { costs->f_ns, costs->i_ns, costs->w_ns, costs->b_ns };
@@ -410,12 +455,9 @@ static bool take_step(run *r, uint32_t rank, pp_comm_step step)
         pp_ns takes_ns = table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
         if (pair || ends)
             takes_ns = pair ? pp_pair_ns(r->program, costs, i) : 0;
-        if (r->gathered_ns && r->comm->gathers_in_ops && !r->gathered_ns[op.stage]) {
-            takes_ns = pp_max(takes_ns, costs->unshard_ns[op.stage]);
-            r->gathered_ns[op.stage] = r->clock_ns[rank] + takes_ns;
-        }
         r->host[rank].clock_ns += (1 + pair - ends) * r->comm->semantics.host.launch_ns;
         await_host(r, rank, ends ? 0 : r->host[rank].clock_ns, NONE);
+        takes_ns = r->gathered_ns ? with_gather(r, rank, op.stage, takes_ns) : takes_ns;
         r->timeline->start_ns[i] = r->clock_ns[rank];
         if (r->rates) { /* the step is taken when the op has ended */
             pp_shared_rates_compute(r->rates, rank, r->clock_ns[rank], takes_ns);
@@ -488,8 +530,9 @@ static pp_status make_rates(run *r, pp_err *err)
     if (!pp_sharing_is_on(sharing))
         return PP_OK;
     if (costs->sharded)
-        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_ZERO),
-                          "3, sharded parameters, cannot be combined with %s and %s; leave one out",
+        return pp_err_set(err, PP_USAGE, NULL,
+                          "sharded parameters (unshard_ns, or ZeRO 3 of a plan) cannot be combined "
+                          "with %s and %s; leave one out",
                           pp_err_name(err, PP_FIELD_RANKS_PER_NIC),
                           pp_err_name(err, PP_FIELD_OVERLAP_SLOWDOWN));
     if (hosts->launch_ns || hosts->sync_ns || hosts->read_ns || r->comm->parts > 1)

@@ -39,11 +39,11 @@ pp_status pp_framework_lower(const pp_framework *framework, const pp_order *orde
     /* under ideal the gather takes no time */
     if (costs && costs->sharded && framework->size_protocols && !framework->shards) {
         char known[160];
-        return pp_err_set(
-            err, PP_USAGE, NULL,
-            "executor %s cannot shard parameters, as these costs do (unshard_ns; ZeRO "
-            "3 of a plan); choose one of %s, or plan with %s 1",
-            framework->name, list_sharding(known, sizeof known), pp_err_name(err, PP_FIELD_ZERO));
+        return pp_err_set(err, PP_USAGE, NULL,
+                          "executor %s cannot shard parameters (unshard_ns, or ZeRO 3 of a plan); "
+                          "choose one of %s, or plan with %s 1",
+                          framework->name, list_sharding(known, sizeof known),
+                          pp_err_name(err, PP_FIELD_ZERO));
     }
     pp_status status = set ? framework->lower_set(order, settings, program_out, err)
                        : costs && framework->lower_timed

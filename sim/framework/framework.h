@@ -36,6 +36,7 @@ typedef struct pp_framework {
                                  "2.15"; NULL: they are none */
     bool splits_late;         /* it is PyTorch: its I frees nothing (pp_costs_split_late) */
     bool shards;              /* its programs gather and reduce sharded parameters: FSDP2 */
+    bool gathers_all;         /* then all stages of a rank stay gathered */
     bool overlaps_pairs;      /* the halves of an overlapped pair run at the same time, so that the
                                  exchange of experts of one hides behind the other's compute */
     bool post_validates;      /* ranks update in a chain if no barrier ends the step

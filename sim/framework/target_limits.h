@@ -23,6 +23,7 @@ typedef struct pp_target_limits {
     bool recompute_modules;         /* it can be told which modules */
     bool recompute_chunks;          /* several layers at a time, of which one input is kept */
     bool recompute_uniform;         /* all stages recompute either all layers or none */
+    bool experts_in_all_copies;     /* with fsdp: several copies of the parameters share experts */
     bool fsdp; /* data parallelism shards the optimizer; tensor parallelism does not overlap */
     unsigned precisions;       /* 1 << pp_precision: formats below 16 bits that ppsim can tell it */
     unsigned dense_precisions; /* the same, for models without experts only */

@@ -297,6 +297,7 @@ const pp_framework pp_framework_torch_2_6 = {
     .size_protocols = &pp_size_protocols_torch,
     .splits_late = true,
     .shards = true,
+    .gathers_all = true,
     /* stage.py: receive buffers for all microbatches exist from the start, output_chunks holds the
      * outputs of every stage until the step ends, those of the last are returned. */
     .buffers = { .recv = PP_RECV_PER_MICROBATCH,

@@ -502,6 +502,13 @@ static pp_status read_costs(const pp_json_at *root, pp_plan *plan, pp_err *err)
             return status;
         status = pp_costs_read(&one, order->ranks, order->stages, order->microbatches,
                                &plan->costs[i], err);
+        if (!status && plan->zero >= 0 && plan->costs[i]->sharded != (plan->zero == 3))
+            return pp_json_fail(&one, err,
+                                plan->zero == 3
+                                    ? "lack \"unshard_ns\" and \"reduce_grad_ns\" of sharded "
+                                      "parameters, which \"zero\" 3 of \"parallel\" has"
+                                    : "have sharded parameters (\"unshard_ns\"), but \"zero\" of "
+                                      "\"parallel\" is not 3");
         if (status)
             return status;
     }

@@ -55,7 +55,8 @@ static void locate(const pp_program *program, uint32_t *forward, uint32_t *backw
     }
 }
 
-pp_status pp_program_from_order(const pp_order *order, pp_program **program_out, pp_err *err)
+/* apart: an op depends on those of its own rank alone. */
+static pp_status make(const pp_order *order, bool apart, pp_program **program_out, pp_err *err)
 {
     size_t count = order->rank_begin[order->ranks];
     size_t m = order->microbatches;
@@ -78,6 +79,10 @@ pp_status pp_program_from_order(const pp_order *order, pp_program **program_out,
             program->source[i] = forward[at - m];
         else if ((op.kind == PP_OP_B || op.kind == PP_OP_I) && op.stage + 1u < order->stages)
             program->source[i] = backward[at + m];
+        const uint32_t source = program->source[i];
+        if (apart && source != PP_NO_SOURCE &&
+            program->stage_rank[program->op[source].stage] != program->stage_rank[op.stage])
+            program->source[i] = PP_NO_SOURCE;
     }
     free(places);
     pp_status status = pp_program_sort_topologically(program, err);
@@ -86,6 +91,16 @@ pp_status pp_program_from_order(const pp_order *order, pp_program **program_out,
     else
         *program_out = program;
     return status;
+}
+
+pp_status pp_program_from_order(const pp_order *order, pp_program **program_out, pp_err *err)
+{
+    return make(order, false, program_out, err);
+}
+
+pp_status pp_program_from_excerpt(const pp_order *order, pp_program **program_out, pp_err *err)
+{
+    return make(order, true, program_out, err);
 }
 
 void pp_program_free(pp_program **program)

@@ -11,6 +11,11 @@
 PP_MUST_CHECK pp_status pp_program_from_order(const pp_order *order, pp_program **program_out,
                                               pp_err *err);
 
+/* The same of rows with transfers of which some are missing: an op on another rank counts as done,
+ * unless a transfer of the excerpt waits for it. */
+PP_MUST_CHECK pp_status pp_program_from_excerpt(const pp_order *order, pp_program **program_out,
+                                                pp_err *err);
+
 void pp_program_free(pp_program **program); /* for PP_CLEANUP; *program NULL is fine */
 
 #endif

@@ -386,7 +386,8 @@ pp_status pp_comm_rows_read(const char *text, size_t bytes, const char *file,
     pp_status status = read_rows(text, bytes, file, &r, err);
     if (status || (status = make_order(&r, file, partial, &order, err)) ||
         (status = check_tensors(&r, file, err)) ||
-        (status = pp_program_from_order(order, &program, err)) ||
+        (status = partial ? pp_program_from_excerpt(order, &program, err)
+                          : pp_program_from_order(order, &program, err)) ||
         (status = pp_comm_builder_new(program, &builder, err)))
         return status;
     if (r.waits) {

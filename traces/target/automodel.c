@@ -124,6 +124,7 @@ const pp_target pp_target_automodel = {
                     "TransformerEngine are settings of a model there, and quantize the head, too",
                 .no_low_state = "ppsim does not know how to tell it otherwise",
                 PP_TORCH_LIMITS,
+                .experts_in_all_copies = true,
                 .experts = PP_EXPERTS_WHOLE }, /* mesh_utils.py */
     .format = { .name = "automodel",
                 .summary =

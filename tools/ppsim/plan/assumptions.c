@@ -153,10 +153,15 @@ static pp_status note_software(const pp_search_result *result, pp_notes *notes, 
     pp_status status = pp_notes_add(
         notes, err, "software",
         "stack %s: sequence parallel %s, %s attention, gradients %s, "
-        "gradient sync %s, tp overlap %s, zero %d",
+        "%s%s, tp overlap %s, zero %d",
         pp_stack_print(assumed->stack->name, assumed->stack->stands_for, stack, sizeof stack),
         on_off(s->sequence_parallel), s->flash_attention ? "flash" : "unfused",
-        pp_dtype_names()[s->grad_dtype], s->grad_sync_overlap ? "overlapped" : "exposed",
+        pp_dtype_names()[s->grad_dtype],
+        s->zero == 3 ? "parameters gathered and gradients whole between microbatches"
+                     : "gradient sync ",
+        s->zero == 3           ? ""
+        : s->grad_sync_overlap ? "overlapped"
+                               : "exposed",
         on_off(s->tp_overlap), s->zero);
     if (!status && result->plan->parallel.cp > 1)
         status = note_cp_comm(result->plan, notes, err);

@@ -136,6 +136,10 @@ static pp_status load_costs(run *r, pp_err *err)
         return status;
     const pp_order *order = r->plan->order[0];
     const pp_costs *costs = r->plan->costs[0];
+    if (costs->sharded)
+        return pp_err_set(err, PP_USAGE, "--costs-file",
+                          "sharded parameters (unshard_ns, reduce_grad_ns) are no part of this "
+                          "search; leave them out");
     size_t backwards = 0;
     for (size_t i = 0; i < order->rank_begin[order->ranks]; i++) {
         r->split = r->split || order->ops[i].kind == PP_OP_I;

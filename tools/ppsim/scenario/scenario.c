@@ -354,6 +354,9 @@ static pp_status check_pytorch(const pp_args *args, bool written, const pp_plan 
         return pp_err_set(err, PP_USAGE, option,
                           "the file contains its own sends and receives, which are run as they "
                           "are; remove the option");
+    if (plan->framework == &pp_framework_ideal && plan->costs && plan->costs[0] &&
+        plan->costs[0]->sharded && !written && !executor)
+        pp_remark("executor ideal gathers and reduces in no time, unlike torch-2.15 (--executor)");
     if ((executor && strcmp(executor, "all") == 0) || !plan->framework ||
         plan->framework->lower_set)
         return PP_OK;

@@ -24,7 +24,7 @@ static const struct {
     pp_recompute recompute;
     int shorter; /* number of schedules that take at least 1 % longer than the plan */
 } grid[] = {
-    { "gpt1.7b", 1, 2, 4, 2048, PP_RECOMPUTE_NONE, 5 },
+    { "gpt1.7b", 1, 2, 4, 2048, PP_RECOMPUTE_NONE, 4 },
     { "gpt1.7b", 1, 4, 8, 2048, PP_RECOMPUTE_FULL, 6 },
     { "gpt1.7b", 1, 6, 12, 2048, PP_RECOMPUTE_SELECTIVE, 4 },
     { "llama3-8b", 2, 4, 8, 4096, PP_RECOMPUTE_NONE, 7 },

@@ -88,12 +88,45 @@ START_TEST(sharded_parameters_are_whole_in_the_step)
         ck_assert_double_eq_tol((double)c->gradient_bytes[rank], n * 4, 1);
         ck_assert_double_eq_tol((double)c->optimizer_bytes[rank], n * 8 / 4, 1);
         const double memory = hw.elementwise * hw.memory_bytes_per_s;
-        within(c->unshard_ns[rank], 0.75 * 2 * n / rate_of(&hw) + n * (6.0 / 4 + 4) / memory);
+        within(c->unshard_ns[rank], 0.75 * 2 * n / rate_of(&hw));
+        within(c->unshard_copy_ns[rank], n * (6.0 / 4 + 4) / memory);
         within(c->reduce_grad_ns[rank], 0.75 * 4 * n / rate_of(&hw) + 8 * n / memory);
         ck_assert_int_eq(c->grad_sync_ns[rank], c->reduce_grad_ns[rank]);
     }
+    ck_assert_double_eq_tol(c->unshard_slowdown, 108.0 / (108 - 16), 1e-9); /* NCCL's channels */
     pp_costs_free(&whole);
     pp_costs_free(&c);
+}
+END_TEST
+
+/* Two copies, each over two GPUs: rings of two move a half, and then an all-reduce of two moves the
+ * half that each GPU owns. One GPU per copy has nothing to gather, and casts its parameters. */
+START_TEST(copies_reduce_what_they_own)
+{
+    const pp_hardware hw = run_hardware("a100-80g");
+    const double memory = hw.elementwise * hw.memory_bytes_per_s;
+    run r = job();
+    r.switches.zero = 0;
+    pp_costs *whole = run_costs(&r, &hw);
+    const double n = (double)whole->parameter_bytes[1] / 2;
+    r.switches.zero = 3;
+    for (int copies = 2; copies <= 4; copies *= 2) {
+        r.switches.dp_replicate = copies;
+        pp_costs *c = run_costs(&r, &hw);
+        const double own = copies == 4 ? 1 : 2;
+        ck_assert_double_eq_tol((double)c->parameter_bytes[1], n * (4 / own + 2), 1);
+        ck_assert_double_eq_tol((double)c->optimizer_bytes[1], n * 8 / own, 1);
+        within(c->unshard_copy_ns[1], n * (6 / own + (own > 1 ? 4 : 0)) / memory);
+        within(c->reduce_grad_ns[1],
+               (own > 1 ? 0.5 * 4 * n + 4 * n / 2 : 2 * 0.75 * 4 * n) / rate_of(&hw) +
+                   8 * n / memory);
+        if (own > 1)
+            within(c->unshard_ns[1], 0.5 * 2 * n / rate_of(&hw));
+        else
+            ck_assert_int_eq(c->unshard_ns[1], 0);
+        pp_costs_free(&c);
+    }
+    pp_costs_free(&whole);
 }
 END_TEST
 
@@ -192,6 +225,7 @@ int main(void)
     tcase_add_test(tc, gradients_are_reduced_over_the_network);
     tcase_add_test(tc, the_optimizer_updates_what_it_owns);
     tcase_add_test(tc, sharded_parameters_are_whole_in_the_step);
+    tcase_add_test(tc, copies_reduce_what_they_own);
     tcase_add_test(tc, three_stages_are_gathered_at_a_time);
     tcase_add_test(tc, moments_of_fewer_bits_take_less);
     tcase_add_test(tc, the_tied_table_crosses_the_network);

@@ -91,6 +91,16 @@ START_TEST(published_hangs_depend_on_the_semantics)
 }
 END_TEST
 
+/* 2B0 is in the excerpt and its send is not: 1RECV_B0 counts as done, although 2B0 comes after what
+ * needs 1F2. */
+START_TEST(a_missing_send_counts_as_done)
+{
+    static const char rows[] = "1RECV_B0,1B0,1F2,1SEND_F2\n2RECV_F2,2F2,2B0\n";
+    pp_err err = { 0 };
+    STEP_OK(run_rows(rows, PP_ROWS_SINGLE, true, "rendezvous", "single", NULL, &err), err);
+}
+END_TEST
+
 /* A message above the limit needs both ends, one at the limit does not. */
 START_TEST(eager_ends_at_its_limit)
 {
@@ -136,6 +146,23 @@ START_TEST(sharded_parameters_are_gathered_and_reduced)
         /* 5 and 35 - 27 for the gathers, 40 for the reduction, and 10 for each of three receives */
         ck_assert_int_eq(idle_ns[PP_IDLE_LINK], 5000 + 8000 + 40000 + 3 * 10000);
         ck_assert_int_eq(idle_ns[PP_IDLE_LINK] + idle_ns[PP_IDLE_DATA], 113000 - 6000);
+    }
+    /* copies of what came follow the gather: 0F0 starts 3 us later */
+    {
+        pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+        costs->unshard_copy_ns[0] = 3000;
+        STEP_OK(pp_simulate(program, costs, &timeline, &err), err);
+        ck_assert_int_eq(timeline->start_ns[0], 8000);
+        costs->unshard_copy_ns[0] = 0;
+    }
+    /* beside a gather compute takes twice as long: all of 0F0, and with a gather of 1 us a half */
+    costs->unshard_slowdown = 2;
+    for (int k = 0; k < 2; k++) {
+        pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+        costs->unshard_ns[2] = k ? 1000 : 30000;
+        STEP_OK(pp_simulate(program, costs, &timeline, &err), err);
+        ck_assert_int_eq(timeline->start_ns[0], 5000);
+        ck_assert_int_eq(timeline->end_ns[0], k ? 6500 : 7000);
     }
 }
 END_TEST
@@ -244,6 +271,7 @@ int main(void)
     tcase_add_test(tc, waiting_is_split_into_data_and_link);
     tcase_add_test(tc, a_lane_keeps_its_order);
     tcase_add_test(tc, published_hangs_depend_on_the_semantics);
+    tcase_add_test(tc, a_missing_send_counts_as_done);
     tcase_add_test(tc, eager_ends_at_its_limit);
     tcase_add_test(tc, sharded_parameters_are_gathered_and_reduced);
     tcase_add_test(tc, rows_that_do_not_pair_up_are_refused);
