@@ -187,7 +187,8 @@ bool pp_dispatch_is_followed_by_gather(const pp_gpu_batch *local)
 double pp_collective_sm_share(const pp_hardware *hw, pp_collective_group group)
 {
     const double held = group.ranks > group.members ? NCCL_NETWORK_SMS : NCCL_NODE_SMS;
-    return group.ranks > 1 ? fmin(1, held / fmax((double)hw->sm_count, 1)) : 0;
+    const double all = (double)hw->sm_count;
+    return group.ranks > 1 && all > held ? held / all : 0;
 }
 
 double pp_dispatch_sm_share(const pp_gpu_batch *local)

@@ -21,7 +21,9 @@ pp_dispatch_cost pp_dispatch_of(const pp_gpu_batch *local);
 bool pp_dispatch_is_followed_by_gather(const pp_gpu_batch *local);
 /* The share of the GPU's SMs that the dispatcher's kernels hold while rows are on their way, from 0
  * (one rank) to 1. Compute that overlaps with the exchange has the other SMs only. */
-double pp_collective_sm_share(const pp_hardware *hw, pp_collective_group group);
 double pp_dispatch_sm_share(const pp_gpu_batch *local);
+/* The same of a collective of NCCL; 0 where the hardware file does not say how many SMs there are.
+ */
+double pp_collective_sm_share(const pp_hardware *hw, pp_collective_group group);
 
 #endif

@@ -298,8 +298,7 @@ static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *s
         }
     }
     costs->sharded = true;
-    const double share = fmin(0.9, pp_collective_sm_share(hw, groups.dense));
-    costs->unshard_slowdown = 1 / (1 - share);
+    costs->unshard_slowdown = 1 / (1 - pp_collective_sm_share(hw, groups.dense));
     const struct {
         double seconds;
         const char *what;

@@ -96,6 +96,11 @@ START_TEST(sharded_parameters_are_whole_in_the_step)
     ck_assert_double_eq_tol(c->unshard_slowdown, 108.0 / (108 - 16), 1e-9); /* NCCL's channels */
     pp_costs_free(&whole);
     pp_costs_free(&c);
+    pp_hardware unknown = hw; /* a file that does not say how many SMs there are */
+    unknown.sm_count = 1;
+    c = run_costs(&r, &unknown);
+    ck_assert_double_eq(c->unshard_slowdown, 1);
+    pp_costs_free(&c);
 }
 END_TEST
 
