@@ -118,7 +118,7 @@ static pp_status run_new(const pp_program *program, const pp_costs *costs, pp_ti
     for (uint32_t rank = 0; rank < program->ranks; rank++)
         r->host[rank].drained = comm->step_begin[rank];
     memset(r->waiting, 0xff, program->ranks * sizeof *r->waiting);
-    timeline->comm->wait_count = 0;
+    timeline->comm->wait_count = timeline->comm->sharding_count = 0;
     memset(timeline->comm->idle_ns, 0, program->ranks * PP_IDLE_COUNT * sizeof(pp_ns));
     return pp_comm_lanes_new(comm, program->ranks, &r->lanes, err);
 }
@@ -352,6 +352,21 @@ static void await_collective(run *r, uint32_t rank, pp_ns until_ns)
     r->clock_ns[rank] = until_ns;
 }
 
+static void note_sharding(run *r, pp_sharding_span span)
+{
+    pp_comm_timeline *out = r->timeline->comm;
+    void *grown = out->sharding;
+    if (span.end_ns <= span.start_ns)
+        return;
+    if (pp_grow(&grown, &out->sharding_capacity, out->sharding_count + 1, sizeof *out->sharding,
+                NULL)) {
+        r->failed = true;
+        return;
+    }
+    out->sharding = grown;
+    out->sharding[out->sharding_count++] = span;
+}
+
 /* True if the rank runs another op after its next step. */
 static bool runs_later(const run *r, uint32_t rank)
 {
@@ -368,11 +383,20 @@ static void take_mark(run *r, uint32_t rank, pp_comm_step step)
 {
     const uint32_t stage = step.index;
     const pp_ns free_ns = pp_max(r->gathers_ns[rank], r->clock_ns[rank]);
-    if (step.mark == PP_MARK_UNSHARD) {
-        r->gathers_ns[rank] = r->gathered_ns[stage] = free_ns + r->costs->unshard_ns[stage];
+    const bool gathers = step.mark == PP_MARK_UNSHARD;
+    if (!gathers && step.mark != PP_MARK_REDUCE_GRAD)
+        return;
+    r->gathers_ns[rank] =
+        free_ns + (gathers ? r->costs->unshard_ns : r->costs->reduce_grad_ns)[stage];
+    note_sharding(r, (pp_sharding_span){ .start_ns = free_ns,
+                                         .end_ns = r->gathers_ns[rank],
+                                         .rank = rank,
+                                         .stage = (uint16_t)stage,
+                                         .reduces = !gathers });
+    if (gathers) {
+        r->gathered_ns[stage] = r->gathers_ns[rank];
         r->copied[stage] = false;
-    } else if (step.mark == PP_MARK_REDUCE_GRAD && runs_later(r, rank)) {
-        r->gathers_ns[rank] = free_ns + r->costs->reduce_grad_ns[stage];
+    } else if (runs_later(r, rank)) {
         await_collective(r, rank, r->gathers_ns[rank]);
     }
 }
@@ -408,8 +432,12 @@ static pp_ns with_gather(run *r, uint32_t rank, uint32_t stage, pp_ns takes_ns)
         return beside_gather(r, takes_ns, r->gathers_ns[rank] - r->clock_ns[rank]);
     if (r->copied[stage])
         return takes_ns;
-    const pp_ns gather_ns = r->costs->unshard_ns[stage];
+    const pp_ns gather_ns = r->costs->unshard_ns[stage], begin_ns = r->clock_ns[rank];
     r->copied[stage] = true;
+    note_sharding(r, (pp_sharding_span){ .start_ns = begin_ns,
+                                         .end_ns = begin_ns + gather_ns,
+                                         .rank = rank,
+                                         .stage = (uint16_t)stage });
     return pp_max(beside_gather(r, takes_ns, gather_ns), gather_ns) +
            r->costs->unshard_copy_ns[stage];
 }

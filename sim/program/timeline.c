@@ -67,6 +67,7 @@ void pp_timeline_free(pp_timeline **timeline)
 {
     if (*timeline && (*timeline)->comm) {
         free((*timeline)->comm->wait);
+        free((*timeline)->comm->sharding);
         free((*timeline)->comm->circle.member);
     }
     if (*timeline)

@@ -54,6 +54,14 @@ typedef struct pp_circle {
     size_t count;
 } pp_circle;
 
+/* A gather of the parameters of a stage, or a reduction of its gradients. */
+typedef struct pp_sharding_span {
+    pp_ns start_ns, end_ns;
+    uint32_t rank;
+    uint16_t stage;
+    bool reduces;
+} pp_sharding_span;
+
 /* When the transfers of a program with communication took place, and what its ranks waited for. */
 typedef struct pp_comm_timeline {
     pp_ns *post_ns;   /* [transfers]: when its rank posted it */
@@ -64,6 +72,8 @@ typedef struct pp_comm_timeline {
     pp_ns *device_ns; /* [steps]: clock of the device after the step; NULL unless comm->observed */
     pp_wait *wait;    /* in the order in which the engine found them */
     size_t wait_count, wait_capacity;
+    pp_sharding_span *sharding; /* likewise; with sharded parameters only */
+    size_t sharding_count, sharding_capacity;
     pp_circle circle; /* after a hang: a shortest cycle */
 } pp_comm_timeline;
 

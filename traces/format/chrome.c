@@ -18,6 +18,7 @@
  * same thread: the numbers of the other threads are beyond those of ranks. */
 #define THREAD_COMPUTE 0
 #define THREAD_IDLE ((int)PP_RANKS_MAX + 1)
+#define THREAD_SHARDING ((int)PP_RANKS_MAX) /* one that no transfer has */
 
 /* Slices of one thread must not overlap, but transfers do: in each direction a rank has as many
  * threads, here called lanes, as it needs. */
@@ -366,6 +367,31 @@ static pp_status add_idle(const pp_export *data, pp_text *text, pp_err *err)
     return status;
 }
 
+/* Appends a thread for each rank that gathers parameters or reduces gradients. */
+static void add_sharding(const pp_export *data, pp_text *text)
+{
+    const pp_comm_timeline *comm = data->recorded ? NULL : data->timeline->comm;
+    uint32_t named = 0; /* ranks are named in their order, but spans are in the engine's */
+    for (size_t i = 0; comm && i < comm->sharding_count; i++) {
+        const pp_sharding_span *span = &comm->sharding[i];
+        for (; named < data->program->ranks; named++) {
+            if (pp_export_shows(data, named))
+                name_thread(named, THREAD_SHARDING, 1, "sharding", text);
+        }
+        if (!pp_export_shows(data, span->rank))
+            continue;
+        begin_event(text, 'X', span->rank, THREAD_SHARDING);
+        add_time(text, "ts", span->start_ns);
+        add_time(text, "dur", span->end_ns - span->start_ns);
+        pp_text_add(text,
+                    ",\"name\":\"%u%s\",\"cat\":\"sharding\",\"cname\":\"grey\",\"args\":{"
+                    "\"stage\":%u}}",
+                    (unsigned)span->stage,
+                    pp_mark_token(span->reduces ? PP_MARK_REDUCE_GRAD : PP_MARK_UNSHARD),
+                    (unsigned)span->stage);
+    }
+}
+
 typedef struct counter {
     pp_text *text;
     uint32_t rank;
@@ -426,6 +452,7 @@ static pp_status trace(const pp_export *data, pp_text *text, pp_err *err)
             (status = add_lanes(data, &list, false, text, err)))
             return status;
     }
+    add_sharding(data, text);
     if ((status = add_idle(data, text, err)))
         return status;
     if (pp_export_has_memory(data) && (status = add_memory(data, text, err)))

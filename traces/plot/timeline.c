@@ -11,9 +11,13 @@
 #include <string.h>
 
 #define TRANSFER_LINE "lw 0.8 lc rgb '#808080'"
-#define HIGH 0.4           /* half the height of a box, as a share of the distance of two ranks */
-#define BAND 0.12          /* the same of a band that names the cause of idle time */
-#define BAND_PX 0.3        /* narrower bands are left out */
+#define HIGH 0.4          /* half the height of a box, as a share of the distance of two ranks */
+#define BAND 0.12         /* the same of a band that names the cause of idle time */
+#define BAND_PX 0.3       /* narrower bands are left out */
+#define SHARDING_LOW 0.42 /* below the boxes: gathers and reductions */
+#define SHARDING_HIGH 0.54
+#define GATHER_FILL "fc rgb '#7d8b1f' fs solid 1.0 noborder"
+#define REDUCE_FILL "fc rgb '#b5507a' fs solid 1.0 noborder"
 #define TRANSFER_ROW_PX 12 /* in lower rows, lines of transfers would be dots */
 #define TRANSFER_PX 4      /* width per transfer between two rows, below which lines merge */
 
@@ -80,6 +84,40 @@ static void add_causes(const pp_track *track, const pp_plot_view *view, pp_text 
         pp_plot_next(script, "because ", key);
         pp_text_add(script, "using 1:3:1:2:3:4 with boxxyerror %s notitle", fill);
     }
+}
+
+static bool has_sharding(const pp_track *track, const pp_plot_view *view, bool reduces)
+{
+    for (size_t i = 0; i < track->sharding_count; i++) {
+        const pp_sharding_span *span = &track->sharding[i];
+        if (span->reduces == reduces &&
+            pp_plot_shows(view, span->rank, span->start_ns, span->end_ns))
+            return true;
+    }
+    return false;
+}
+
+/* Appends gathers or reductions as thin boxes below those of the ops. */
+static void add_sharding(const pp_track *track, const pp_plot_view *view, bool reduces,
+                         pp_text *script, pp_text *data)
+{
+    const char *name = reduces ? "reductions" : "gathers";
+    if (!has_sharding(track, view, reduces))
+        return;
+    pp_plot_begin(data, "", name);
+    for (size_t i = 0; i < track->sharding_count; i++) {
+        const pp_sharding_span *span = &track->sharding[i];
+        if (span->reduces != reduces ||
+            !pp_plot_shows(view, span->rank, span->start_ns, span->end_ns))
+            continue;
+        pp_plot_number(data, span->start_ns, view->unit);
+        pp_text_add(data, " ");
+        pp_plot_number(data, span->end_ns, view->unit);
+        pp_text_add(data, " %.2f %.2f\n", span->rank + SHARDING_LOW, span->rank + SHARDING_HIGH);
+    }
+    pp_plot_next(script, "", name);
+    pp_text_add(script, "using 1:3:1:2:3:4 with boxxyerror %s notitle",
+                reduces ? REDUCE_FILL : GATHER_FILL);
 }
 
 /* Appends a line from the edge of one row to the edge of another. */
@@ -210,6 +248,10 @@ static void add_key(const pp_track *track, const pp_plot_view *view, pp_plot_hea
         if (fill && has_cause(track, view, (pp_idle_cause)cause))
             pp_plot_head_add(head, fill, NULL, NULL, pp_plot_idle_words((pp_idle_cause)cause));
     }
+    if (has_sharding(track, view, false))
+        pp_plot_head_add(head, GATHER_FILL, NULL, NULL, "gather of parameters");
+    if (has_sharding(track, view, true))
+        pp_plot_head_add(head, REDUCE_FILL, NULL, NULL, "reduction of gradients");
     pp_plot_head_add(head, NULL, PP_PLOT_PATH_LINE, NULL, "critical path");
 }
 
@@ -239,6 +281,8 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     add_idle(&view, script, data);
     if (!dense)
         add_causes(track, &view, script, data);
+    add_sharding(track, &view, false, script, data);
+    add_sharding(track, &view, true, script, data);
     if (transfers)
         add_transfers(track, &view, script, data);
     status = pp_plot_boxes(track, &view, whole, script, data, err);

@@ -95,6 +95,25 @@ static pp_status read_gap(const pp_json_at *event, pp_track *track, pp_err *err)
     return pp_json_fail(&at, err, "is not a cause of idle time: data, buffer, link, host or sync");
 }
 
+/* Reads "3UNSHARD" or "3REDUCE_GRAD". */
+static pp_status read_sharding(const pp_json_at *event, pp_track *track, pp_err *err)
+{
+    const char *name = "";
+    pp_json_at details;
+    int64_t stage = 0;
+    pp_sharding_span *span = pp_track_add_sharding(track, err);
+    if (!span)
+        return PP_NOMEM;
+    pp_status status = read_slice(event, &span->rank, &span->start_ns, &span->end_ns, err);
+    if (status || (status = pp_json_get_text(event, "name", &name, err)) ||
+        (status = pp_json_get(event, "args", &details, err)) ||
+        (status = pp_json_get_int(&details, "stage", 0, PP_STAGES_MAX - 1, &stage, err)))
+        return status;
+    span->stage = (uint16_t)stage;
+    span->reduces = strstr(name, "REDUCE") != NULL;
+    return PP_OK;
+}
+
 /* Reads a transfer such as "3SEND_F7"; the letter says whether it carries an output or a gradient.
  */
 static pp_status read_transfer(const pp_json_at *event, pp_track *track, pp_err *err)
@@ -148,9 +167,10 @@ static pp_status read_event(const pp_event *event, const pp_json_at *at, pp_trac
 {
     if (pp_span_is(event->phase, "C"))
         return read_sample(at, track, err);
-    return pp_span_is(event->category, "compute") ? read_op(at, track, err)
-           : pp_span_is(event->category, "idle")  ? read_gap(at, track, err)
-                                                  : read_transfer(at, track, err);
+    return pp_span_is(event->category, "compute")    ? read_op(at, track, err)
+           : pp_span_is(event->category, "idle")     ? read_gap(at, track, err)
+           : pp_span_is(event->category, "sharding") ? read_sharding(at, track, err)
+                                                     : read_transfer(at, track, err);
 }
 
 static pp_status take_event(void *context, const pp_event *event, pp_err *err)
@@ -159,9 +179,10 @@ static pp_status take_event(void *context, const pp_event *event, pp_err *err)
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
     char place[256];
     const bool sample = pp_span_is(event->phase, "C") && pp_span_is(event->name, "memory (bytes)");
-    const bool slice = pp_span_is(event->phase, "X") &&
-                       (pp_span_is(event->category, "compute") ||
-                        pp_span_is(event->category, "idle") || pp_span_is(event->category, "send"));
+    const bool slice =
+        pp_span_is(event->phase, "X") &&
+        (pp_span_is(event->category, "compute") || pp_span_is(event->category, "idle") ||
+         pp_span_is(event->category, "sharding") || pp_span_is(event->category, "send"));
     if (!sample && !slice)
         return PP_OK;
     pp_event_place(r->file, event, place, sizeof place);

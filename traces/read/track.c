@@ -13,6 +13,7 @@ void pp_track_free(pp_track *track)
 {
     free(track->box);
     free(track->gap);
+    free(track->sharding);
     free(track->transfer);
     free(track->sample);
     free(track->path);
@@ -21,6 +22,7 @@ void pp_track_free(pp_track *track)
 
 PP_LIST_ADD(pp_track_add_box, pp_track, box, pp_box)
 PP_LIST_ADD(pp_track_add_gap, pp_track, gap, pp_gap)
+PP_LIST_ADD(pp_track_add_sharding, pp_track, sharding, pp_sharding_span)
 PP_LIST_ADD(pp_track_add_transfer, pp_track, transfer, pp_recorded_transfer)
 PP_LIST_ADD(pp_track_add_sample, pp_track, sample, pp_memory_sample_row)
 

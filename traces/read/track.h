@@ -31,6 +31,8 @@ typedef struct pp_track {
     size_t box_count, box_capacity;
     pp_gap *gap; /* by rank, then start */
     size_t gap_count, gap_capacity;
+    pp_sharding_span *sharding; /* in the order of the source */
+    size_t sharding_count, sharding_capacity;
     pp_recorded_transfer *transfer; /* by rank of the sender, then start */
     size_t transfer_count, transfer_capacity;
     pp_memory_sample_row *sample; /* by rank, each in the order of the source */
@@ -44,6 +46,7 @@ void pp_track_free(pp_track *track); /* for PP_CLEANUP */
 /* Add a zeroed element to a list. Return NULL when there is no memory. */
 pp_box *pp_track_add_box(pp_track *track, pp_err *err);
 pp_gap *pp_track_add_gap(pp_track *track, pp_err *err);
+pp_sharding_span *pp_track_add_sharding(pp_track *track, pp_err *err);
 pp_recorded_transfer *pp_track_add_transfer(pp_track *track, pp_err *err);
 pp_memory_sample_row *pp_track_add_sample(pp_track *track, pp_err *err);
 
