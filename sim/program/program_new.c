@@ -55,7 +55,37 @@ static void locate(const pp_program *program, uint32_t *forward, uint32_t *backw
     }
 }
 
-/* apart: an op depends on those of its own rank alone. */
+/* The op on which op i depends, or PP_NO_SOURCE. */
+static uint32_t source_of(const pp_program *program, size_t i, const uint32_t *forward,
+                          const uint32_t *backward)
+{
+    const pp_op op = program->op[i];
+    const size_t m = program->microbatches, at = op.stage * m + op.microbatch;
+    if (op.kind == PP_OP_F && op.stage > 0)
+        return forward[at - m];
+    if ((op.kind == PP_OP_B || op.kind == PP_OP_I) && op.stage + 1u < program->stages)
+        return backward[at + m];
+    return PP_NO_SOURCE;
+}
+
+/* Sorts the ops as if each depended on those of its own rank alone.
+ * Fails: like pp_program_sort_topologically. */
+static pp_status sort_apart(pp_program *program, const uint32_t *forward, const uint32_t *backward,
+                            pp_err *err)
+{
+    for (size_t i = 0; i < program->count; i++) {
+        const uint32_t source = program->source[i];
+        if (source != PP_NO_SOURCE && program->stage_rank[program->op[source].stage] !=
+                                          program->stage_rank[program->op[i].stage])
+            program->source[i] = PP_NO_SOURCE;
+    }
+    pp_status status = pp_program_sort_topologically(program, err);
+    for (size_t i = 0; i < program->count; i++)
+        program->source[i] = source_of(program, i, forward, backward);
+    return status;
+}
+
+/* apart: transfers alone order the ops of different ranks. */
 static pp_status make(const pp_order *order, bool apart, pp_program **program_out, pp_err *err)
 {
     size_t count = order->rank_begin[order->ranks];
@@ -71,21 +101,11 @@ static pp_status make(const pp_order *order, bool apart, pp_program **program_ou
     const uint32_t *forward = places;
     const uint32_t *backward = places + m * order->stages;
     locate(program, places, places + m * order->stages);
-    for (size_t i = 0; i < count; i++) {
-        pp_op op = program->op[i];
-        size_t at = op.stage * m + op.microbatch;
-        program->source[i] = PP_NO_SOURCE;
-        if (op.kind == PP_OP_F && op.stage > 0)
-            program->source[i] = forward[at - m];
-        else if ((op.kind == PP_OP_B || op.kind == PP_OP_I) && op.stage + 1u < order->stages)
-            program->source[i] = backward[at + m];
-        const uint32_t source = program->source[i];
-        if (apart && source != PP_NO_SOURCE &&
-            program->stage_rank[program->op[source].stage] != program->stage_rank[op.stage])
-            program->source[i] = PP_NO_SOURCE;
-    }
+    for (size_t i = 0; i < count; i++)
+        program->source[i] = source_of(program, i, forward, backward);
+    pp_status status = apart ? sort_apart(program, forward, backward, err)
+                             : pp_program_sort_topologically(program, err);
     free(places);
-    pp_status status = pp_program_sort_topologically(program, err);
     if (status)
         pp_program_free(&program);
     else
