@@ -367,17 +367,17 @@ static pp_status add_idle(const pp_export *data, pp_text *text, pp_err *err)
     return status;
 }
 
-/* Appends a thread for each rank that gathers parameters or reduces gradients. */
+/* Appends a thread per rank with its gathers of parameters and reductions of gradients. */
 static void add_sharding(const pp_export *data, pp_text *text)
 {
     const pp_comm_timeline *comm = data->recorded ? NULL : data->timeline->comm;
-    uint32_t named = 0; /* ranks are named in their order, but spans are in the engine's */
-    for (size_t i = 0; comm && i < comm->sharding_count; i++) {
+    const size_t count = comm ? comm->sharding_count : 0;
+    for (uint32_t r = 0; r < data->program->ranks && count; r++) {
+        if (pp_export_shows(data, r))
+            name_thread(r, THREAD_SHARDING, 1, "sharding", text);
+    }
+    for (size_t i = 0; i < count; i++) {
         const pp_sharding_span *span = &comm->sharding[i];
-        for (; named < data->program->ranks; named++) {
-            if (pp_export_shows(data, named))
-                name_thread(named, THREAD_SHARDING, 1, "sharding", text);
-        }
         if (!pp_export_shows(data, span->rank))
             continue;
         begin_event(text, 'X', span->rank, THREAD_SHARDING);
