@@ -279,6 +279,8 @@ static pp_status fill(pp_plan_problem *problem, const pp_plan_request *request, 
     if (!status)
         status = check_zero(problem, err);
     if (!status)
+        status = pp_framework_check_settings(problem->framework, &request->exchange.pytorch, err);
+    if (!status)
         status = check_split(problem, err);
     if (!status)
         status = check_batch(problem, err);

@@ -13,6 +13,7 @@ typedef enum pp_setting_kind {
     PP_SETTING_FRAMEWORK,
     PP_SETTING_SHAPES,
     PP_SETTING_COMMUNICATORS,
+    PP_SETTING_LOOKAHEAD, /* of sharded parameters: planner/search/sharding_choice.h */
     PP_SETTING_COUNT,
 } pp_setting_kind;
 
@@ -30,6 +31,7 @@ typedef struct pp_setting_value {
     const pp_framework *framework;
     pp_size_protocol shapes;
     pp_communicators communicators;
+    int32_t unshard_lookahead; /* as in pp_pytorch_settings */
     pp_setting_standing standing;
     pp_ns step_ns; /* of the best plan with it; 0: not searched, or on another number of GPUs */
     double more;   /* relative excess of step x GPUs over the chosen one; up to RATED */

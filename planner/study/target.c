@@ -294,6 +294,11 @@ pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given,
                           "target %s shards experts over all copies, which is not predicted; leave "
                           "this option out",
                           target->name);
+    if (request->exchange.pytorch.unshard_lookahead != PP_LOOKAHEAD_FULL)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_UNSHARD_LOOKAHEAD),
+                          "target %s cannot be told how far ahead to gather; leave this option "
+                          "out, or plan for executor torch-2.15 without a target",
+                          target->name);
     pp_status status = check_recompute(target, request, err);
     if (!status)
         status = check_formats(target, request, err);

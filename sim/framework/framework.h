@@ -53,6 +53,12 @@ PP_MUST_CHECK pp_status pp_framework_lower(const pp_framework *framework, const 
                                            const pp_pytorch_settings *settings,
                                            pp_program **program_out, pp_err *err);
 
+/* Whether the framework has PyTorch's settings as far as they are not the defaults. Fails: USAGE.
+ */
+PP_MUST_CHECK pp_status pp_framework_check_settings(const pp_framework *framework,
+                                                    const pp_pytorch_settings *settings,
+                                                    pp_err *err);
+
 /* Whether the framework has this ZeRO stage. Fails: USAGE, with the frameworks that have it. */
 PP_MUST_CHECK pp_status pp_framework_check_zero(const pp_framework *framework, int zero,
                                                 pp_err *err);

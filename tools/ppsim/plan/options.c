@@ -70,6 +70,10 @@ const pp_option pp_plan_options[] = {
         "--dp-replicate", "N", FRAMEWORK,
         "with --zero 3: N copies of the parameters, each divided over dp x cp / N ranks (HSDP)",
         "1") },
+    { PP_ROW("--unshard-lookahead", "full|auto|K", FRAMEWORK,
+             "with --zero 3 and torch-2.15: of how many stages of a rank parameters are gathered "
+             "ahead",
+             "full, which is 3, or the fastest with more than three stages per rank") },
     { PP_ROW("--sequence-parallel", "on|off", FRAMEWORK,
              "sequence parallelism among the tensor-parallel GPUs", "on if tp > 1") },
     { PP_ROW("--attention", "flash|unfused", FRAMEWORK, "attention kernel", "the stack's") },

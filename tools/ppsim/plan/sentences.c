@@ -120,7 +120,9 @@ static void say_value(pp_setting_kind kind, const pp_setting_value *v, pp_text *
                 kind == PP_SETTING_FRAMEWORK ? v->framework->name
                 : kind == PP_SETTING_SHAPES
                     ? pp_size_protocol_print(&v->shapes, sizes, sizeof sizes)
-                    : pp_communicators_names()[v->communicators - 1]);
+                : kind == PP_SETTING_COMMUNICATORS
+                    ? pp_communicators_names()[v->communicators - 1]
+                    : pp_unshard_lookahead_print(v->unshard_lookahead, sizes, sizeof sizes));
 }
 
 /* Appends "torch 1.927 s (+3.66 %)" */
@@ -386,6 +388,7 @@ pp_status pp_plan_note_choices(const pp_search_result *result, pp_err *err)
         [PP_SETTING_FRAMEWORK] = "executor choice",
         [PP_SETTING_SHAPES] = "shapes choice",
         [PP_SETTING_COMMUNICATORS] = "communicators choice",
+        [PP_SETTING_LOOKAHEAD] = "unshard lookahead choice",
     };
     pp_status status = PP_OK;
     if (result->packing.verdict > PP_PACKING_UNSEARCHED) {
