@@ -159,6 +159,20 @@ static pp_status check_graphs(const pp_plan_problem *problem, pp_err *err)
                       pp_err_name(err, PP_FIELD_RECOMPUTE), pp_err_name(err, PP_FIELD_RECOMPUTE));
 }
 
+/* As pp_framework_lower does, before anything is searched. */
+static pp_status check_reshard(const pp_plan_problem *problem, pp_err *err)
+{
+    const pp_plan_request *request = problem->request;
+    if (request->switches.value.reshard_after_forward == PP_RESHARD_NEVER || !request->schedule ||
+        !request->schedule->splits_backward)
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RESHARD),
+                      "PyTorch loses the gradients of weights if parameters are freed after "
+                      "forwards and the backward is split into I and W, as %s does; choose never, "
+                      "or a schedule with B, such as 1f1b or interleaved",
+                      request->schedule->name);
+}
+
 static pp_status check_zero(const pp_plan_problem *problem, pp_err *err)
 {
     const pp_plan_request *request = problem->request;
@@ -278,6 +292,8 @@ static pp_status fill(pp_plan_problem *problem, const pp_plan_request *request, 
         status = check_graphs(problem, err);
     if (!status)
         status = check_zero(problem, err);
+    if (!status)
+        status = check_reshard(problem, err);
     if (!status)
         status = pp_framework_check_settings(problem->framework, &request->exchange.pytorch, err);
     if (!status)

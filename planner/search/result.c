@@ -74,6 +74,7 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     plan->parallel = c->parallel;
     plan->zero = switches->zero;
     plan->dp_replicate = switches->dp_replicate;
+    plan->reshard_after_forward = switches->reshard_after_forward;
     plan->sequence_parallel = switches->sequence_parallel;
     plan->precision = switches->precision;
     plan->low_parameters = switches->low_parameters;

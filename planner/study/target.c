@@ -294,6 +294,10 @@ pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given,
                           "target %s shards experts over all copies, which is not predicted; leave "
                           "this option out",
                           target->name);
+    if (request->switches.value.reshard_after_forward > 0)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RESHARD),
+                          "target %s cannot be told a number of GPUs; give always or never",
+                          target->name);
     if (request->exchange.pytorch.unshard_lookahead != PP_LOOKAHEAD_FULL)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_UNSHARD_LOOKAHEAD),
                           "target %s cannot be told how far ahead to gather; leave this option "

@@ -15,7 +15,7 @@
 
 #define TABLES 19      /* [classes * stages] */
 #define RANK_TABLES 9  /* [ranks] */
-#define STAGE_TABLES 3 /* [stages] */
+#define STAGE_TABLES 6 /* [stages] */
 
 static pp_status check_size(uint32_t ranks, uint32_t stages, uint32_t microbatches,
                             uint32_t classes, pp_err *err)
@@ -80,6 +80,9 @@ static void list_tables(pp_costs *costs, int64_t **tables[TABLES], int64_t **per
     per_stage[0] = &costs->unshard_ns;
     per_stage[1] = &costs->unshard_copy_ns;
     per_stage[2] = &costs->reduce_grad_ns;
+    per_stage[3] = &costs->regather_ns;
+    per_stage[4] = &costs->regather_first_ns;
+    per_stage[5] = &costs->regather_last_ns;
 }
 
 pp_status pp_costs_new(uint32_t ranks, uint32_t stages, uint32_t microbatches, uint32_t classes,

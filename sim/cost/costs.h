@@ -42,6 +42,13 @@ typedef struct pp_costs {
     pp_ns *unshard_copy_ns;
     pp_ns *reduce_grad_ns;
     double unshard_slowdown; /* factor of compute beside a gather; 0 means 1 */
+    /* With regathers a forward frees them again, layer by layer, and the next F, I or B of the
+     * stage gathers them in the op: one layer ahead of the compute, so that the gather of its first
+     * layer is exposed, and unshard_copy_ns follows. I and B free nothing. Otherwise all zero. */
+    bool regathers;
+    pp_ns *regather_ns;       /* of all layers of the stage */
+    pp_ns *regather_first_ns; /* of its first layer, exposed in F */
+    pp_ns *regather_last_ns;  /* of its last layer, exposed in I and B */
 
     bool has_memory;
     /* For frameworks that split late (below), and not yet part of w_ns and stash_bytes. */

@@ -58,6 +58,11 @@ static const table sharding[] = {
     { "unshard_copy_ns", COLUMN(unshard_copy_ns), PP_NS_MAX, -1 },
     { "reduce_grad_ns", COLUMN(reduce_grad_ns), PP_NS_MAX, -1 },
 };
+static const table regathering[] = {
+    { "regather_ns", COLUMN(regather_ns), PP_NS_MAX, -1 },
+    { "regather_first_ns", COLUMN(regather_first_ns), PP_NS_MAX, -1 },
+    { "regather_last_ns", COLUMN(regather_last_ns), PP_NS_MAX, -1 },
+};
 static const table step_ranks[] = {
     { "grad_sync_ns", COLUMN(grad_sync_ns), PP_NS_MAX, -1 },
     { "tied_ns", COLUMN(tied_ns), PP_NS_MAX, -1 },
@@ -285,6 +290,11 @@ static pp_status fill_sharding(const pp_json_at *root, pp_costs *costs, pp_err *
         costs->sharded |= pp_json_has(root, sharding[i].key);
         status = fill_list(root, &sharding[i], costs->stages, "stage", costs, err);
     }
+    for (size_t i = 0; i < COUNT(regathering) && !status; i++) {
+        costs->regathers |= pp_json_has(root, regathering[i].key);
+        status = fill_list(root, &regathering[i], costs->stages, "stage", costs, err);
+    }
+    costs->sharded |= costs->regathers;
     if (!status && pp_json_has(root, "unshard_slowdown"))
         status = pp_json_get_double(root, "unshard_slowdown", 1, PP_SLOWDOWN_MAX,
                                     &costs->unshard_slowdown, err);
@@ -438,13 +448,31 @@ static pp_status fill_step(const pp_json_at *root, pp_costs *costs, pp_err *err)
 
 static pp_status check_keys(const pp_json_at *at, pp_err *err)
 {
-    static const char *const keys[] = {
-        "format",          "version",  "ranks",      "stages",          "microbatches",
-        "forward_ns",      "input_ns", "weight_ns",  "backward_ns",     "pair_ns",
-        "hidden_ns",       "again_ns", "comm_ns",    "send_forward_ns", "send_backward_ns",
-        "memory",          "step",     "unshard_ns", "reduce_grad_ns",  "unshard_slowdown",
-        "unshard_copy_ns", NULL
-    };
+    static const char *const keys[] = { "format",
+                                        "version",
+                                        "ranks",
+                                        "stages",
+                                        "microbatches",
+                                        "forward_ns",
+                                        "input_ns",
+                                        "weight_ns",
+                                        "backward_ns",
+                                        "pair_ns",
+                                        "hidden_ns",
+                                        "again_ns",
+                                        "comm_ns",
+                                        "send_forward_ns",
+                                        "send_backward_ns",
+                                        "memory",
+                                        "step",
+                                        "unshard_ns",
+                                        "reduce_grad_ns",
+                                        "unshard_slowdown",
+                                        "unshard_copy_ns",
+                                        "regather_ns",
+                                        "regather_first_ns",
+                                        "regather_last_ns",
+                                        NULL };
     static const char *const memory_keys[] = {
         "activation_bytes", "stash_bytes",           "recompute_bytes", "logits_bytes",
         "temporary_bytes",  "output_bytes",          "message_bytes",   "parameter_bytes",
@@ -681,6 +709,8 @@ pp_json *pp_costs_write(const pp_costs *costs, pp_json_build *build)
         write_table(build, root, costs, costs->has_pairs ? &pairs : &hidden);
     for (size_t i = 0; costs->sharded && i < COUNT(sharding); i++)
         write_list(build, root, costs, &sharding[i], costs->stages);
+    for (size_t i = 0; costs->regathers && i < COUNT(regathering); i++)
+        write_list(build, root, costs, &regathering[i], costs->stages);
     if (costs->sharded && costs->unshard_slowdown > 1)
         pp_json_put_double(build, root, "unshard_slowdown", costs->unshard_slowdown);
     if (costs->has_memory) {

@@ -22,6 +22,16 @@ static const char *list_sharding(char *buffer, size_t size)
     return buffer;
 }
 
+/* PyTorch's I looks for the weights among the parameters that are registered when it begins, which
+ * are the shards then (stage_backward_input of torch/distributed/pipelining/_backward.py). */
+static bool splits_backward(const pp_order *order)
+{
+    size_t i = 0;
+    while (i < order->rank_begin[order->ranks] && order->ops[i].kind != PP_OP_I)
+        i++;
+    return i < order->rank_begin[order->ranks];
+}
+
 static bool are_set(const pp_pytorch_settings *settings)
 {
     return settings &&
@@ -57,6 +67,11 @@ pp_status pp_framework_lower(const pp_framework *framework, const pp_order *orde
                           framework->name, list_sharding(known, sizeof known),
                           pp_err_name(err, PP_FIELD_ZERO));
     }
+    if (costs && costs->regathers && splits_backward(order))
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RESHARD),
+                          "PyTorch loses the gradients of weights if parameters are freed after "
+                          "forwards and the backward is split into I and W; choose never, or a "
+                          "schedule with B, such as 1f1b or interleaved");
     if (are_set(settings))
         status = framework->lower_set(order, settings, program_out, err);
     else if (costs && framework->lower_timed)

@@ -722,6 +722,7 @@ static pp_status read_switches(const pp_args *args, pp_plan_input *r, pp_err *er
     int dtype = PP_DTYPE_BF16;
     int zero = 0;
     const char *stack = pp_args_text(args, "--stack");
+    const char *reshard = pp_args_text(args, "--reshard-after-forward");
     pp_status status =
         pp_load_stack(stack ? stack : PP_DEFAULT_STACK, &r->hardware, &r->stack, err);
     s->stack = &r->stack;
@@ -735,6 +736,7 @@ static pp_status read_switches(const pp_args *args, pp_plan_input *r, pp_err *er
         (status = pp_args_choice(args, "--grad-dtype", pp_dtype_names(), &dtype, err)) ||
         (status = pp_args_choice(args, "--zero", zeros, &zero, err)) ||
         (status = pp_args_int(args, "--dp-replicate", 1, 1 << 20, &s->value.dp_replicate, err)) ||
+        (reshard && (status = pp_reshard_parse(reshard, &s->value.reshard_after_forward, err))) ||
         (status = read_layout(args, r, err)) || (status = read_cp_comm(args, s, err)) ||
         (status = read_dispatcher(args, s, err)) || (status = read_imbalance(args, s, err)) ||
         (status = read_capacity(args, &r->model, s, err)) ||
