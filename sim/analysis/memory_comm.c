@@ -52,7 +52,6 @@ typedef struct rank_replay {
     pp_rank_transfers index;
     held *held;            /* [PP_TRANSFER_KIND_COUNT * index.cells], for sends */
     unsharded *unsharded;  /* [stages of the rank], by index.local; NULL: nothing is sharded */
-    uint32_t reduces;      /* the stage whose gradients the rank reduces, or NONE */
     uint32_t last_send[2]; /* last posted send of gradients and of activations, or NONE */
     event_list steps, releases;
     size_t position;
@@ -208,24 +207,22 @@ static void reduced(rank_replay *w, uint32_t stage)
            w->costs->gradient_shard_bytes[stage] - w->costs->whole_gradient_bytes[stage]);
 }
 
-/* The rank waits for a reduction before its next step, unless that is the end of the step: then its
- * memory is held until after the last op. */
-static void end_reduction(rank_replay *w)
+/* Takes the marks between the rank's last op and the one at step `until`, when that op starts: it
+ * waits for reductions, and only ops are compared with measured memory. What follows the last op is
+ * the end of the step. */
+static void take_marks(rank_replay *w, size_t until)
 {
-    if (w->reduces != NONE)
-        reduced(w, w->reduces);
-    w->reduces = NONE;
-}
-
-static void marked(rank_replay *w, pp_comm_step step)
-{
-    if (!w->unsharded || w->index.local[step.index] == UINT32_MAX) /* no op of the stage is here */
-        return;
-    if (step.mark == PP_MARK_UNSHARD || step.mark == PP_MARK_RESHARD) {
-        hold_parameters(w, step.index, step.mark == PP_MARK_UNSHARD);
-    } else if (step.mark == PP_MARK_REDUCE_GRAD) {
-        end_reduction(w);
-        w->reduces = step.index;
+    const pp_comm_step *step = w->comm->step;
+    size_t s = until;
+    while (s > w->comm->step_begin[w->rank] && step[s - 1].kind != PP_COMM_STEP_RUN)
+        s--;
+    for (; s < until; s++) {
+        if (step[s].kind != PP_COMM_STEP_MARK || w->index.local[step[s].index] == UINT32_MAX)
+            continue; /* no op of the stage is here */
+        if (step[s].mark == PP_MARK_UNSHARD || step[s].mark == PP_MARK_RESHARD)
+            hold_parameters(w, step[s].index, step[s].mark == PP_MARK_UNSHARD);
+        else if (step[s].mark == PP_MARK_REDUCE_GRAD)
+            reduced(w, step[s].index);
     }
 }
 
@@ -335,11 +332,12 @@ static void wait_for_input(rank_replay *w, uint32_t i)
 }
 
 /* The second half of an overlapped pair starts together with the first. */
-static void begins(rank_replay *w, uint32_t i)
+static void begins(rank_replay *w, uint32_t i, size_t step)
 {
     bool pair = pp_pair_starts(w->program, w->costs, i);
     w->clock_ns = w->timeline->start_ns[i];
-    end_reduction(w);
+    if (w->unsharded)
+        take_marks(w, step);
     wait_for_input(w, i);
     if (pair)
         wait_for_input(w, i + 1);
@@ -351,11 +349,11 @@ static void begins(rank_replay *w, uint32_t i)
         starts(w, w->program->op[i + 1]);
 }
 
-static void runs(rank_replay *w, uint32_t i)
+static void runs(rank_replay *w, uint32_t i, size_t step)
 {
     pp_op op = w->program->op[i];
     if (!pp_pair_ends(w->program, w->costs, i))
-        begins(w, i);
+        begins(w, i, step);
     w->position++;
     w->clock_ns = w->timeline->end_ns[i];
     add_event(w, &w->steps,
@@ -372,10 +370,8 @@ static void collect(rank_replay *w)
             posted(w, step.index);
         else if (step.kind == PP_COMM_STEP_WAIT)
             waited(w, step.index);
-        else if (step.kind == PP_COMM_STEP_MARK)
-            marked(w, step);
         else if (step.kind == PP_COMM_STEP_RUN)
-            runs(w, step.index);
+            runs(w, step.index, s);
     }
 }
 
@@ -478,7 +474,6 @@ pp_status pp_memory_replay_comm(const pp_program *program, const pp_timeline *ti
                                               .timeline = timeline,
                                               .costs = costs,
                                               .rank = rank,
-                                              .reduces = NONE,
                                               .last_send = { NONE, NONE },
                                               .err = err };
     pp_recv_pool pool = { 0 };
