@@ -8,6 +8,7 @@
 #include "sim/base/alloc.h"
 #include "sim/base/field.h"
 #include "sim/engine/engine.h"
+#include "sim/engine/replicas.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -284,35 +285,6 @@ static void *run_replica(void *argument)
     return NULL;
 }
 
-/* The actions on sharded parameters that each rank takes have to be the same in all replicas, and
- * in one order: each is one collective of all of them. */
-static pp_status check_marks(const pp_program *a, const pp_program *b, uint32_t replica,
-                             pp_err *err)
-{
-    for (uint32_t r = 0; r < a->ranks; r++) {
-        size_t i = a->comm->step_begin[r], k = b->comm->step_begin[r];
-        for (;; i++, k++) {
-            while (i < a->comm->step_begin[r + 1] && a->comm->step[i].kind != PP_COMM_STEP_MARK)
-                i++;
-            while (k < b->comm->step_begin[r + 1] && b->comm->step[k].kind != PP_COMM_STEP_MARK)
-                k++;
-            const bool ends = i == a->comm->step_begin[r + 1];
-            if (ends != (k == b->comm->step_begin[r + 1]) ||
-                (!ends && (a->comm->step[i].index != b->comm->step[k].index ||
-                           a->comm->step[i].mark != b->comm->step[k].mark)))
-                return pp_err_set(err, PP_INFEASIBLE, NULL,
-                                  "rank %" PRIu32 " of replica %" PRIu32
-                                  " gathers or reduces its stages in another order than that of "
-                                  "replica 0, so that both would wait for each other forever; plan "
-                                  "one order for all replicas, or use ZeRO 1",
-                                  r, replica);
-            if (ends)
-                break;
-        }
-    }
-    return PP_OK;
-}
-
 /* Makes everything that a replica needs before it runs. */
 static pp_status set_up_replica(const pp_plan *ours, replica_run *own, const pp_execution *first,
                                 pp_meeting *meeting, pp_err *err)
@@ -323,8 +295,6 @@ static pp_status set_up_replica(const pp_plan *ours, replica_run *own, const pp_
                            .compute = own->options.compute,
                            .replica = first->replica };
     pp_status status = pp_execution_prepare(ours, &own->options, x, err);
-    if (!status && x != first)
-        status = check_marks(first->program, x->program, own->options.replica, err);
     if (!status)
         status = pp_faults_check(own->options.faults, x->program, x->costs, err);
     if (!status)
@@ -384,6 +354,17 @@ static pp_status verify_replica(const pp_run_plan_options *options, pp_execution
     return status;
 }
 
+/* Gathers and reductions of all replicas have to meet. */
+static pp_status check_meetings(const replica_run *replica, uint32_t count, pp_err *err)
+{
+    const pp_program **program PP_CLEANUP(pp_free_array) = pp_alloc_array(count, sizeof *program);
+    if (!program)
+        return pp_err_nomem(err);
+    for (uint32_t k = 0; k < count; k++)
+        program[k] = replica[k].x->program;
+    return pp_replicas_meet(program, count, err);
+}
+
 /* Runs the replicas together; *x becomes that of the first one. */
 static pp_status run_replicas(const pp_plan *plan, const pp_plan *ours,
                               const pp_run_plan_options *options, pp_execution *x, pp_err *err)
@@ -410,6 +391,8 @@ static pp_status run_replicas(const pp_plan *plan, const pp_plan *ours,
         }
         status = set_up_replica(ours, &replica[k], x, x->meeting, err);
     }
+    if (!status && options->zero >= 2)
+        status = check_meetings(replica, count, err);
     if (!status && options->measure_ops)
         status = pp_measure_ops(options, x, err);
     if (!status)
