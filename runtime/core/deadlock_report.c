@@ -112,7 +112,9 @@ static void describe(const scene *s, uint32_t rank, char *buffer, size_t size)
         break;
     }
     snprintf(buffer, size, "rank %" PRIu32 " has been %s for %s", rank,
-             m->doing == PP_DOING_MEETING ? "waiting for all other ranks" : "posting a message",
+             m->doing != PP_DOING_MEETING   ? "posting a message"
+             : m->what == PP_MEETS_REPLICAS ? "waiting for the same rank of other replicas"
+                                            : "waiting for all other ranks",
              since);
 }
 

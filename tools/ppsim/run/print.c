@@ -46,6 +46,12 @@ static void print_steps(const pp_run_print *run, pp_text *text)
                   report->schedule[0] ? report->schedule : "the plan", run->options->compute->name,
                   run->options->transport->name, report->ranks, report->ranks == 1 ? "" : "s",
                   report->microbatches, report->microbatches == 1 ? "" : "es");
+    if (run->options->replicas)
+        pp_print_line(text, "",
+                      "%" PRIu32 " replica%s, ZeRO %d; all figures but verified ones are of the "
+                      "first",
+                      run->options->replicas, run->options->replicas == 1 ? "" : "s",
+                      run->options->zero);
     pp_print_line(text, "step", "%s%s%s, median of %" PRIu32 " (%s to %s)",
                   pp_colour_begin(PP_COLOUR_ANSWER),
                   pp_format_duration(cell[0], sizeof cell[0], report->step_ns),
