@@ -54,6 +54,10 @@ typedef struct pp_costs {
     int64_t *gathered_bytes;
     int64_t *whole_gradient_bytes;
     int64_t *gradient_shard_bytes;
+    /* With regathers: the part of gathered_bytes that a forward leaves, and that which it holds
+     * while it gathers them again. */
+    int64_t *kept_bytes;
+    int64_t *passing_bytes;
     uint32_t gathered_stages; /* of a rank, at the same time, at most; 0: all */
 
     bool has_memory;

@@ -273,6 +273,24 @@ static bool is_end_unit(const pp_cost_context *context, const pp_stage *stage,
     return unit->kind == PP_UNIT_LAYER && unit->type == pp_model_type_at(context->model, layer);
 }
 
+/* What stays gathered of a stage after a forward. */
+typedef struct kept_sum {
+    double parameters;
+    double largest; /* unit; while the next one is gathered, two are there */
+} kept_sum;
+
+/* Adds `times` equal units. After a forward a parameter is on one of the GPUs that keep it, in the
+ * type of training, or with `always` nowhere but in the shards. */
+static void add_kept(const data_groups *groups, const rank_parameters *one, double times,
+                     int64_t reshard, kept_sum *sum)
+{
+    if (reshard > 0)
+        sum->parameters += times * (one->dense / (double)groups->dense_kept.ranks +
+                                    one->expert / (double)groups->expert_kept.ranks);
+    if (times > 0)
+        sum->largest = fmax(sum->largest, one->dense + one->expert);
+}
+
 /* FSDP2 gathers and reduces unit by unit: every layer, the embedding, and the head with its norm is
  * one (torchtitan and AutoModel, apply_fsdp). Before a gather the shards are cast to the type of
  * training, and after it copied into the parameters, both on the stream of the compute; before a
@@ -291,6 +309,7 @@ static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *s
     const double memory_bytes_per_s = hw->elementwise * hw->memory_bytes_per_s;
     double gather = 0, copy = 0, reduce = 0, again = 0, first = 0, last = 0;
     double parameters = 0, owned = 0;
+    kept_sum kept = { 0 };
     stage_unit units[STAGE_UNITS_MAX];
     const int count = units_of(context, stage, units);
     for (int k = 0; k < count; k++) {
@@ -325,6 +344,7 @@ static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *s
             regather += pp_collective_seconds(hw, PP_ALL_GATHER, parts[i].kept, n * bytes);
         }
         again += units[k].times * regather;
+        add_kept(&groups, &one, units[k].times, sw->reshard_after_forward, &kept);
         first = is_end_unit(context, stage, &units[k], true) ? regather : first;
         last = is_end_unit(context, stage, &units[k], false) ? regather : last;
     }
@@ -339,8 +359,10 @@ static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *s
         { parameters * bytes, &costs->gathered_bytes[s] },
         { parameters * gradient_bytes, &costs->whole_gradient_bytes[s] },
         { owned * SHARD_BYTES, &costs->gradient_shard_bytes[s] },
+        { kept.parameters * bytes, &costs->kept_bytes[s] },
+        { fmin(parameters, kept.parameters + 2 * kept.largest) * bytes, &costs->passing_bytes[s] },
     };
-    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+    for (size_t k = 0; k < (costs->regathers ? 5 : 3); k++) {
         if (!(sizes[k].bytes <= (double)PP_BYTES_MAX))
             return pp_err_set(err, PP_INPUT, NULL,
                               "stage %u needs %g bytes: the model is too large", s, sizes[k].bytes);

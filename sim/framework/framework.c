@@ -67,6 +67,11 @@ pp_status pp_framework_lower(const pp_framework *framework, const pp_order *orde
                           framework->name, list_sharding(known, sizeof known),
                           pp_err_name(err, PP_FIELD_ZERO));
     }
+    if (costs && costs->regathers && framework->size_protocols && !framework->splits_late)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RESHARD),
+                          "executor %s does not free parameters after forwards; choose never, or "
+                          "an executor of PyTorch, such as torch-2.15",
+                          framework->name);
     if (costs && costs->regathers && splits_backward(order))
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RESHARD),
                           "PyTorch loses the gradients of weights if parameters are freed after "

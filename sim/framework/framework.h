@@ -34,7 +34,8 @@ typedef struct pp_framework {
                                  predicate; NULL: it may */
     const char *pytorch;      /* the version of PyTorch whose compute_comms rows its programs are:
                                  "2.15"; NULL: they are none */
-    bool splits_late;         /* it is PyTorch: its I frees nothing (pp_costs_split_late) */
+    bool splits_late;         /* it is PyTorch: its I frees nothing (pp_costs_split_late), and with
+                                 `shards` it can free parameters after forwards */
     bool shards;              /* its programs gather and reduce sharded parameters, as FSDP2 does */
     bool gathers_all;         /* then all stages of a rank stay gathered */
     bool overlaps_pairs;      /* the halves of an overlapped pair run at the same time, so that the

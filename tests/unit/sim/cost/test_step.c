@@ -166,6 +166,12 @@ START_TEST(parameters_are_gathered_again_from_those_that_keep_them)
             ck_assert_int_eq(always->regather_first_ns[s], always->regather_last_ns[s]);
         }
     }
+    /* nothing stays, or a half; two of twelve layers pass through */
+    ck_assert_int_eq(always->kept_bytes[1], 0);
+    ck_assert_double_eq_tol((double)two->kept_bytes[1], (double)two->gathered_bytes[1] / 2, 1);
+    ck_assert_double_eq_tol((double)always->passing_bytes[1], (double)always->gathered_bytes[1] / 6,
+                            1);
+    ck_assert_int_eq(never->passing_bytes[1], 0);
     ck_assert_int_ne(always->regather_first_ns[0], always->regather_first_ns[1]);
     ck_assert_int_eq(always->regather_last_ns[0], always->regather_first_ns[1]);
     ck_assert_int_eq(always->regather_first_ns[3], always->regather_first_ns[1]);
