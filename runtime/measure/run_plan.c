@@ -11,7 +11,6 @@
 #include "sim/engine/replicas.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,6 +208,12 @@ static void add_turns(const pp_run_plan_options *options, uint32_t first, uint32
     }
 }
 
+static pp_status verify(const pp_run_plan_options *options, pp_execution *x, pp_err *err)
+{
+    return pp_verify(&x->job, options->warmup + options->iterations, options->stop, &x->verdict,
+                     err);
+}
+
 /* Runs the plan. Work that only the process of rank 0 does, and its failures, are not visible to
  * the other processes. */
 static pp_status carry_out(const pp_plan *plan, const pp_plan *ours,
@@ -229,9 +234,7 @@ static pp_status carry_out(const pp_plan *plan, const pp_plan *ours,
         return status;
     if (first == 0 && (status = report(ours, written, x, err)))
         return status;
-    return options->verify ? pp_verify(&x->job, options->warmup + options->iterations,
-                                       options->stop, &x->verdict, err)
-                           : PP_OK;
+    return options->verify ? verify(options, x, err) : PP_OK;
 }
 
 /* Checks that a transport with queues can run the plan, whose program framework zero-bubble then
@@ -302,7 +305,15 @@ static pp_status set_up_replica(const pp_plan *ours, replica_run *own, pp_meetin
     if (status || !here)
         return status;
     own->options.transport->hosts(x->job.world, &from, &hosted);
-    return open_workers(&own->options, from, hosted, x, err);
+    status = open_workers(&own->options, from, hosted, x, err);
+    const pp_compute *compute = own->options.compute;
+    if (!status && own->options.zero >= 2 && compute->tied_bytes &&
+        compute->tied_bytes(x->job.worker[from]))
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_ZERO),
+                          "%d divides gradients before the first and the last stage have added up "
+                          "those of the weights that they share; use tied=off, or ZeRO 1",
+                          own->options.zero);
+    return status;
 }
 
 /* Runs all replicas, each from a thread of its own, and returns the first failure that is not the
@@ -333,25 +344,6 @@ static pp_status run_all(replica_run *replica, uint32_t count, pp_err *err)
         }
     }
     return worst ? pp_err_set(err, worst->status, worst->err.where, "%s", worst->err.text) : PP_OK;
-}
-
-/* Verifies a replica, and adds it to what the first one says. */
-static pp_status verify_replica(const pp_run_plan_options *options, pp_execution *x,
-                                pp_execution *first, pp_err *err)
-{
-    pp_status status =
-        pp_verify(&x->job, options->warmup + options->iterations, options->stop, &x->verdict, err);
-    if (x == first)
-        return status;
-    pp_verdict *all = &first->verdict;
-    all->ordered = all->ordered && x->verdict.ordered;
-    all->values += x->verdict.values;
-    all->differing += x->verdict.differing;
-    all->slopes += x->verdict.slopes;
-    all->worst_slope = fmax(all->worst_slope, x->verdict.worst_slope);
-    all->loss += x->verdict.loss;
-    first->result.memory_checks += x->result.memory_checks;
-    return status;
 }
 
 /* Gathers and reductions of all replicas have to meet. */
@@ -409,7 +401,7 @@ static pp_status run_own(const pp_plan *ours, replica_run *own, pp_err *err)
         status = run(options, false, x, err);
     if (!status && first == 0 && options->replica == 0)
         status = report(ours, false, x, err);
-    return !status && options->verify ? verify_replica(options, x, x, err) : status;
+    return !status && options->verify ? verify(options, x, err) : status;
 }
 
 /* Runs the replicas together: as threads of this process, or this process's own. */
@@ -445,7 +437,7 @@ static pp_status run_replicas(const pp_plan *plan, const pp_plan *ours,
     if (!status)
         status = report(ours, false, x, err);
     for (uint32_t k = 0; k < count && options->verify && !status; k++)
-        status = verify_replica(options, replica[k].x, x, err);
+        status = verify(options, replica[k].x, err);
     return status;
 }
 
@@ -488,13 +480,13 @@ pp_status pp_run_plan(const pp_plan *plan, pp_program *written, const pp_run_pla
     }
     *x = (pp_execution){ .job = { .transport = options->transport, .compute = options->compute },
                          .program = written };
-    pp_status status = check_memory(options, err);
+    pp_status status = check_replicas(plan, options, written != NULL, err);
+    if (!status)
+        status = check_memory(options, err);
     if (!status)
         status = options->transport->available(err);
     if (!status && options->transport->has_queues && !written)
         status = check_pairs(plan, options, err);
-    if (!status)
-        status = check_replicas(plan, options, written != NULL, err);
     if (!status && !options->replicas)
         status = pp_execution_prepare(&ours, options, x, err);
     if (!status && !options->replicas)
