@@ -325,10 +325,14 @@ static void write_flight(const pp_args *args, const pp_execution *x)
     if (!x->result.flight)
         return;
     x->job.transport->hosts(x->job.world, &first, &hosted);
+    const uint32_t before = /* ranks of the replicas before this process's own */
+        x->job.transport->replica && x->work.replicas
+            ? x->job.transport->replica(x->job.world) * x->work.ranks
+            : 0;
     bool all = hosted == x->work.ranks; /* if false, every process writes its own file */
     char suffix[16] = "";
     if (!all)
-        snprintf(suffix, sizeof suffix, ".%" PRIu32, first);
+        snprintf(suffix, sizeof suffix, ".%" PRIu32, first + before);
     int length = snprintf(path, sizeof path, "%s%s", given ? given : FLIGHT_FILE, suffix);
     if (length >= (int)sizeof path)
         pp_remark("--flight: the name is too long");
