@@ -136,9 +136,12 @@ static const char *reason(const scene *s, uint32_t rank)
                    : "the message was sent and did not arrive: it is lost";
     case PP_DOING_FINISHED:
         return "its program does not contain that message";
+    case PP_DOING_MEETING:
+        if (s->now[rank].what == PP_MEETS_REPLICAS)
+            return "another replica does not get there";
+        break;
     case PP_DOING_STARTING:
     case PP_DOING_POSTING:
-    case PP_DOING_MEETING:
     case PP_DOING_DEAD:
     case PP_DOING_FAILED:
         break;

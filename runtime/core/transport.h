@@ -122,6 +122,9 @@ typedef struct pp_transport {
      * of ranks. */
     pp_status (*all_gather)(pp_world *world, uint32_t rank, const void *mine, size_t bytes,
                             void *all_out, pp_err *err);
+    /* Returns the replica that this process belongs to, of those in the options, whose `replica` it
+     * does not read. NULL: this process hosts all replicas, which share a meeting. */
+    uint32_t (*replica)(const pp_world *world);
     /* Collectives of a rank with the same rank of the other replicas. Both are NULL if the
      * transport has none. `exchange` sends part k of `mine` to replica k; out: [replicas] parts of
      * `bytes`, in the order of replicas. `gather_replicas` gathers `bytes` of each at all; `mine`

@@ -11,7 +11,6 @@
 #include "sim/engine/replicas.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,6 +208,12 @@ static void add_turns(const pp_run_plan_options *options, uint32_t first, uint32
     }
 }
 
+static pp_status verify(const pp_run_plan_options *options, pp_execution *x, pp_err *err)
+{
+    return pp_verify(&x->job, options->warmup + options->iterations, options->stop, &x->verdict,
+                     err);
+}
+
 /* Runs the plan. Work that only the process of rank 0 does, and its failures, are not visible to
  * the other processes. */
 static pp_status carry_out(const pp_plan *plan, const pp_plan *ours,
@@ -229,9 +234,7 @@ static pp_status carry_out(const pp_plan *plan, const pp_plan *ours,
         return status;
     if (first == 0 && (status = report(ours, written, x, err)))
         return status;
-    return options->verify ? pp_verify(&x->job, options->warmup + options->iterations,
-                                       options->stop, &x->verdict, err)
-                           : PP_OK;
+    return options->verify ? verify(options, x, err) : PP_OK;
 }
 
 /* Checks that a transport with queues can run the plan, whose program framework zero-bubble then
@@ -285,24 +288,32 @@ static void *run_replica(void *argument)
     return NULL;
 }
 
-/* Makes everything that a replica needs before it runs. */
-static pp_status set_up_replica(const pp_plan *ours, replica_run *own, const pp_execution *first,
-                                pp_meeting *meeting, pp_err *err)
+/* Prepares a replica, and opens its world and workers if it runs in this process. */
+static pp_status set_up_replica(const pp_plan *ours, replica_run *own, pp_meeting *meeting,
+                                bool here, pp_err *err)
 {
     pp_execution *x = own->x;
     uint32_t from = 0, hosted = 0;
-    x->job = (pp_run_job){ .transport = own->options.transport,
-                           .compute = own->options.compute,
-                           .replica = first->replica };
     pp_status status = pp_execution_prepare(ours, &own->options, x, err);
     if (!status)
         status = pp_faults_check(own->options.faults, x->program, x->costs, err);
-    if (!status)
+    if (!status && here && !x->job.world)
         status = open_world(&own->options, meeting, x, err);
-    if (status)
+    x->job.program = x->program;
+    x->job.costs = x->costs;
+    x->job.work = &x->work;
+    if (status || !here)
         return status;
     own->options.transport->hosts(x->job.world, &from, &hosted);
-    return open_workers(&own->options, from, hosted, x, err);
+    status = open_workers(&own->options, from, hosted, x, err);
+    const pp_compute *compute = own->options.compute;
+    if (!status && own->options.zero >= 2 && compute->tied_bytes &&
+        compute->tied_bytes(x->job.worker[from]))
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_ZERO),
+                          "%d divides gradients before the first and the last stage have added up "
+                          "those of the weights that they share; use tied=off, or ZeRO 1",
+                          own->options.zero);
+    return status;
 }
 
 /* Runs all replicas, each from a thread of its own, and returns the first failure that is not the
@@ -335,25 +346,6 @@ static pp_status run_all(replica_run *replica, uint32_t count, pp_err *err)
     return worst ? pp_err_set(err, worst->status, worst->err.where, "%s", worst->err.text) : PP_OK;
 }
 
-/* Verifies a replica, and adds it to what the first one says. */
-static pp_status verify_replica(const pp_run_plan_options *options, pp_execution *x,
-                                pp_execution *first, pp_err *err)
-{
-    pp_status status =
-        pp_verify(&x->job, options->warmup + options->iterations, options->stop, &x->verdict, err);
-    if (x == first)
-        return status;
-    pp_verdict *all = &first->verdict;
-    all->ordered = all->ordered && x->verdict.ordered;
-    all->values += x->verdict.values;
-    all->differing += x->verdict.differing;
-    all->slopes += x->verdict.slopes;
-    all->worst_slope = fmax(all->worst_slope, x->verdict.worst_slope);
-    all->loss += x->verdict.loss;
-    first->result.memory_checks += x->result.memory_checks;
-    return status;
-}
-
 /* Gathers and reductions of all replicas have to meet. */
 static pp_status check_meetings(const replica_run *replica, uint32_t count, pp_err *err)
 {
@@ -365,34 +357,75 @@ static pp_status check_meetings(const replica_run *replica, uint32_t count, pp_e
     return pp_replicas_meet(program, count, err);
 }
 
-/* Runs the replicas together; *x becomes that of the first one. */
-static pp_status run_replicas(const pp_plan *plan, const pp_plan *ours,
-                              const pp_run_plan_options *options, pp_execution *x, pp_err *err)
+/* Prepares all replicas, of which this process runs only number `own`, or all if it is `count`. *x
+ * becomes that one, or the first. */
+static pp_status set_up_replicas(const pp_plan *ours, const pp_run_plan_options *options,
+                                 uint32_t own, replica_run *replica, pp_execution *x, pp_err *err)
 {
     const uint32_t count = options->replicas;
-    replica_run *replica PP_CLEANUP(pp_free_array) = pp_alloc_array(count, sizeof *replica);
-    x->other = pp_alloc_array(count, sizeof *x->other);
-    x->replica = pp_alloc_array(count, sizeof *x->replica);
-    if (!replica || !x->other || !x->replica)
-        return pp_err_nomem(err);
-    pp_status status = pp_meeting_new(plan->order[0]->ranks, count, &x->meeting, err);
+    const uint32_t shown = own < count ? own : 0;
+    pp_status status = PP_OK;
     for (uint32_t k = 0; k < count && !status; k++) {
-        pp_execution *own = k ? pp_alloc_array(1, sizeof *own) : x;
-        if (!own)
+        pp_execution *each = k == shown ? x : pp_alloc_array(1, sizeof *each);
+        if (!each)
             return pp_err_nomem(err);
-        if (k)
-            x->other[x->others++] = own;
-        x->replica[k] = &own->job;
-        replica[k] = (replica_run){ .options = *options, .x = own, .err = pp_err_like(err) };
+        if (each != x)
+            x->other[x->others++] = each;
+        each->job.transport = options->transport;
+        each->job.compute = options->compute;
+        each->job.replica = x->replica;
+        x->replica[k] = &each->job;
+        replica[k] = (replica_run){ .options = *options, .x = each, .err = pp_err_like(err) };
         replica[k].options.replica = k;
         if (k) { /* faults are those of the first */
             replica[k].options.faults = NULL;
             replica[k].options.progress = NULL;
         }
-        status = set_up_replica(ours, &replica[k], x, x->meeting, err);
+        status = set_up_replica(ours, &replica[k], x->meeting, own == count || k == own, err);
     }
-    if (!status && options->zero >= 2)
-        status = check_meetings(replica, count, err);
+    return !status && options->zero >= 2 ? check_meetings(replica, count, err) : status;
+}
+
+/* Runs and verifies the replica of this process. Only the process of rank 0 of the first one
+ * reports. */
+static pp_status run_own(const pp_plan *ours, replica_run *own, pp_err *err)
+{
+    pp_execution *x = own->x;
+    const pp_run_plan_options *options = &own->options;
+    uint32_t first = 0, hosted = 0;
+    options->transport->hosts(x->job.world, &first, &hosted);
+    pp_status status = first == 0 && options->measure_ops ? pp_measure_ops(options, x, err) : PP_OK;
+    if (!status)
+        status = predict(ours, options, false, x, err);
+    if (!status)
+        status = run(options, false, x, err);
+    if (!status && first == 0 && options->replica == 0)
+        status = report(ours, false, x, err);
+    return !status && options->verify ? verify(options, x, err) : status;
+}
+
+/* Runs the replicas together: as threads of this process, or this process's own. */
+static pp_status run_replicas(const pp_plan *plan, const pp_plan *ours,
+                              const pp_run_plan_options *options, pp_execution *x, pp_err *err)
+{
+    const uint32_t count = options->replicas;
+    const bool one = options->transport->replica != NULL;
+    uint32_t own = count;
+    pp_status status = PP_OK;
+    replica_run *replica PP_CLEANUP(pp_free_array) = pp_alloc_array(count, sizeof *replica);
+    x->other = pp_alloc_array(count, sizeof *x->other);
+    x->replica = pp_alloc_array(count, sizeof *x->replica);
+    if (!replica || !x->other || !x->replica)
+        return pp_err_nomem(err);
+    x->work.ranks = plan->order[0]->ranks;
+    if (!one)
+        status = pp_meeting_new(x->work.ranks, count, &x->meeting, err);
+    else if (!(status = open_world(options, NULL, x, err)))
+        own = options->transport->replica(x->job.world);
+    if (!status)
+        status = set_up_replicas(ours, options, own, replica, x, err);
+    if (!status && one)
+        return run_own(ours, &replica[own], err);
     if (!status && options->measure_ops)
         status = pp_measure_ops(options, x, err);
     if (!status)
@@ -404,7 +437,7 @@ static pp_status run_replicas(const pp_plan *plan, const pp_plan *ours,
     if (!status)
         status = report(ours, false, x, err);
     for (uint32_t k = 0; k < count && options->verify && !status; k++)
-        status = verify_replica(options, replica[k].x, x, err);
+        status = verify(options, replica[k].x, err);
     return status;
 }
 
@@ -423,7 +456,7 @@ static pp_status check_replicas(const pp_plan *plan, const pp_run_plan_options *
             compute->name);
     if (!options->transport->exchange)
         return pp_err_set(err, PP_USAGE, what,
-                          "transport %s runs one replica; use threads for several",
+                          "transport %s runs one replica; use threads or mpi for several",
                           options->transport->name);
     if (written)
         return pp_err_set(err, PP_USAGE, what,
@@ -447,22 +480,22 @@ pp_status pp_run_plan(const pp_plan *plan, pp_program *written, const pp_run_pla
     }
     *x = (pp_execution){ .job = { .transport = options->transport, .compute = options->compute },
                          .program = written };
-    pp_status status = check_memory(options, err);
+    pp_status status = check_replicas(plan, options, written != NULL, err);
+    if (!status)
+        status = check_memory(options, err);
     if (!status)
         status = options->transport->available(err);
     if (!status && options->transport->has_queues && !written)
         status = check_pairs(plan, options, err);
-    if (!status)
-        status = check_replicas(plan, options, written != NULL, err);
-    if (!status && options->replicas)
-        return run_replicas(plan, &ours, options, x, err);
-    if (status || (status = pp_execution_prepare(&ours, options, x, err)))
-        return status;
-    status = pp_faults_check(options->faults, x->program, x->costs, err);
+    if (!status && !options->replicas)
+        status = pp_execution_prepare(&ours, options, x, err);
+    if (!status && !options->replicas)
+        status = pp_faults_check(options->faults, x->program, x->costs, err);
     if (status)
         return status;
-    status = open_world(options, NULL, x, err);
-    if (!status)
+    if (options->replicas)
+        status = run_replicas(plan, &ours, options, x, err);
+    else if (!(status = open_world(options, NULL, x, err)))
         status = carry_out(written ? &as_written : &ours, &ours, options, written != NULL, x, err);
     if (status == PP_INFEASIBLE && x->job.world && !x->result.lost)
         name_lost(options->transport, x, err);

@@ -85,9 +85,10 @@ static const pp_option options[] = {
     { PP_ROW("--lengths", "FILE", MODEL, "sequence lengths, assigned to microbatches in order",
              "the plan's") },
     { PP_ROW("--replica", "N", MODEL, "data-parallel replica of the plan to run alone", "0") },
-    { PP_ROW("--dp", "N", EXECUTION,
-             "run N replicas together, which train one model (compute cpu, transport threads)",
-             "one alone") },
+    { PP_ROW(
+        "--dp", "N", EXECUTION,
+        "run N replicas together, which train one model (compute cpu, transport threads or mpi)",
+        "one alone") },
     { PP_ROW("--zero", "0|1|2|3", EXECUTION,
              "what replicas share: 1 the update, 2 also gradients, 3 also parameters", "0") },
     { PP_OPTION_COSTS },
@@ -324,10 +325,14 @@ static void write_flight(const pp_args *args, const pp_execution *x)
     if (!x->result.flight)
         return;
     x->job.transport->hosts(x->job.world, &first, &hosted);
+    const uint32_t before = /* ranks of the replicas before this process's own */
+        x->job.transport->replica && x->work.replicas
+            ? x->job.transport->replica(x->job.world) * x->work.ranks
+            : 0;
     bool all = hosted == x->work.ranks; /* if false, every process writes its own file */
     char suffix[16] = "";
     if (!all)
-        snprintf(suffix, sizeof suffix, ".%" PRIu32, first);
+        snprintf(suffix, sizeof suffix, ".%" PRIu32, first + before);
     int length = snprintf(path, sizeof path, "%s%s", given ? given : FLIGHT_FILE, suffix);
     if (length >= (int)sizeof path)
         pp_remark("--flight: the name is too long");
