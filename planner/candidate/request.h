@@ -140,7 +140,7 @@ typedef struct pp_plan_request {
     pp_exchange_options exchange;
     pp_free_settings free;
     struct {
-        bool unshard_lookahead;
+        bool copies, unshard_lookahead, reshard;
     } given_sharding; /* settings of sharded parameters whose value is the request's; the others are
                          chosen (planner/search/sharding_choice.h) */
     bool shape_message_given;   /* otherwise a size message takes the latency of the link */

@@ -176,8 +176,9 @@ pp_status pp_order_bounds_of_order(const pp_costs *costs, const pp_order *order,
     if ((!fused && !split) || paired || order->mirrored_from < order->microbatches ||
         used[PP_OP_F] > BOUNDED_FORWARDS_MAX || (fused && split && !halves_are_not_dearer(costs)))
         return PP_OK;
-    pp_status status =
-        pp_order_problem_from_costs(costs, order->stage_rank, split, memory_limit_bytes, &x, &why);
+    /* unsharded_bytes is more than an order may need, so that no bound follows from what is left */
+    pp_status status = pp_order_problem_from_costs(
+        costs, order->stage_rank, split, costs->sharded ? 0 : memory_limit_bytes, &x, &why);
     if (status == PP_NOMEM)
         return pp_err_nomem(err);
     return status ? PP_OK : pp_order_bounds_find(x, bounds_out, err);

@@ -8,10 +8,14 @@
 #include "sim/base/alloc.h"
 
 #include <math.h>
+#include <string.h>
 
 /* A rank of PyTorch's pipeline keeps so many stages gathered: with more, it gathers some of them
  * several times in a step. */
 #define STAGES_KEPT 3
+
+/* The most numbers of copies that are tried, the smallest ones. */
+#define COPIES_MOST 6
 
 static bool is_sharded(const pp_search *search, const pp_setup *setup)
 {
@@ -24,6 +28,8 @@ static void set(pp_search *search, size_t index, pp_setting_kind kind,
     pp_candidate *c = &search->pool.candidate[index];
     if (kind == PP_SETTING_LOOKAHEAD)
         c->unshard_lookahead = value->unshard_lookahead;
+    else
+        search->pool.setup[c->setup].context.switches.dp_replicate = value->copies;
 }
 
 /* Simulates the candidate as it is now set. *trial_out: the candidate afterwards. */
@@ -78,19 +84,20 @@ static pp_status choose(pp_search *search, size_t index, pp_setting_kind kind,
         if (status == PP_NOMEM)
             return pp_err_nomem(err);
         value->standing = PP_SETTING_NOTHING_FITS;
-        if (!status && trial.status == PP_CANDIDATE_OK && (trial.roomy || !roomy)) {
+        if (!status && trial.status == PP_CANDIDATE_OK) {
             value->standing = PP_SETTING_SEARCHED;
             value->step_ns = trial.step_ns;
-            if (c->step_ns - trial.step_ns > c->step_ns / PP_MEASURABLE_PART) {
+            value->crowded = roomy && !trial.roomy;
+            if (!value->crowded && c->step_ns - trial.step_ns > c->step_ns / PP_MEASURABLE_PART) {
                 take(c, &trial);
                 taken = i;
             }
         }
         set(search, index, kind, &choice->value[taken]);
     }
-    const pp_setting_value first = choice->value[0];
-    choice->value[0] = choice->value[taken];
-    choice->value[taken] = first;
+    const pp_setting_value first = choice->value[taken];
+    memmove(choice->value + 1, choice->value, taken * sizeof first);
+    choice->value[0] = first;
     for (size_t i = 0; i < choice->count; i++) {
         pp_setting_value *value = &choice->value[i];
         value->more = value->step_ns ? (double)value->step_ns / (double)c->step_ns - 1 : 0;
@@ -117,11 +124,47 @@ static pp_status choose_lookahead(pp_search *search, size_t index, pp_setting_ch
     return choose(search, index, PP_SETTING_LOOKAHEAD, choice, err);
 }
 
+/* True if so many copies may be better than one: each is inside a node or takes whole nodes, and is
+ * divided (a copy per replica is no FSDP in torchtitan, and refused by AutoModel). */
+static bool is_useful(const pp_cost_context *context, int64_t copies)
+{
+    const pp_parallel *p = &context->parallel;
+    const int64_t node = pp_hardware_node_part(context->hardware, p);
+    const int64_t gpus = p->tp * p->cp * p->dp / copies;
+    const int64_t experts = pp_parallel_expert_gpus(p) / p->ep;
+    if (copies >= p->dp || p->dp % copies != 0 ||
+        (context->model->experts > 0 && experts % copies != 0))
+        return false;
+    return gpus <= node ? node % gpus == 0 : gpus % node == 0;
+}
+
+static pp_status choose_copies(pp_search *search, size_t index, pp_setting_choice *choice,
+                               pp_err *err)
+{
+    const pp_candidate *c = &search->pool.candidate[index];
+    const pp_cost_context *context = &search->pool.setup[c->setup].context;
+    if (search->problem->request->given_sharding.copies)
+        return PP_OK;
+    choice->value = pp_alloc_array(COPIES_MOST, sizeof *choice->value);
+    if (!choice->value)
+        return pp_err_nomem(err);
+    choice->value[choice->count++].copies = 1;
+    for (int64_t n = 2; n < c->parallel.dp && choice->count < COPIES_MOST; n++) {
+        if (is_useful(context, n))
+            choice->value[choice->count++].copies = n;
+    }
+    if (choice->count > 1)
+        return choose(search, index, PP_SETTING_COPIES, choice, err);
+    choice->count = 0; /* there is nothing to choose */
+    return PP_OK;
+}
+
 pp_status pp_search_choose_sharding(pp_search *search, size_t index, pp_setting_choice *choice,
                                     pp_err *err)
 {
     const pp_candidate *c = &search->pool.candidate[index];
     if (search->problem->request->jitter || !is_sharded(search, &search->pool.setup[c->setup]))
         return PP_OK;
-    return choose_lookahead(search, index, &choice[PP_SETTING_LOOKAHEAD], err);
+    pp_status status = choose_copies(search, index, &choice[PP_SETTING_COPIES], err);
+    return status ? status : choose_lookahead(search, index, &choice[PP_SETTING_LOOKAHEAD], err);
 }

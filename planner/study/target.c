@@ -294,6 +294,8 @@ pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given,
                           "target %s shards experts over all copies, which is not predicted; leave "
                           "this option out",
                           target->name);
+    if (target->experts_in_all_copies && request->model && request->model->experts > 0)
+        request->given_sharding.copies = true;
     if (request->switches.value.reshard_after_forward > 0)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RESHARD),
                           "target %s cannot be told a number of GPUs; give always or never",

@@ -813,6 +813,8 @@ static pp_status read_program(const pp_args *args, pp_plan_input *r, pp_err *err
         status = pp_args_exchange_or_auto(args, &request->exchange, &request->free.shapes, err);
     request->shape_message_given = pp_args_has(args, "--shape-message");
     request->given_sharding.unshard_lookahead = pp_args_has(args, "--unshard-lookahead");
+    request->given_sharding.copies = pp_args_has(args, "--dp-replicate");
+    request->given_sharding.reshard = pp_args_has(args, "--reshard-after-forward");
     request->no_step_sync = !step_sync;
     request->why = pp_args_has(args, "--why");
     if (partition && strcmp(partition, "uniform") == 0) {

@@ -69,11 +69,11 @@ const pp_option pp_plan_options[] = {
     { PP_ROW(
         "--dp-replicate", "N", FRAMEWORK,
         "with --zero 3: N copies of the parameters, each divided over dp x cp / N ranks (HSDP)",
-        "1") },
+        "1, or the fastest of those that fit in nodes") },
     { PP_ROW("--reshard-after-forward", "never|always|N", FRAMEWORK,
              "with --zero 3: free a stage's parameters after its forwards, and gather them again "
              "layer by layer; N keeps them divided over N GPUs",
-             "never") },
+             "never, or always if nothing fits otherwise") },
     { PP_ROW("--unshard-lookahead", "full|auto|K", FRAMEWORK,
              "with --zero 3 and torch-2.15: of how many stages of a rank parameters are gathered "
              "ahead",

@@ -181,19 +181,19 @@ static void print_confidence(const pp_plan_view *view, pp_text *text)
 static bool is_shown(const pp_plan_view *view, pp_setting_kind kind)
 {
     const pp_setting_choice *choice = &view->result->setting[kind];
-    if (!choice->count || kind != PP_SETTING_LOOKAHEAD)
+    if (!choice->count || kind < PP_SETTING_COPIES)
         return choice->count > 0;
     return view->verbose || view->result->plan->prediction->has_why ||
-           choice->value[0].unshard_lookahead != PP_LOOKAHEAD_FULL;
+           choice->value[0].copies > 1 || choice->value[0].unshard_lookahead != PP_LOOKAHEAD_FULL ||
+           choice->value[0].reshard_after_forward != PP_RESHARD_NEVER;
 }
 
 static void print_settings(const pp_plan_view *view, pp_text *text)
 {
     static const char *const labels[PP_SETTING_COUNT] = {
-        [PP_SETTING_FRAMEWORK] = "executor",
-        [PP_SETTING_SHAPES] = "shapes",
-        [PP_SETTING_COMMUNICATORS] = "communicators",
-        [PP_SETTING_LOOKAHEAD] = "lookahead",
+        [PP_SETTING_FRAMEWORK] = "executor",          [PP_SETTING_SHAPES] = "shapes",
+        [PP_SETTING_COMMUNICATORS] = "communicators", [PP_SETTING_COPIES] = "copies",
+        [PP_SETTING_LOOKAHEAD] = "lookahead",         [PP_SETTING_RESHARD] = "reshard",
     };
     for (int k = 0; k < PP_SETTING_COUNT; k++) {
         pp_text words PP_CLEANUP(pp_text_free) = { 0 };
