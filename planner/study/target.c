@@ -294,6 +294,12 @@ pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given,
                           "target %s shards experts over all copies, which is not predicted; leave "
                           "this option out",
                           target->name);
+    if (request->switches.given.zero && request->switches.value.zero == 3 &&
+        !target->frameworks[0]->shards)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_ZERO),
+                          "target %s does not shard parameters, as ZeRO 3 does; plan with %s 1, or "
+                          "for a target that does, such as torchtitan",
+                          target->name, pp_err_name(err, PP_FIELD_ZERO));
     if (target->experts_in_all_copies && request->model && request->model->experts > 0)
         request->given_sharding.copies = true;
     if (request->switches.value.reshard_after_forward > 0)
