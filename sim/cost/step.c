@@ -387,7 +387,9 @@ static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *s
     return status;
 }
 
-/* The stage of a rank whose gradients are reduced after its last op: its first one. */
+/* The stage of a rank whose gradients are reduced after its last op: its first one, whose B follows
+ * that of every later stage for the same microbatch. (An order with W may end with the W of another
+ * one, of which this is an estimate; named schedules do not.) */
 static pp_ns last_reduction(const pp_cost_context *context, const pp_costs *costs, uint32_t rank)
 {
     uint32_t s = 0;
