@@ -350,6 +350,9 @@ pp_status pp_target_compare(const pp_target_limits *target, const pp_plan_reques
     train_as(target, &one);
     one.framework = choice->plan->framework;
     one.buffers = choice->plan->buffers;
+    /* chosen for the plan, and no limit of the target */
+    one.switches.value.dp_replicate = choice->plan->dp_replicate;
+    one.switches.value.reshard_after_forward = choice->plan->reshard_after_forward;
     one.free = (pp_free_settings){ .framework = false };
     one.parallel = choice->plan->parallel;
     one.parallel.vpp = free_request->parallel.vpp;
