@@ -174,7 +174,8 @@ typedef struct pp_plan_request {
                         time is not begun */
     /* Returns true when the search shall fail with CANCELLED. It is asked before each simulation;
      * unlike `stop`, it does not change what the search does until then. */
-    bool (*cancelled)(void *context);
+    bool (*cancelled)(void *cancel_context);
+    void *cancel_context;
     /* Reports a candidate that is better than those before it. Only its step_ns, least_step_ns and
      * schedule are set. Calls do not overlap. */
     void (*found)(void *context, const pp_candidate *better);

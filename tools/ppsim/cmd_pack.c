@@ -5,6 +5,7 @@
 #include "sim/base/alloc.h"
 #include "sim/schedule/registry.h"
 #include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/console.h"
 #include "tools/ppsim/base/option_rows.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/commands.h"
@@ -217,7 +218,8 @@ static pp_status print(const pp_args *args, const pp_pack_result *result, pp_err
     pp_json_build build = { 0 };
     const char *path = pp_args_text(args, "-o");
     pp_status status = PP_OK;
-    if (path && ((status = print_lengths(path, result, err)) || strcmp(path, "-") == 0))
+    if (path && ((status = print_lengths(path, result, err)) ||
+                 (strcmp(path, "-") == 0 && !pp_console_current())))
         return status;
     if (pp_args_has(args, "--json")) {
         pp_json *json PP_CLEANUP(pp_json_free) = pp_pack_write(result, &build);

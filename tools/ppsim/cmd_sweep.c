@@ -195,8 +195,9 @@ static pp_status sweep_grid(const pp_args *args, sweeping *s, pp_err *err)
                           pp_args_word(args, 0));
     pp_status status = pp_grid_read(args, pp_command_sweep.options, &s->sweep.grid, err);
     if (status || (status = pp_sweep_load(&s->sweep, err)) ||
-        (status = check_inputs(args, &s->sweep, err)) || (status = pp_sweep_farm_open(&farm, err)))
-        return status;
+        (status = check_inputs(args, &s->sweep, err)) ||
+        (!pp_console_current() && (status = pp_sweep_farm_open(&farm, err))))
+        return status; /* a program that calls ppsim has its own processes */
     if (farm.processes > 1 && pp_args_has(args, "--threads")) {
         farm.missing = true;
         return pp_err_set(err, PP_USAGE, "--threads",

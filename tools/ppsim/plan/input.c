@@ -922,9 +922,8 @@ static pp_status read_budget(const pp_args *args, pp_plan_input *r, pp_err *err)
     pp_ns budget_ns = 0;
     pp_status status = pp_budget_read(args, &count, &budget_ns, err);
     r->console = pp_console_current();
-    r->request.context = r;
-    if (!budget_ns) /* with a budget of time, the search ends with the best so far instead */
-        r->request.cancelled = is_cancelled;
+    r->request.cancelled = is_cancelled;
+    r->request.cancel_context = r;
     if (status || !pp_args_has(args, "--budget"))
         return status;
     r->request.max_simulations = (uint64_t)count;
@@ -935,6 +934,8 @@ static pp_status read_budget(const pp_args *args, pp_plan_input *r, pp_err *err)
     r->request.stop = time_is_up;
     r->request.spent = part_of_time;
     r->request.budget_s = (double)budget_ns * 1e-9;
+    r->request.context = r;
+    r->request.cancelled = NULL; /* it ends with the best so far instead */
     return PP_OK;
 }
 
