@@ -187,7 +187,9 @@ def reference(package, tables):
         with open(os.path.join(package, name), encoding="utf-8") as file:
             return ast.parse(file.read())
 
-    init, results, errors, call = (tree(n) for n in ("__init__.py", "_results.py", "_errors.py", "_call.py"))
+    init, results, errors, call, sweeps = (
+        tree(n) for n in ("__init__.py", "_results.py", "_errors.py", "_call.py", "_sweep.py")
+    )
     lines = [
         "# Python",
         "",
@@ -213,7 +215,7 @@ def reference(package, tables):
         if node.name in tables:
             lines += [f"Options: [of {node.name}](#options-of-{node.name}).", ""]
     lines += ["## Results", ""]
-    for source in (call, results):
+    for source in (call, results, sweeps):
         for node in source.body:
             if (
                 not isinstance(node, ast.ClassDef)

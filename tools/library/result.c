@@ -67,6 +67,10 @@ ppsim_status ppsim_run(const ppsim_request *request, ppsim_result **result_out, 
     result->console.inputs = 0;
     if (!status)
         status = find_timeline(&result->console, &err);
+    const pp_text *const texts[] = { &result->console.json, &result->console.words,
+                                     &result->console.remarks };
+    for (size_t i = 0; !status && i < sizeof texts / sizeof *texts; i++)
+        status = pp_text_check(texts[i], &err);
     if (plain) {
         uselocale(before);
         freelocale(plain);

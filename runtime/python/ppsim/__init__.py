@@ -52,7 +52,11 @@ from ppsim._results import (
 )
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from typing_extensions import Unpack
+
+    from ppsim._sweep import Sweep
 
     from ppsim._options import (
         CheckOptions,
@@ -81,6 +85,7 @@ __all__ = [
     "Simulation",
     "Stage",
     "Step",
+    "Sweep",
     "Table",
     "UnavailableError",
     "UndecidedError",
@@ -94,6 +99,7 @@ __all__ = [
     "plan",
     "shapes",
     "simulate",
+    "sweep",
 ]
 
 Progress = Callable[[str], Any]
@@ -104,6 +110,10 @@ Answered = TypeVar("Answered", bound=Result)
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return _call.version()
+    if name == "Sweep":  # which needs concurrent.futures
+        from ppsim._sweep import Sweep
+
+        return Sweep
     raise AttributeError(f"module 'ppsim' has no attribute {name!r}")
 
 
@@ -216,6 +226,26 @@ def shapes(source: Optional[Source] = None, **options: "Unpack[ShapesOptions]") 
     Raises InfeasibleError, UsageError, InputError, FileError."""
     words = [] if source is None else [(source, "plan")]
     return _run("shapes", words, dict(options), Table)
+
+
+def sweep(
+    *,
+    output: Optional[Path] = None,
+    executor: Optional["Executor"] = None,
+    progress: Optional[Callable[[int, int], Any]] = None,
+    **options: Any,
+) -> "Sweep":
+    """Plans or simulates every combination of several lists of values.
+
+    options: of the commands ``sweep`` and ``plan`` (of ``simulate`` with ``study="simulate"``), whose
+    values may be lists: ``pp=[2, 4, 8]``. output: the file of the sweep, as the command writes it; if it
+    exists, the sweep goes on where it stopped. executor: any of concurrent.futures, such as a process
+    pool, ``client.get_executor()`` of Dask, mpi4py's or Ray's, which sees the same files; None: threads
+    of this process. progress: called with the number of points that are done and of all.
+    Returns a `Sweep`, which runs when you iterate over it or ask for its ``result()``. Raises UsageError."""
+    from ppsim._sweep import Sweep
+
+    return Sweep(options, output, executor, progress)
 
 
 def load(path: Path) -> Plan:

@@ -240,14 +240,17 @@ def call(
     inputs: Sequence[tuple[str, bytes]] = (),
     keep_files: bool = False,
     progress: Optional[Progress] = None,
+    warn: bool = True,
+    stopped: bool = False,
 ) -> Answer:
     """Runs a command and returns its answer.
 
     settings: names of options with their dashes and values as on the command line (None: a flag).
     words: what stands before them. inputs: names and contents of files in memory. keep_files: return
     files in the answer instead of writing them.
+    warn: give remarks as warnings. stopped: cancel it before it searches or computes anything.
     Raises: what ppsim._errors names, with the answer as `answer` where the command gave one;
-    KeyboardInterrupt; what progress raises. Remarks become warnings."""
+    KeyboardInterrupt; what progress raises."""
     lib, ffi = _library()
     _prepare()
     request = ffi.new("ppsim_request **")
@@ -259,6 +262,7 @@ def call(
 
     check(lib.ppsim_request_new(command.encode(), request, error))
     run = _Run(progress)
+    run.stop[0] = stopped
     abandoned = True
     try:
         for word in words:
@@ -289,7 +293,7 @@ def call(
     if run.error:
         _errors.throw(run.error, run.answer)
     assert run.answer is not None
-    for remark in run.answer.remarks.splitlines():
+    for remark in run.answer.remarks.splitlines() if warn else ():
         warnings.warn(remark, _errors.PpsimWarning, stacklevel=_outside())
     return run.answer
 
