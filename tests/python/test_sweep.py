@@ -111,6 +111,37 @@ class Sweeps(unittest.TestCase):
         self.assertGreaterEqual(len(self.lines("killed.jsonl")), 4)
         self.check("killed.jsonl", ppsim_run("killed.jsonl"))
 
+    def test_dask_with_a_worker_killed(self):
+        try:
+            import distributed
+        except ImportError:
+            self.skipTest("Dask is not installed")
+        cluster = distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None)
+        with cluster, distributed.Client(cluster) as client:
+            sweep = ppsim.sweep(**OPTIONS, output="dask.jsonl", executor=client.get_executor())
+            for number, _ in enumerate(sweep):
+                if number == 2:
+                    os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+            self.check("dask.jsonl", sweep)
+
+    def test_mpi(self):
+        program = (
+            "import ppsim\nfrom mpi4py.futures import MPIPoolExecutor\n"
+            "if __name__ == '__main__':\n"
+            "    with MPIPoolExecutor() as pool:\n"
+            f"        list(ppsim.sweep(**{OPTIONS!r}, output='mpi.jsonl', executor=pool))\n"
+        )
+        try:
+            import mpi4py.futures  # noqa: F401
+        except (ImportError, RuntimeError):
+            self.skipTest("mpi4py or MPI is not installed")
+        with open("mpi.py", "w", encoding="utf-8") as file:
+            file.write(program)
+        allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        words = ["mpirun", "--oversubscribe", "-n", "3", sys.executable, "-m", "mpi4py.futures", "mpi.py"]
+        subprocess.run(words, check=True, timeout=300, env={**os.environ, **allowed})
+        self.check("mpi.jsonl", ppsim_run("mpi.jsonl"))
+
     def test_other_sweeps_are_refused(self):
         first = iter(ppsim.sweep(**OPTIONS, output="busy.jsonl"))
         next(first)

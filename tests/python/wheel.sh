@@ -33,6 +33,8 @@ tools/bin/twine check --strict "$wheel" >log 2>&1 || { cat log; fail "twine chec
 tools/bin/abi3audit --strict "$wheel" >log 2>&1 || { cat log; fail "abi3audit: it uses more than the stable ABI"; }
 
 "$python" -m venv fresh && fresh/bin/pip install -q "$wheel" >log 2>&1 || { tail -3 log; fail "cannot be installed"; }
+# With --long also what models and executors come from.
+[ -z "${PPSIM_TEST_LONG:-}" ] || fresh/bin/pip install -q distributed mpi4py transformers >log 2>&1 || tail -3 log
 mkdir -p readme
 cd readme
 # The program, without a compiler or a library of this machine's packages.
