@@ -5,7 +5,6 @@
 
 #include <check.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -223,30 +222,6 @@ START_TEST(a_search_is_cancelled)
 }
 END_TEST
 
-static void *plan_small(void *out)
-{
-    *(ppsim_result **)out = run(make("plan", small));
-    return NULL;
-}
-
-START_TEST(threads_do_not_meet)
-{
-    enum { THREADS = 4 };
-    pthread_t thread[THREADS];
-    ppsim_result *result[THREADS];
-    for (int i = 0; i < THREADS; i++)
-        ck_assert_int_eq(pthread_create(&thread[i], NULL, plan_small, &result[i]), 0);
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(thread[i], NULL);
-    for (int i = 0; i < THREADS; i++) {
-        ck_assert_str_eq(ppsim_result_json(result[i], NULL), ppsim_result_json(result[0], NULL));
-        ck_assert_str_eq(ppsim_result_text(result[i], NULL), ppsim_result_text(result[0], NULL));
-    }
-    for (int i = 0; i < THREADS; i++)
-        ppsim_result_free(result[i]);
-}
-END_TEST
-
 /* Whatever a command says goes into its result, and no descriptor is left open. */
 START_TEST(nothing_is_printed)
 {
@@ -289,7 +264,6 @@ int main(void)
     tcase_add_test(tc, a_value_may_begin_with_a_dash);
     tcase_add_test(tc, every_option_of_the_tables_can_be_set);
     tcase_add_test(tc, a_search_is_cancelled);
-    tcase_add_test(tc, threads_do_not_meet);
     tcase_add_test(tc, nothing_is_printed);
     suite_add_tcase(suite, tc);
     return step_run(suite);
