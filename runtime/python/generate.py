@@ -232,6 +232,8 @@ def reference(package, tables):
                 paragraphs(ast.get_docstring(node, clean=False)),
                 "",
             ]
+            fields = [field for field in node.body if isinstance(field, ast.AnnAssign)]
+            lines += [f"- `{ast.unparse(field)}`" for field in fields]
             for method in documented(node):
                 is_property = any(ast.unparse(d) == "property" for d in method.decorator_list)
                 shown = (
@@ -241,7 +243,7 @@ def reference(package, tables):
                 )
                 text = " ".join(ast_clean(ast.get_docstring(method)).replace("``", "`").split())
                 lines += [wrap(f"- `{shown}`: {text}", indent="  ")]
-            if documented(node):
+            if fields or documented(node):
                 lines += [""]
     lines += ["## Exceptions", ""]
     for node in errors.body:

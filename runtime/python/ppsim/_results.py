@@ -75,7 +75,7 @@ class Result:
 
     @property
     def files(self) -> dict[str, bytes]:
-        """What options such as ``emit="csv=-"`` sent to standard output, under the name ``-``."""
+        """What options such as ``emit="pytorch-csv=-"`` sent to standard output, under the name ``-``."""
         return dict(self._answer.files)
 
     def save(self, path: Path) -> None:
