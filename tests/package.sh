@@ -49,7 +49,7 @@ echo "$depends" | grep -q mpi && fail "ppsim depends on MPI: $depends"
 
 for file in bin/ppsim share/man/man1/ppsim.1 share/bash-completion/completions/ppsim \
     share/zsh/vendor-completions/_ppsim share/fish/vendor_completions.d/ppsim.fish \
-    include/ppsim/pp_runtime.h share/doc/ppsim/copyright; do
+    include/ppsim/pp_runtime.h include/ppsim/ppsim.h share/doc/ppsim/copyright; do
     [ -s "unpacked/usr/$file" ] || [ -s "unpacked/usr/$file.gz" ] || fail "it lacks usr/$file"
 done
 for page in "$source"/tools/man/ppsim*.1; do

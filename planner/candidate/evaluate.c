@@ -187,6 +187,9 @@ pp_status pp_candidate_simulate_orders(pp_search *search, pp_candidate *candidat
 {
     pp_err why = pp_err_like(err);
     pp_status status = PP_OK;
+    const pp_plan_request *request = search->problem->request;
+    if (request->cancelled && request->cancelled(request->cancel_context))
+        return pp_err_set(err, PP_CANCELLED, NULL, "the search was cancelled");
     search->progress.simulated += pp_budget_iterations(pp_search_ops(search, candidate));
     candidate->reason.kind = PP_REASON_NONE;
     candidate->peak_bytes = candidate->short_bytes = 0;

@@ -176,6 +176,10 @@ typedef struct pp_plan_request {
     double (*spent)(void *context);
     double budget_s; /* with spent: all of the time; 0: not known. A simulation that cannot end in
                         time is not begun */
+    /* Returns true when the search shall fail with CANCELLED. It is asked before each simulation;
+     * unlike `stop`, it does not change what the search does until then. */
+    bool (*cancelled)(void *cancel_context);
+    void *cancel_context;
     /* Reports a candidate that is better than those before it. Only its step_ns, least_step_ns and
      * schedule are set. Calls do not overlap. */
     void (*found)(void *context, const pp_candidate *better);

@@ -19,7 +19,8 @@
 #define PP_STATUS_MAP(X)                                 \
     PP_STATUS_SHARED_MAP(X)                              \
     X(UNDECIDED, 7, "the budget ended before an answer") \
-    X(INTERNAL, 8, "an error of ppsim itself")
+    X(INTERNAL, 8, "an error of ppsim itself")           \
+    X(CANCELLED, 9, "cancelled by the caller")
 
 typedef enum pp_status {
 #define PP_STATUS_ENUM(name, exit_status, text) PP_##name,

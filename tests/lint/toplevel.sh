@@ -5,7 +5,7 @@ cd "$1"
 tracked=$(git ls-files 2>/dev/null | cut -d/ -f1 | sort -u) || tracked=
 [ -n "$tracked" ] || { echo "skipped: no repository, or nothing in it yet"; exit 77; }
 must='CMakeLists.txt README.md calib planner runtime sim tests tools traces'
-may="$must ARCHITECTURE.md BENCHMARKS.md CHANGELOG.md CONTRIBUTING.md CMakePresets.json LICENSE cmake docs examples"
+may="$must ARCHITECTURE.md BENCHMARKS.md CHANGELOG.md CONTRIBUTING.md CMakePresets.json LICENSE cmake docs examples pyproject.toml"
 bad=0
 for entry in $tracked; do
     case " $may " in *" $entry "*) continue ;; esac

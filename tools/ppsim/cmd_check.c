@@ -12,6 +12,7 @@
 #include "sim/program/transfer_costs.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/option_rows.h"
+#include "tools/ppsim/base/output.h"
 #include "tools/ppsim/check/print.h"
 #include "tools/ppsim/check/target.h"
 #include "tools/ppsim/commands.h"
@@ -454,8 +455,10 @@ static pp_status check(const pp_args *args, pp_err *err)
         (v.valid && !v.hangs && !v.mismatch && !v.refused && !pp_args_has(args, "--partial") &&
          (status = pp_check_runtime(&s, &v, err))))
         return status;
-    status = pp_args_has(args, "--json") ? pp_check_print_json(args, &v, &s, err)
-                                         : pp_check_print_text(args, &v, &s, err);
+    if (pp_args_has(args, "--json"))
+        status = pp_check_print_json(args, &v, &s, err);
+    if (!status && pp_prints_words(args))
+        status = pp_check_print_text(args, &v, &s, err);
     if (status || (v.valid && !v.hangs && !v.mismatch && !v.overflows && !v.refused))
         return status;
     return pp_err_set(err, PP_INFEASIBLE, v.file, "%s",

@@ -60,7 +60,7 @@ static pp_status stage(const pp_args *args, const pp_compare_print *print, side_
     pp_status status = pp_text_check(&p->text, err);
     if (status || strcmp(path, "-") == 0)
         return status;
-    return pp_file_stage(path, p->text.data, p->text.bytes, &p->staged, err);
+    return pp_output_stage(path, p->text.data, p->text.bytes, &p->staged, err);
 }
 
 static pp_status commit(const pp_args *args, side_product *p, pp_err *err)
@@ -70,7 +70,7 @@ static pp_status commit(const pp_args *args, side_product *p, pp_err *err)
         return PP_OK;
     if (strcmp(path, "-") == 0)
         return pp_print_stdout(p->text.data, p->text.bytes, err);
-    return pp_file_commit(&p->staged, p->text.data, p->text.bytes, err);
+    return pp_output_commit(&p->staged, p->text.data, p->text.bytes, err);
 }
 
 /* Returns whether a table goes to stdout, where it replaces the product. */
@@ -89,7 +89,9 @@ static pp_status print_product(const pp_args *args, const pp_compare_print *prin
     if (pp_args_has(args, "--json")) {
         pp_json_build build = { 0 };
         pp_json *json PP_CLEANUP(pp_json_free) = pp_compare_json(print, &build);
-        return pp_print_json(args, &build, json, err);
+        pp_status status = pp_print_json(args, &build, json, err);
+        if (status || !pp_prints_words(args))
+            return status;
     }
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     pp_compare_text(print, &text);

@@ -3,9 +3,9 @@
 #include "planner/study/budget_slice.h"
 #include "runtime/core/clock.h"
 #include "sim/base/alloc.h"
-#include "sim/base/file.h"
 #include "sim/schedule/registry.h"
 #include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/console.h"
 #include "tools/ppsim/base/option_rows.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/commands.h"
@@ -207,26 +207,30 @@ static pp_status print_lengths(const char *path, const pp_pack_result *result, p
     if (status)
         return status;
     return strcmp(path, "-") == 0 ? pp_print_stdout(text.data, text.bytes, err)
-                                  : pp_file_write(path, text.data, text.bytes, err);
+                                  : pp_output_write(path, text.data, text.bytes, err);
 }
 
 /* Writes the lengths to -o and everything else to stdout. */
 static pp_status print(const pp_args *args, const pp_pack_result *result, pp_err *err)
 {
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
     pp_json_build build = { 0 };
     const char *path = pp_args_text(args, "-o");
     pp_status status = PP_OK;
-    if (path && ((status = print_lengths(path, result, err)) || strcmp(path, "-") == 0))
+    if (path && ((status = print_lengths(path, result, err)) ||
+                 (strcmp(path, "-") == 0 && !pp_console_current())))
         return status;
     if (pp_args_has(args, "--json")) {
         pp_json *json PP_CLEANUP(pp_json_free) = pp_pack_write(result, &build);
         status = pp_json_print(&build, json, &text.data, &text.bytes, err);
-    } else {
-        pp_pack_print(result, path, pp_args_has(args, "--verbose"), &text);
-        status = pp_text_check(&text, err);
+        if (!status)
+            status = pp_print_beside(true, &text, err);
     }
-    return status ? status : pp_print_stdout(text.data, text.bytes, err);
+    if (status || !pp_prints_words(args))
+        return status;
+    pp_pack_print(result, path, pp_args_has(args, "--verbose"), &words);
+    return pp_print_beside(false, &words, err);
 }
 
 /* Chooses the pipeline and packs. With a budget in seconds, ^C ends it with the best so far. */
@@ -239,7 +243,9 @@ static pp_status pack_all(const pp_args *args, packing_run *run, pp_err *err)
         pp_interrupt_begin(false, &before);
     pp_status status = open_packer(run, err);
     for (size_t k = 0; k < run->result.count && !status; k++)
-        status = pack_batch(run, k, err);
+        status = pp_plan_input_is_cancelled(&run->input)
+                     ? pp_err_set(err, PP_CANCELLED, NULL, "%s", "cancelled")
+                     : pack_batch(run, k, err);
     if (run->timed)
         pp_interrupt_end(&before);
     pp_progress_line_end(&run->input.progress);

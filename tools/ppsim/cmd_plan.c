@@ -2,7 +2,6 @@
  * fit into memory, and predicts the step. The command reads the request, calls pp_plan_search (or
  * --instance, --pareto, --explain) and writes the result. */
 #include "runtime/core/clock.h"
-#include "sim/base/file.h"
 #include "sim/plan/plan_write.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/output.h"
@@ -44,7 +43,7 @@ static pp_status write_candidates(const pp_args *args, const pp_search_result *c
     for (size_t i = 1; i < choice->splits; i++)
         pp_candidate_csv(&choice->split[i], &text);
     pp_status status = pp_text_check(&text, err);
-    return status ? status : pp_file_write(path, text.data, text.bytes, err);
+    return status ? status : pp_output_write(path, text.data, text.bytes, err);
 }
 
 /* Returns the file that --emit plan= names, or NULL. */
@@ -76,7 +75,9 @@ static pp_status print(const pp_args *args, const pp_search_result *choice, pp_e
     if (pp_args_has(args, "--json")) {
         pp_json_build build = { 0 };
         pp_json *json PP_CLEANUP(pp_json_free) = pp_plan_write(choice->plan, &build);
-        return pp_print_json(args, &build, json, err);
+        pp_status status = pp_print_json(args, &build, json, err);
+        if (status || !pp_prints_words(args))
+            return status;
     }
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     const pp_plan_view view = {
@@ -143,7 +144,7 @@ static pp_status choose(const pp_args *args, pp_plan_input *input, pp_search_res
     if (timed)
         pp_interrupt_end(&before);
     pp_progress_line_end(&input->progress);
-    if (!status && timed && pp_interrupted())
+    if (!status && timed && pp_interrupted(input->console))
         pp_remark("interrupted after %.1f s; this is the best plan found until then",
                   (double)(pp_clock_now_ns() - input->begin_ns) * 1e-9);
     return status;
@@ -227,9 +228,13 @@ static pp_status plan(const pp_args *args, pp_err *err)
             (long long)input.request.seq_length, (long long)input.model.max_seq_length,
             input.model.name);
     if ((status = pp_write_plan_exports(args, choice->plan, err)) ||
-        (status = write_candidates(args, choice, err)))
+        (status = write_candidates(args, choice, err)) || (status = print(args, choice, err)))
         return status;
-    return print(args, choice, err);
+    if (pp_console_current()) {
+        pp_console_current()->plan = choice->plan;
+        choice->plan = NULL; /* the console owns it now */
+    }
+    return PP_OK;
 }
 
 /* The options that --help shows. */

@@ -112,13 +112,13 @@ static pp_status write(const pp_plot_files *files, const pp_text *script, const 
     pp_staged_file second PP_CLEANUP(discard) = { 0 };
     char *picture PP_CLEANUP(pp_free_text) = NULL;
     size_t bytes = 0;
-    pp_status status = pp_file_stage(files->script, script->data, script->bytes, &first, err);
-    if (status || (status = pp_file_stage(files->data, data->data, data->bytes, &second, err)) ||
-        (status = pp_file_commit(&first, script->data, script->bytes, err)) ||
-        (status = pp_file_commit(&second, data->data, data->bytes, err)) ||
+    pp_status status = pp_output_stage(files->script, script->data, script->bytes, &first, err);
+    if (status || (status = pp_output_stage(files->data, data->data, data->bytes, &second, err)) ||
+        (status = pp_output_commit(&first, script->data, script->bytes, err)) ||
+        (status = pp_output_commit(&second, data->data, data->bytes, err)) ||
         (status = pp_gnuplot_run(files, &picture, &bytes, err)))
         return status;
-    return pp_file_write(files->picture, picture, bytes, err);
+    return pp_output_write(files->picture, picture, bytes, err);
 }
 
 static pp_status print(const pp_args *args, const pp_plot *kind, const pp_plot_files *files,

@@ -340,7 +340,7 @@ static void write_flight(const pp_args *args, const pp_execution *x)
         pp_remark("%s: belongs to another user and is no file, so the last moments are not written "
                   "there; name another file with --flight",
                   path);
-    else if (pp_file_write(path, x->result.flight, strlen(x->result.flight), &err))
+    else if (pp_output_write(path, x->result.flight, strlen(x->result.flight), &err))
         pp_remark("%s: %s", err.where, err.text);
     else
         pp_remark("the last moments of %s are in %s", all ? "every rank" : "this rank", path);

@@ -1,6 +1,7 @@
 /* ppsim simulate: predicts one step of a plan, a schedule file or a named schedule. */
 #include "sim/analysis/report_json.h"
 #include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/console.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/commands.h"
 #include "tools/ppsim/export/export.h"
@@ -45,7 +46,9 @@ static pp_status print(const pp_args *args, const pp_scenario *s, const pp_why *
     if (pp_args_has(args, "--json")) {
         pp_json_build build = { 0 };
         pp_json *json PP_CLEANUP(pp_json_free) = pp_report_write(report, &build);
-        return pp_print_json(args, &build, json, err);
+        pp_status status = pp_print_json(args, &build, json, err);
+        if (status || !pp_prints_words(args))
+            return status;
     }
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     if (pp_args_has(args, "--verbose"))
@@ -112,7 +115,15 @@ static pp_status simulate(const pp_args *args, pp_err *err)
                              .compiled = compiled };
     if ((status = pp_write_exports(args, &data, err)) || (status = print(args, &s, &why, err)))
         return status;
-    return pp_scenario_check_limit(report, err);
+    status = pp_scenario_check_limit(report, err);
+    if (pp_console_current()) {
+        pp_console *console = pp_console_current();
+        console->plan = s.plan;
+        console->program = s.program;
+        console->timeline = s.timeline;
+        s = (pp_scenario){ 0 }; /* the console owns them now */
+    }
+    return status;
 }
 
 /* The options that --help shows. */

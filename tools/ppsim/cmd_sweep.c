@@ -93,16 +93,23 @@ static pp_status print(const pp_args *args, const sweeping *s, pp_err *err)
 {
     const char *path = pp_args_text(args, "--csv");
     pp_text csv PP_CLEANUP(pp_text_free) = { 0 };
-    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
-    pp_status status = (pp_args_has(args, "--json") ? pp_sweep_print_json : pp_sweep_print)(
-        &s->sweep, &s->lines, (size_t)s->top, &text, err);
+    pp_text json PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
+    const bool is_json = pp_args_has(args, "--json");
+    pp_status status = PP_OK;
+    if (is_json)
+        status = pp_sweep_print_json(&s->sweep, &s->lines, (size_t)s->top, &json, err);
+    if (!status && pp_prints_words(args))
+        status = pp_sweep_print(&s->sweep, &s->lines, (size_t)s->top, &words, err);
     if (!status && path)
         status = pp_sweep_print_csv(&s->sweep, &s->lines, &csv, err);
     if (!status && path)
         status = pp_write_text(path, csv.data, csv.bytes, err);
     if (!status && path && strcmp(path, "-") == 0)
         return PP_OK;
-    return status ? status : pp_print_stdout(text.data, text.bytes, err);
+    if (!status && is_json)
+        status = pp_print_beside(true, &json, err);
+    return status || !pp_prints_words(args) ? status : pp_print_beside(false, &words, err);
 }
 
 /* Checks the grid and opens the file, before any point is computed. */
@@ -131,7 +138,8 @@ static pp_status run_alone(const pp_args *args, sweeping *s, pp_err *err)
     pp_sweep_compute(s->work, (uint32_t)s->threads, false);
     pp_interrupt_end(&before);
     status = pp_sweep_result(s->work, err);
-    if (!status && pp_interrupted() && pp_sweep_unfinished(s->work, &done, &wanted)) {
+    if (!status && pp_interrupted(pp_console_current()) &&
+        pp_sweep_unfinished(s->work, &done, &wanted)) {
         if (s->file.path)
             pp_remark("%" PRIu32 " of %" PRIu32
                       " points are done and saved in %s; the same command "
@@ -141,6 +149,8 @@ static pp_status run_alone(const pp_args *args, sweeping *s, pp_err *err)
             pp_remark("%" PRIu32 " of %" PRIu32 " points were done and are lost; with -o FILE a "
                       "sweep can be continued",
                       done, wanted);
+        if (pp_console_current())
+            return pp_err_set(err, PP_CANCELLED, NULL, "the sweep was cancelled");
         pp_interrupt_die();
     }
     return status;
@@ -185,8 +195,9 @@ static pp_status sweep_grid(const pp_args *args, sweeping *s, pp_err *err)
                           pp_args_word(args, 0));
     pp_status status = pp_grid_read(args, pp_command_sweep.options, &s->sweep.grid, err);
     if (status || (status = pp_sweep_load(&s->sweep, err)) ||
-        (status = check_inputs(args, &s->sweep, err)) || (status = pp_sweep_farm_open(&farm, err)))
-        return status;
+        (status = check_inputs(args, &s->sweep, err)) ||
+        (!pp_console_current() && (status = pp_sweep_farm_open(&farm, err))))
+        return status; /* a program that calls ppsim has its own processes */
     if (farm.processes > 1 && pp_args_has(args, "--threads")) {
         farm.missing = true;
         return pp_err_set(err, PP_USAGE, "--threads",
@@ -227,7 +238,7 @@ static pp_status write_merged(const char *path, const sweeping *s, pp_err *err)
     for (uint32_t i = 0; i < s->lines.points; i++)
         pp_text_add(&text, "%s", s->lines.line[i]);
     status = pp_text_check(&text, err);
-    return status ? status : pp_file_write(path, text.data, text.bytes, err);
+    return status ? status : pp_output_write(path, text.data, text.bytes, err);
 }
 
 /* Reads the sweep that a file belongs to, without its shard. */

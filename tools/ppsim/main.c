@@ -1,12 +1,10 @@
-/* The ppsim command: finds the command that was asked for, parses its options, runs it, and
- * turns its status into an exit status. */
+/* The ppsim command: finds the command that was asked for, executes it, and turns its status into
+ * an exit status. */
 #include "sim/base/alloc.h"
-#include "tools/ppsim/base/args.h"
-#include "tools/ppsim/base/files.h"
+#include "tools/ppsim/base/execute.h"
 #include "tools/ppsim/base/help.h"
 #include "tools/ppsim/base/option_names.h"
 #include "tools/ppsim/base/output.h"
-#include "tools/ppsim/base/pipes.h"
 #include "tools/ppsim/base/version.h"
 #include "tools/ppsim/base/words.h"
 #include "tools/ppsim/commands.h"
@@ -70,22 +68,9 @@ static int run(const pp_command *command, int argc, char **argv)
 {
     pp_err err = PP_COMMAND_ERR;
     pp_help_topic topic;
-    pp_args *args PP_CLEANUP(pp_args_free) = NULL;
     if (pp_help_requested(argc, argv, &topic))
         return print_help(command, topic);
-    pp_status status = pp_args_parse(command, argc, argv, &args, &err);
-    if (!status)
-        status = pp_files_check(args, &err);
-    if (!status)
-        status = pp_pipes_read(args, &err);
-    if (!status)
-        status = command->run(args, &err);
-    if (!status)
-        return EXIT_SUCCESS;
-    err.status = status; /* even if no message was set */
-    if (args)
-        pp_args_restore(args, &err);
-    return complain(&err);
+    return pp_command_execute(command, argc, argv, &err) ? complain(&err) : EXIT_SUCCESS;
 }
 
 static const pp_command *find_command(const char *name)

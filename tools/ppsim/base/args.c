@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The options that every command has. */
 static const pp_option shared[] = {
@@ -37,6 +38,8 @@ struct pp_args {
         const char *name, *before; /* the name that stands at its end, and in its place before */
     } * replaced;
     size_t replaced_count, replaced_capacity;
+    int *descriptor; /* [descriptors]: closed with this */
+    size_t descriptors, descriptor_capacity;
     int64_t begin_ns;
 };
 
@@ -243,6 +246,9 @@ void pp_args_free(pp_args **args)
         return;
     for (size_t i = 0; i < (*args)->replaced_count; i++)
         free((*args)->replaced[i].text);
+    for (size_t i = 0; i < (*args)->descriptors; i++)
+        close((*args)->descriptor[i]);
+    free((*args)->descriptor);
     free((*args)->replaced);
     free((*args)->options);
     free((*args)->words);
@@ -279,6 +285,20 @@ pp_status pp_args_replace(pp_args *args, bool is_word, size_t index, size_t at, 
     return PP_OK;
 }
 
+pp_status pp_args_own(pp_args *args, int descriptor, pp_err *err)
+{
+    void *grown = args->descriptor;
+    pp_status status = pp_grow(&grown, &args->descriptor_capacity, args->descriptors + 1,
+                               sizeof *args->descriptor, err);
+    if (status) {
+        close(descriptor);
+        return status;
+    }
+    args->descriptor = grown;
+    args->descriptor[args->descriptors++] = descriptor;
+    return PP_OK;
+}
+
 /* Puts `before` in the place of the first `name` in a text of `size` bytes. */
 static void restore(char *text, size_t size, const char *name, const char *before)
 {
@@ -297,6 +317,26 @@ void pp_args_restore(const pp_args *args, pp_err *err)
         const struct replaced *r = &args->replaced[i];
         restore(err->where, sizeof err->where, r->name, r->before);
         restore(err->text, sizeof err->text, r->name, r->before);
+    }
+}
+
+void pp_args_restore_text(const pp_args *args, pp_text *text)
+{
+    for (size_t i = 0; i < args->replaced_count && text->data; i++) {
+        const struct replaced *r = &args->replaced[i];
+        const size_t length = strlen(r->name);
+        pp_text whole = { .failed = text->failed };
+        const char *from = text->data;
+        for (const char *at = from; (at = strstr(at, r->name)); at += length) {
+            if (at[length] >= '0' && at[length] <= '9') /* a longer number */
+                continue;
+            pp_text_add_bytes(&whole, from, (size_t)(at - from));
+            pp_text_add(&whole, "%s", r->before);
+            from = at + length;
+        }
+        pp_text_add(&whole, "%s", from);
+        pp_text_free(text);
+        *text = whole;
     }
 }
 

@@ -65,8 +65,12 @@ PP_MUST_CHECK pp_status pp_args_replace(pp_args *args, bool is_word, size_t inde
                                         const char *name, pp_err *err);
 /* Returns what was put in the place of a name, or NULL. */
 const char *pp_args_replacement(const pp_args *args, const char *name);
+/* Closes a descriptor when `args` is freed, or at once on failure. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_args_own(pp_args *args, int descriptor, pp_err *err);
 /* Puts the names as they were given into the place and the words of an error. */
 void pp_args_restore(const pp_args *args, pp_err *err);
+/* Does the same everywhere in a text. */
+void pp_args_restore_text(const pp_args *args, pp_text *text);
 
 /* Returns the index-th option of a command, its own first, then those that every command has; NULL
  * after the last. */

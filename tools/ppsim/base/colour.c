@@ -4,6 +4,8 @@
  * function that writes them takes them out, or puts the sequences in their place. */
 #include "tools/ppsim/base/colour.h"
 
+#include "tools/ppsim/base/console.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,6 +58,8 @@ void pp_colour_strip(pp_text *text)
 
 bool pp_colour_is_wanted(void)
 {
+    if (pp_console_current())
+        return false;
     const char *refused = getenv("NO_COLOR");
     const char *terminal = getenv("TERM");
     /* mpirun gives its processes a terminal even if its own output is a file */

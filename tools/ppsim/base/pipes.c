@@ -3,11 +3,13 @@
  * content is copied into a temporary file without a name. Where the input is one of our
  * descriptors (/dev/fd/63, /dev/stdin), the file takes its place, under the same name. The name of
  * a FIFO is replaced by that of a descriptor on the command line; messages have the old one
- * (pp_args_restore). */
+ * (pp_args_restore). Inputs in memory are treated like a FIFO. In a program that calls ppsim all
+ * are: its descriptors are its own. */
 #include "tools/ppsim/base/pipes.h"
 
 #include "sim/base/file.h"
 #include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/console.h"
 #include "tools/ppsim/base/files.h"
 
 #include <errno.h>
@@ -28,7 +30,8 @@ static void close_file(FILE **file)
 static bool is_pipe(const char *path)
 {
     struct stat info;
-    return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+    return pp_console_find_input(path) ||
+           (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode));
 }
 
 /* Returns the descriptor that the path of an input names, or -1. */
@@ -36,6 +39,8 @@ static int descriptor_of(const char *path)
 {
     int descriptor = -1;
     int used = 0;
+    if (pp_console_current())
+        return -1;
     if (strcmp(path, "/dev/stdin") == 0)
         return STDIN_FILENO;
     if ((sscanf(path, "/dev/fd/%d%n", &descriptor, &used) == 1 && !path[used]) ||
@@ -62,15 +67,23 @@ static pp_status copy(FILE *from, FILE *to, const char *path, pp_err *err)
                       : PP_OK;
 }
 
+static pp_status write_all(const pp_console_input *input, FILE *to, pp_err *err)
+{
+    if (fwrite(input->content, 1, input->bytes, to) != input->bytes || fflush(to))
+        return pp_err_set(err, PP_IO, input->name, "cannot be copied: %s", strerror(errno));
+    return PP_OK;
+}
+
 /* Copies an input, and puts the copy at descriptor *at, or at a new one where that is -1. */
 static pp_status copy_to(const char *path, int *at, pp_err *err)
 {
     FILE *to PP_CLEANUP(close_file) = tmpfile();
-    FILE *from PP_CLEANUP(close_file) = to ? fopen(path, "rb") : NULL;
-    if (!to || !from)
+    const pp_console_input *held = pp_console_find_input(path);
+    FILE *from PP_CLEANUP(close_file) = to && !held ? fopen(path, "rb") : NULL;
+    if (!to || (!held && !from))
         return pp_err_set(err, PP_IO, path, "%s%s",
                           to ? "" : "no temporary file for it: ", strerror(errno));
-    pp_status status = copy(from, to, path, err);
+    pp_status status = held ? write_all(held, to, err) : copy(from, to, path, err);
     if (status)
         return status;
     const int copied = *at < 0 ? fcntl(fileno(to), F_DUPFD_CLOEXEC, 0) : dup2(fileno(to), *at);
@@ -93,8 +106,11 @@ static pp_status take(pp_args *args, bool is_word, size_t index, const char *tex
     pp_status status = known ? PP_OK : copy_to(path, &descriptor, err);
     if (status || own >= 0)
         return status;
-    if (!known)
+    if (!known) {
         snprintf(name, sizeof name, "/dev/fd/%d", descriptor);
+        if ((status = pp_args_own(args, descriptor, err)))
+            return status;
+    }
     return pp_args_replace(args, is_word, index, at, known ? known : name, err);
 }
 

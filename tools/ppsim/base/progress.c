@@ -55,8 +55,10 @@ static void *run(void *argument)
 void pp_progress_line_begin(pp_progress_line *line, int64_t begin_ns, int64_t end_ns)
 {
     pthread_condattr_t monotonic;
-    *line = (pp_progress_line){ .begin_ns = begin_ns, .end_ns = end_ns };
-    if (isatty(STDERR_FILENO) != 1)
+    *line = (pp_progress_line){ .console = pp_console_current(),
+                                .begin_ns = begin_ns,
+                                .end_ns = end_ns };
+    if (line->console || isatty(STDERR_FILENO) != 1)
         return;
     pthread_mutex_init(&line->lock, NULL);
     pthread_condattr_init(&monotonic);
@@ -68,6 +70,8 @@ void pp_progress_line_begin(pp_progress_line *line, int64_t begin_ns, int64_t en
 
 void pp_progress_line_set(pp_progress_line *line, const char *best)
 {
+    if (line->console)
+        pp_console_progress(line->console, best);
     if (!line->runs)
         return;
     pthread_mutex_lock(&line->lock);

@@ -2,6 +2,8 @@
 #ifndef PPSIM_TOOLS_PPSIM_BASE_PROGRESS_H
 #define PPSIM_TOOLS_PPSIM_BASE_PROGRESS_H
 
+#include "tools/ppsim/base/console.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,7 +11,8 @@
 /* One line of stderr, which a thread of its own writes. Nothing is written to a pipe, nor in the
  * first second. */
 typedef struct pp_progress_line {
-    bool runs; /* the thread was started */
+    const pp_console *console; /* what is shown goes there, without a thread; NULL: to stderr */
+    bool runs;                 /* the thread was started */
     bool shown, ended;
     int64_t begin_ns, end_ns;
     char best[160];

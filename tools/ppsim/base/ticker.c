@@ -29,7 +29,8 @@ pp_ticker pp_ticker_begin(const char *unit, size_t before)
 {
     return (pp_ticker){ .unit = unit,
                         .before = before,
-                        .shows = isatty(STDERR_FILENO) == 1,
+                        .console = pp_console_current(),
+                        .shows = pp_console_current() || isatty(STDERR_FILENO) == 1,
                         .begin_ns = pp_clock_now_ns() };
 }
 
@@ -49,11 +50,14 @@ void pp_ticker_show(pp_ticker *ticker, const char *what, size_t done, size_t tot
                  (double)(total - done) / rate);
     snprintf(line, sizeof line, "%.300s%s%zu of %zu %s%s", what, *what ? ": " : "", done, total,
              ticker->unit, left);
-    pp_ticker_line(line);
+    if (ticker->console)
+        pp_console_progress(ticker->console, line);
+    else
+        pp_ticker_line(line);
 }
 
 void pp_ticker_end(const pp_ticker *ticker)
 {
-    if (ticker->shown_ns)
+    if (ticker->shown_ns && !ticker->console)
         pp_ticker_line("");
 }

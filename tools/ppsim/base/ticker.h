@@ -2,6 +2,8 @@
 #ifndef PPSIM_TOOLS_PPSIM_BASE_TICKER_H
 #define PPSIM_TOOLS_PPSIM_BASE_TICKER_H
 
+#include "tools/ppsim/base/console.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,8 +11,9 @@
 /* The progress of long work, shown on a terminal with its rate and the time left. Nothing is
  * printed to a pipe. */
 typedef struct pp_ticker {
-    const char *unit; /* plural name of a unit, such as "points" */
-    size_t before;    /* units that were done before the ticker began */
+    const char *unit;          /* plural name of a unit, such as "points" */
+    size_t before;             /* units that were done before the ticker began */
+    const pp_console *console; /* what is shown goes there; NULL: to stderr */
     bool shows;
     int64_t begin_ns, shown_ns;
 } pp_ticker;

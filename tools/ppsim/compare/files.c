@@ -5,6 +5,7 @@
 #include "calib/samples/environment.h"
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"
+#include "tools/ppsim/base/output.h"
 #include "tools/ppsim/compare/read.h"
 
 #include <ctype.h>
@@ -406,7 +407,7 @@ static pp_status stage_all(pp_compare_pairs *pairs, staged_files *all, pp_err *e
             continue;
         pp_status status = pp_file_read(pair->new_path, &s->text, &s->bytes, err);
         if (status || (status = make_folders(pair->base_path, err)) ||
-            (status = pp_file_stage(pair->base_path, s->text, s->bytes, &s->file, err)))
+            (status = pp_output_stage(pair->base_path, s->text, s->bytes, &s->file, err)))
             return status;
     }
     return PP_OK;
@@ -423,7 +424,7 @@ pp_status pp_compare_refresh(pp_compare_pairs *pairs, pp_err *err)
         pp_compare_pair *pair = &pairs->pair[i];
         staged *s = &all.item[i];
         if (pair->has_now)
-            status = pp_file_commit(&s->file, s->text, s->bytes, err);
+            status = pp_output_commit(&s->file, s->text, s->bytes, err);
         else if (pair->has_base && unlink(pair->base_path))
             status = pp_err_set(err, PP_IO, pair->base_path, "%s", strerror(errno));
     }

@@ -204,13 +204,14 @@ static pp_status write_files(export_files *files, pp_err *err)
     for (size_t i = 0; i < files->count && !status; i++) {
         export_file *file = &files->file[i];
         if (strcmp(file->path, "-") != 0)
-            status = pp_file_stage(file->path, content(file), file->text.bytes, &file->staged, err);
+            status =
+                pp_output_stage(file->path, content(file), file->text.bytes, &file->staged, err);
     }
     for (size_t i = 0; i < files->count && !status; i++) {
         export_file *file = &files->file[i];
         status = strcmp(file->path, "-") == 0
                      ? pp_print_stdout(content(file), file->text.bytes, err)
-                     : pp_file_commit(&file->staged, content(file), file->text.bytes, err);
+                     : pp_output_commit(&file->staged, content(file), file->text.bytes, err);
     }
     return status;
 }

@@ -203,7 +203,9 @@ pp_status pp_plan_explain(const pp_args *args, const pp_plan_request *request,
     if (pp_args_has(args, "--json")) {
         pp_json_build build = { 0 };
         pp_json *json PP_CLEANUP(pp_json_free) = write_explanation(&e, &build);
-        return pp_print_json(args, &build, json, err);
+        status = pp_print_json(args, &build, json, err);
+        if (status || !pp_prints_words(args))
+            return status;
     }
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     print_remedies(&e, &text);

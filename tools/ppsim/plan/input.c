@@ -881,13 +881,23 @@ static pp_status read_preference(const pp_args *args, pp_plan_request *request, 
 static bool time_is_up(void *context)
 {
     const pp_plan_input *r = context;
-    return pp_interrupted() || pp_clock_now_ns() >= r->end_ns;
+    return pp_interrupted(r->console) || pp_clock_now_ns() >= r->end_ns;
+}
+
+bool pp_plan_input_is_cancelled(const pp_plan_input *input)
+{
+    return input->console && pp_interrupted(input->console);
+}
+
+static bool is_cancelled(void *context)
+{
+    return pp_plan_input_is_cancelled(context);
 }
 
 static double part_of_time(void *context)
 {
     const pp_plan_input *r = context;
-    if (pp_interrupted())
+    if (pp_interrupted(r->console))
         return 1;
     double gone_ns = (double)(pp_clock_now_ns() - r->begin_ns);
     return r->end_ns > r->begin_ns ? gone_ns / (double)(r->end_ns - r->begin_ns) : 1;
@@ -916,6 +926,9 @@ static pp_status read_budget(const pp_args *args, pp_plan_input *r, pp_err *err)
     int64_t count = 0;
     pp_ns budget_ns = 0;
     pp_status status = pp_budget_read(args, &count, &budget_ns, err);
+    r->console = pp_console_current();
+    r->request.cancelled = is_cancelled;
+    r->request.cancel_context = r;
     if (status || !pp_args_has(args, "--budget"))
         return status;
     r->request.max_simulations = (uint64_t)count;
@@ -927,6 +940,7 @@ static pp_status read_budget(const pp_args *args, pp_plan_input *r, pp_err *err)
     r->request.spent = part_of_time;
     r->request.budget_s = (double)budget_ns * 1e-9;
     r->request.context = r;
+    r->request.cancelled = NULL; /* it ends with the best so far instead */
     return PP_OK;
 }
 

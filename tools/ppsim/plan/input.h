@@ -5,6 +5,7 @@
 #include "planner/study/cluster.h"
 #include "planner/study/plan_search.h"
 #include "planner/study/target.h"
+#include "tools/ppsim/base/console.h"
 #include "tools/ppsim/base/progress.h"
 #include "tools/ppsim/input/inputs.h"
 #include "tools/ppsim/input/profile_args.h"
@@ -30,6 +31,7 @@ typedef struct pp_plan_input {
     int64_t begin_ns, end_ns; /* of the wall-clock budget, on the clock of runtime/core/clock.h */
     double shown;             /* the last score that was shown during the search; 0: none */
     pp_progress_line progress;
+    const pp_console *console;      /* of the thread that reads the request */
     pp_plan_request request;        /* points into this object: do not copy it */
     const pp_target_limits *target; /* NULL: none */
     pp_plan_request free_request;   /* with a target: the request without its limits */
@@ -56,6 +58,8 @@ PP_MUST_CHECK pp_status pp_plan_input_read_packing(const pp_args *args, pp_plan_
  * one of each. Fails: USAGE when one of them is auto. */
 PP_MUST_CHECK pp_status pp_plan_input_refuse_auto(const pp_plan_input *input, const char *instead,
                                                   pp_err *err);
+/* Returns whether the program that calls ppsim has cancelled the search. */
+bool pp_plan_input_is_cancelled(const pp_plan_input *input);
 void pp_plan_input_free(pp_plan_input *input); /* for PP_CLEANUP */
 
 /* Reads --budget: "20000it" sets *count, "5s" sets *time_ns; neither is set when it is not given.

@@ -39,6 +39,7 @@ typedef struct run {
     int64_t iterations; /* 0: time_ns counts */
     pp_ns time_ns, begin_ns, took_ns;
     bool shows; /* progress */
+    const pp_console *console;
     pp_found_order *found;
 } run;
 
@@ -53,7 +54,7 @@ static void run_free(run *r)
 static double spent(void *context)
 {
     const run *r = context;
-    if (pp_interrupted())
+    if (pp_interrupted(r->console))
         return 1;
     pp_ns gone_ns = r->iterations ? 0 : pp_clock_now_ns() - r->begin_ns;
     return r->time_ns > 0 ? (double)gone_ns / (double)r->time_ns : 1;
@@ -77,9 +78,13 @@ static void show(void *context, int64_t makespan)
     const pp_ns gone_ns = pp_clock_now_ns() - r->begin_ns;
     if (!r->iterations && gone_ns < r->time_ns)
         snprintf(left, sizeof left, ", %.0f s left", (double)(r->time_ns - gone_ns) * 1e-9);
-    if (r->shows)
-        pp_remark("%.2f s%s: %" PRId64 ", bound %" PRId64 ", gap %.3f %%", (double)gone_ns * 1e-9,
-                  left, makespan, r->limits.ticks, 100 * gap(r, makespan));
+    char line[160];
+    snprintf(line, sizeof line, "%.2f s%s: %" PRId64 ", bound %" PRId64 ", gap %.3f %%",
+             (double)gone_ns * 1e-9, left, makespan, r->limits.ticks, 100 * gap(r, makespan));
+    if (r->console)
+        pp_console_progress(r->console, line);
+    else if (r->shows)
+        pp_remark("%s", line);
 }
 
 static pp_status refuse_others(const pp_args *args, const pp_option *options, pp_err *err)
@@ -290,35 +295,35 @@ static void print_words(const run *r, pp_text *text)
 /* The orders go to -o, everything else to stdout. */
 static pp_status print(const run *r, pp_err *err)
 {
-    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text json PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
     pp_text orders PP_CLEANUP(pp_text_free) = { 0 };
+    const bool is_json = pp_args_has(r->args, "--json");
     const char *path = pp_args_text(r->args, "-o");
-    pp_status status = PP_OK;
-    if (pp_args_has(r->args, "--json"))
-        status = print_json(r, &text, err);
-    else
-        print_words(r, &text);
+    pp_status status = is_json ? print_json(r, &json, err) : PP_OK;
+    print_words(r, &words);
     pp_order_problem_print_orders(r->instance, r->found->ops, &orders);
-    if (status || (status = pp_text_check(&text, err)) || (status = pp_text_check(&orders, err)))
+    if (status || (status = pp_text_check(&orders, err)))
         return status;
-    if (!path)
-        return pp_print_stdout(text.data, text.bytes, err);
-    if (strcmp(path, "-") == 0)
-        return pp_print_stdout(orders.data, orders.bytes, err);
-    status = pp_write_text(path, orders.data, orders.bytes, err);
-    return status ? status : pp_print_stdout(text.data, text.bytes, err);
+    if (path &&
+        ((status = pp_write_text(path, orders.data, orders.bytes, err)) || strcmp(path, "-") == 0))
+        return status;
+    if (is_json)
+        status = pp_print_beside(true, &json, err);
+    return status || !pp_prints_words(r->args) ? status : pp_print_beside(false, &words, err);
 }
 
 pp_status pp_plan_instance(const pp_args *args, const pp_option *options, pp_err *err)
 {
     run r PP_CLEANUP(run_free) = { .args = args, .time_ns = DEFAULT_BUDGET_NS };
     r.begin_ns = pp_args_begin_ns(args);
+    r.console = pp_console_current();
     pp_status status = refuse_others(args, options, err);
     if (status || (status = pp_budget_read(args, &r.iterations, &r.time_ns, err)) ||
         (status = load(&r, err)) || (status = search(&r, err)) ||
         (r.plan && (status = write_plan(&r, err))))
         return status;
-    if (pp_interrupted())
+    if (pp_interrupted(r.console))
         pp_remark("interrupted after %.1f s; this is the best order found until then",
                   (double)r.took_ns * 1e-9);
     return print(&r, err);

@@ -22,22 +22,25 @@ static void interrupt_and_say(int signal_number)
     (void)ignored;
 }
 
-bool pp_interrupted(void)
+bool pp_interrupted(const pp_console *console)
 {
-    return interrupted;
+    return console ? console->stop && *console->stop : interrupted;
 }
 
 void pp_interrupt_begin(bool say, struct sigaction *before)
 {
     struct sigaction now = { .sa_handler = say ? interrupt_and_say : interrupt,
                              .sa_flags = (int)SA_RESETHAND };
+    if (pp_console_current())
+        return;
     sigemptyset(&now.sa_mask);
     sigaction(SIGINT, &now, before);
 }
 
 void pp_interrupt_end(const struct sigaction *before)
 {
-    sigaction(SIGINT, before, NULL);
+    if (!pp_console_current())
+        sigaction(SIGINT, before, NULL);
 }
 
 void pp_interrupt_die(void)

@@ -4,7 +4,6 @@
 
 #include "planner/study/pareto.h"
 #include "planner/study/pareto_json.h"
-#include "sim/base/file.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/plan/input.h"
@@ -60,7 +59,7 @@ static pp_status write_csv(const pp_args *args, const pp_pareto *pareto, pp_err 
     for (size_t i = 0; i < pareto->count; i++)
         pp_candidate_csv(&pareto->point[i].candidate, &text);
     pp_status status = pp_text_check(&text, err);
-    return status ? status : pp_file_write(path, text.data, text.bytes, err);
+    return status ? status : pp_output_write(path, text.data, text.bytes, err);
 }
 
 /* Refuses options that are about a single plan. */
@@ -129,7 +128,9 @@ pp_status pp_plan_pareto(const pp_args *args, pp_err *err)
     if (pp_args_has(args, "--json")) {
         pp_json_build build = { 0 };
         pp_json *json PP_CLEANUP(pp_json_free) = pp_pareto_write(pareto, &input.request, &build);
-        return pp_print_json(args, &build, json, err);
+        status = pp_print_json(args, &build, json, err);
+        if (status || !pp_prints_words(args))
+            return status;
     }
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     print_table(pareto, &input.request, &text);

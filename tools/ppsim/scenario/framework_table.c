@@ -167,13 +167,16 @@ static pp_status print_json(const pp_args *args, pp_plan *plan, pp_err *err)
 pp_status pp_print_executor_table(const pp_args *args, pp_plan *plan, pp_err *err)
 {
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_status status = PP_OK;
     if (pp_args_has(args, "--json"))
-        return print_json(args, plan, err);
+        status = print_json(args, plan, err);
+    if (status || !pp_prints_words(args))
+        return status;
     pp_text_add(&text,
                 "%s\n\nexecutor                       step over ideal   bubble  peak memory  one "
                 "queue\n",
                 plan->schedule);
-    pp_status status = add_rows(plan, &text, NULL, NULL, err);
+    status = add_rows(plan, &text, NULL, NULL, err);
     pp_text_add(&text, "one queue: with a queue per rank and no buffers\n");
     return status ? status : pp_print_answer(args, &text, err);
 }

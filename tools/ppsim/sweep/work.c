@@ -18,6 +18,7 @@
 
 struct pp_sweep_work {
     const pp_sweep *sweep;
+    pp_console *console;  /* of the thread that made this */
     pthread_mutex_t lock; /* protects all fields below */
     pp_sweep_file *file;
     pp_sweep_lines *lines;
@@ -35,6 +36,7 @@ pp_status pp_sweep_work_new(const pp_sweep *sweep, pp_sweep_file *file, pp_sweep
     if (!work)
         return pp_err_nomem(err);
     work->sweep = sweep;
+    work->console = pp_console_current();
     work->file = file;
     work->lines = lines;
     for (uint32_t i = 0; i < lines->points; i++) {
@@ -66,7 +68,7 @@ static bool find_open(const pp_sweep_work *work, uint32_t *at)
 
 static bool is_over(const pp_sweep_work *work)
 {
-    return work->left == 0 || work->failure.status || pp_interrupted();
+    return work->left == 0 || work->failure.status || pp_interrupted(work->console);
 }
 
 bool pp_sweep_take(pp_sweep_work *work, bool again, uint32_t *point_out)
@@ -171,6 +173,7 @@ static void compute(pp_sweep_work *work, bool again)
 
 static void *run_thread(void *argument)
 {
+    pp_console_use(((pp_sweep_work *)argument)->console);
     compute(argument, false);
     return NULL;
 }

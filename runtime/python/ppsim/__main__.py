@@ -1,0 +1,5 @@
+"""``python -m ppsim``: the command."""
+
+from ppsim._command import main
+
+main()

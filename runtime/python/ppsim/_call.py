@@ -1,0 +1,316 @@
+"""Runs requests of libppsim: options in, an answer or an exception out.
+
+The library runs without the GIL. In the main thread it runs in a thread of its own while the main
+thread waits, so that ^C is seen at once; then the search is cancelled and KeyboardInterrupt raised.
+What the library returns is copied into Python objects before its result is freed, so that answers
+can be pickled, kept and used by any thread.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from typing import Any, Callable, NamedTuple, Optional, Sequence
+
+from ppsim import _errors
+
+Progress = Callable[[str], Any]
+
+
+class Option(NamedTuple):
+    """A row of the option table of a command."""
+
+    name: str  # "--pp"
+    argument: Optional[str]  # "P"; None: a flag
+    group: str  # "Parallelism"
+    help: str
+    by_default: Optional[str]
+    alias: Optional[str]
+    repeated: bool
+
+    @property
+    def keyword(self) -> str:
+        """The keyword argument of this option: its name with underscores, and one at the end where
+        Python has the word itself; that of -o is ``output``."""
+        long = self.alias if self.name == "-o" and self.alias else self.name
+        word = long.lstrip("-").replace("-", "_")
+        import keyword
+
+        return word + "_" if keyword.iskeyword(word) else word
+
+
+class Ops(NamedTuple):
+    """The ops of one rank, as the bytes of arrays."""
+
+    kind: bytes  # uint8: index into "FIWB"
+    stage: bytes  # uint32
+    microbatch: bytes  # uint32
+    start_ns: bytes  # int64
+    end_ns: bytes  # int64
+
+
+class Answer(NamedTuple):
+    """What a request gave, copied."""
+
+    command: str
+    json: str
+    text: str
+    remarks: str
+    files: dict[str, bytes]
+    step_ns: int
+    stages: int
+    microbatches: int
+    stage_rank: tuple[int, ...]
+    ops: tuple[Ops, ...]  # by rank
+    memory: tuple[tuple[int, ...], ...]  # by rank: components in bytes, then the limit or 0
+
+
+def _library() -> tuple[Any, Any]:
+    from ppsim import _native
+
+    return _native.lib, _native.ffi
+
+
+def _word(ffi: Any, text: Any) -> Optional[str]:
+    return None if text == ffi.NULL else str(ffi.string(text).decode())
+
+
+_tables: dict[str, dict[str, Option]] = {}
+
+
+def options_of(command: str) -> dict[str, Option]:
+    """Returns the options of a command by their keywords, in the order of its table. Where sweep
+    borrows an option from two commands, the first one counts. Empty for an unknown command."""
+    if command not in _tables:
+        lib, ffi = _library()
+        row = ffi.new("ppsim_option *")
+        table: dict[str, Option] = {}
+        index = 0
+        while lib.ppsim_option_at(command.encode(), index, row):
+            texts = {field: _word(ffi, getattr(row, field)) for field in Option._fields[:-1]}
+            option = Option(**texts, repeated=bool(row.repeated))  # type: ignore[arg-type]
+            table.setdefault(option.keyword, option)
+            index += 1
+        _tables[command] = table
+    return _tables[command]
+
+
+def version() -> str:
+    """Returns the version of the library."""
+    lib, ffi = _library()
+    return str(ffi.string(lib.ppsim_version()).decode())
+
+
+def memory_components() -> list[str]:
+    """Returns the names of the components of memory, in the order of Answer.memory."""
+    lib, ffi = _library()
+    names: list[str] = []
+    while (name := lib.ppsim_memory_component(len(names))) != ffi.NULL:
+        names.append(ffi.string(name).decode())
+    return names
+
+
+class _Run:
+    """One run of a request: its arguments and, later, what came of it."""
+
+    def __init__(self, progress: Optional[Progress]) -> None:
+        lib, ffi = _library()
+        self.stop = ffi.new("sig_atomic_t *")
+        self.progress = progress
+        self.handle = ffi.new_handle(self)
+        self.raised: Optional[BaseException] = None
+        self.answer: Optional[Answer] = None
+        self.error: Optional[_errors.Failure] = None
+
+    def told(self, line: str) -> None:
+        """Passes a line of progress on. What the function raises ends the search, and is raised."""
+        try:
+            if self.progress and not self.raised:
+                self.progress(line)
+        except BaseException as raised:  # pylint: disable=broad-except
+            self.raised = raised
+            self.stop[0] = 1
+
+    def run(self, request: Any, command: str) -> None:
+        """Runs the request and copies what it gave. Called without the lock of any thread."""
+        lib, ffi = _library()
+        result = ffi.new("ppsim_result **")
+        error = ffi.new("ppsim_error *")
+        try:
+            status = lib.ppsim_run(request, result, error)
+            if result[0] != ffi.NULL:
+                self.answer = _copy(lib, ffi, result[0], command)
+            if status:
+                self.error = _failure(lib, ffi, status, error, self.answer)
+        except BaseException as raised:  # pylint: disable=broad-except
+            self.raised = self.raised or raised
+        finally:
+            lib.ppsim_result_free(result[0])
+
+
+def _failure(lib: Any, ffi: Any, status: int, error: Any, answer: Optional[Answer]) -> _errors.Failure:
+    reason = ffi.string(error.reason).decode(errors="replace")
+    return _errors.Failure(
+        status,
+        ffi.string(error.field).decode(errors="replace"),
+        reason or ffi.string(lib.ppsim_status_text(status)).decode(),
+        answer.remarks if answer else "",
+    )
+
+
+def _copy(lib: Any, ffi: Any, result: Any, command: str) -> Answer:
+    size = ffi.new("size_t *")
+
+    def text(function: Any) -> str:
+        data = function(result, size)
+        return bytes(ffi.buffer(data, size[0])).decode(errors="replace")
+
+    files: dict[str, bytes] = {}
+    while (name := lib.ppsim_result_file_name(result, len(files))) != ffi.NULL:
+        content = lib.ppsim_result_file(result, len(files), size)
+        files[ffi.string(name).decode(errors="surrogateescape")] = bytes(ffi.buffer(content, size[0]))
+    stages = lib.ppsim_result_stages(result)
+    ranks = lib.ppsim_result_ranks(result)
+    components = len(memory_components())
+    memory = []
+    for rank in range(ranks):
+        held = ffi.new("int64_t[]", components)
+        limit = lib.ppsim_result_memory(result, rank, held)
+        memory.append((*held, limit))
+    return Answer(
+        command,
+        text(lib.ppsim_result_json),
+        text(lib.ppsim_result_text),
+        text(lib.ppsim_result_remarks),
+        files,
+        lib.ppsim_result_step_ns(result),
+        stages,
+        lib.ppsim_result_microbatches(result),
+        tuple(lib.ppsim_result_stage_rank(result, stage) for stage in range(stages)),
+        tuple(_copy_ops(lib, ffi, result, rank) for rank in range(ranks)),
+        tuple(memory),
+    )
+
+
+def _copy_ops(lib: Any, ffi: Any, result: Any, rank: int) -> Ops:
+    count = lib.ppsim_result_op_count(result, rank)
+    arrays = [
+        ffi.new(f"{kind}[]", count) for kind in ("uint8_t", "uint32_t", "uint32_t", "int64_t", "int64_t")
+    ]
+    lib.ppsim_result_ops(result, rank, *arrays)
+    return Ops(*(bytes(ffi.buffer(array)) for array in arrays))
+
+
+_prepared = threading.Lock()
+_is_prepared = False
+
+
+def _prepare() -> None:
+    """Connects the function through which the library reports progress."""
+    global _is_prepared
+    with _prepared:
+        if _is_prepared:
+            return
+        lib, ffi = _library()
+
+        def progress(context: Any, line: Any) -> None:
+            ffi.from_handle(context).told(ffi.string(line).decode(errors="replace"))
+
+        ffi.def_extern(name="ppsim_python_progress")(progress)
+        _is_prepared = True
+
+
+def _wait(run: _Run, request: Any, command: str) -> None:
+    """Runs in a thread while this one, which gets the signals, waits."""
+    thread = threading.Thread(target=run.run, args=(request, command), name=f"ppsim {command}", daemon=True)
+    thread.start()
+    try:
+        thread.join()
+    except BaseException:
+        run.stop[0] = 1
+        thread.join()  # a second interrupt leaves it
+        raise
+
+
+def call(
+    command: str,
+    settings: Sequence[tuple[str, Optional[str]]],
+    words: Sequence[str] = (),
+    inputs: Sequence[tuple[str, bytes]] = (),
+    keep_files: bool = False,
+    progress: Optional[Progress] = None,
+    warn: bool = True,
+    stopped: bool = False,
+) -> Answer:
+    """Runs a command and returns its answer.
+
+    settings: names of options with their dashes and values as on the command line (None: a flag).
+    words: what stands before them. inputs: names and contents of files in memory. keep_files: return
+    files in the answer instead of writing them.
+    warn: give remarks as warnings. stopped: cancel it before it searches or computes anything.
+    Raises: what ppsim._errors names, with the answer as `answer` where the command gave one;
+    KeyboardInterrupt; what progress raises."""
+    lib, ffi = _library()
+    _prepare()
+    request = ffi.new("ppsim_request **")
+    error = ffi.new("ppsim_error *")
+
+    def check(status: int) -> None:
+        if status:
+            _errors.throw(_failure(lib, ffi, status, error, None), None)
+
+    check(lib.ppsim_request_new(command.encode(), request, error))
+    run = _Run(progress)
+    run.stop[0] = stopped
+    abandoned = True
+    try:
+        for word in words:
+            check(lib.ppsim_request_word(request[0], _bytes(word), error))
+        for name, value in settings:
+            check(
+                lib.ppsim_request_set(
+                    request[0], _bytes(name), ffi.NULL if value is None else _bytes(value), error
+                )
+            )
+        for name, content in inputs:
+            check(lib.ppsim_request_input(request[0], _bytes(name), content, len(content), error))
+        lib.ppsim_request_keep_files(request[0], keep_files)
+        lib.ppsim_request_stop(request[0], run.stop)
+        if progress:
+            lib.ppsim_request_progress(request[0], lib.ppsim_python_progress, run.handle)
+        if threading.current_thread() is threading.main_thread():
+            abandoned = False
+            _wait(run, request[0], command)
+        else:
+            run.run(request[0], command)
+        abandoned = True
+    finally:
+        if abandoned:  # not while a thread that was left still uses it
+            lib.ppsim_request_free(request[0])
+    if run.raised:
+        raise run.raised
+    if run.error:
+        _errors.throw(run.error, run.answer)
+    assert run.answer is not None
+    for remark in run.answer.remarks.splitlines() if warn else ():
+        warnings.warn(remark, _errors.PpsimWarning, stacklevel=_outside())
+    return run.answer
+
+
+def _outside() -> int:
+    """Returns the stacklevel of the first caller outside of this package."""
+    level = 1
+    frame = sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] == "ppsim":
+        frame = frame.f_back
+        level += 1
+    return level
+
+
+def _bytes(text: str) -> bytes:
+    """Returns a text as C has it. Raises UsageError where it has a NUL."""
+    data = text.encode("utf-8", "surrogateescape")
+    if b"\0" in data:
+        raise _errors.UsageError("", f"{text!r} has a NUL; remove it")
+    return data

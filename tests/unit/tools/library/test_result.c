@@ -1,0 +1,270 @@
+/* The library answers as the command does, keeps files in memory, can be cancelled, and leaves the
+ * process alone. tests/python compares its JSON with what the command prints. */
+#include "tests/support/step.h"
+#include "tools/library/ppsim.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A request with options and values in turn, which ends with NULL. A value "" is a flag's. */
+static ppsim_request *make(const char *command, const char *const *options)
+{
+    ppsim_request *request = NULL;
+    ppsim_error error;
+    ck_assert_int_eq(ppsim_request_new(command, &request, &error), PPSIM_OK);
+    for (; *options; options += 2) {
+        const char *value = *options[1] ? options[1] : NULL;
+        ppsim_status status = strcmp(options[0], "word") == 0
+                                  ? ppsim_request_word(request, value, &error)
+                                  : ppsim_request_set(request, options[0], value, &error);
+        ck_assert_msg(status == PPSIM_OK, "%s: %s", error.field, error.reason);
+    }
+    return request;
+}
+
+static ppsim_result *run(ppsim_request *request)
+{
+    ppsim_result *result = NULL;
+    ppsim_error error = { 0 };
+    ppsim_status status = ppsim_run(request, &result, &error);
+    ck_assert_msg(status == PPSIM_OK, "%s: %s", error.field, error.reason);
+    ppsim_request_free(request);
+    return result;
+}
+
+static const char *const small[] = { "model", "gpt1.7b", "pp", "4", "--global-batch-size",
+                                     "16",    NULL };
+static const char *const closed[] = { "schedule",     "gpipe", "pp",      "4",
+                                      "microbatches", "8",     "--costs", "F=1ms,B=2ms",
+                                      "executor",     "ideal", NULL };
+
+/* Huang 2019: with equal stages and free links, a step takes (m + p - 1)(f + b). */
+START_TEST(numbers_meet_the_closed_form)
+{
+    ppsim_result *result = run(make("simulate", closed));
+    ck_assert_int_eq(ppsim_result_step_ns(result), (8 + 4 - 1) * 3000000);
+    ck_assert_uint_eq(ppsim_result_ranks(result), 4);
+    ck_assert_uint_eq(ppsim_result_stages(result), 4);
+    ck_assert_uint_eq(ppsim_result_microbatches(result), 8);
+    int64_t last_ns = 0;
+    for (uint32_t rank = 0; rank < 4; rank++) {
+        uint8_t kind[16];
+        uint32_t stage[16];
+        uint32_t microbatch[16];
+        int64_t start_ns[16];
+        int64_t end_ns[16];
+        ck_assert_uint_eq(ppsim_result_stage_rank(result, rank), rank);
+        ck_assert_uint_eq(ppsim_result_op_count(result, rank), 16);
+        ppsim_result_ops(result, rank, kind, stage, microbatch, start_ns, end_ns);
+        for (int i = 0; i < 16; i++) {
+            ck_assert_uint_eq(kind[i], i < 8 ? PPSIM_FORWARD : PPSIM_BACKWARD);
+            ck_assert_uint_eq(stage[i], rank);
+            ck_assert_int_eq(end_ns[i] - start_ns[i], i < 8 ? 1000000 : 2000000);
+            ck_assert(i == 0 || start_ns[i] >= end_ns[i - 1]);
+        }
+        last_ns = end_ns[15] > last_ns ? end_ns[15] : last_ns;
+    }
+    ck_assert_int_eq(last_ns, ppsim_result_step_ns(result));
+    ck_assert_uint_eq(ppsim_result_op_count(result, 4), 0);
+    ck_assert_ptr_nonnull(strstr(ppsim_result_json(result, NULL), "\"step_ns\": 33000000"));
+    ck_assert_ptr_nonnull(strstr(ppsim_result_text(result, NULL), "33"));
+    ppsim_result_free(result);
+}
+END_TEST
+
+START_TEST(a_plan_has_its_order_and_memory)
+{
+    ppsim_result *result = run(make("plan", small));
+    int64_t bytes[64];
+    size_t components = 0;
+    while (ppsim_memory_component(components))
+        components++;
+    ck_assert_uint_le(components, 64);
+    for (uint32_t rank = 0; rank < 4; rank++) {
+        int64_t sum = 0;
+        const int64_t limit_bytes = ppsim_result_memory(result, rank, bytes);
+        for (size_t k = 0; k < components; k++)
+            sum += bytes[k];
+        ck_assert_int_gt(sum, 0);
+        ck_assert_int_le(sum, limit_bytes);
+        ck_assert_uint_gt(ppsim_result_op_count(result, rank), 0);
+    }
+    ck_assert_int_gt(ppsim_result_step_ns(result), 0);
+    ck_assert_ptr_nonnull(
+        strstr(ppsim_result_json(result, NULL),
+               "ppsim plan --model gpt1.7b --pp 4 --global-batch-size 16 --json"));
+    ppsim_result_free(result);
+}
+END_TEST
+
+START_TEST(files_are_kept_in_memory)
+{
+    const char *const options[] = {
+        "word", "lengths.txt",       "model",  "gpt1.7b", "pp", "2", "seq-length", "1024",
+        "-o",   "/nonexistent/o.gz", "budget", "10it",    NULL
+    };
+    ppsim_request *request = make("pack", options);
+    static const char lengths[] = "1000\n24\n512\n512\n700\n300\n800\n200\n";
+    ck_assert_int_eq(ppsim_request_input(request, "lengths.txt", lengths, sizeof lengths - 1, NULL),
+                     PPSIM_OK);
+    ppsim_request_keep_files(request, 1);
+    ppsim_result *result = run(request);
+    ck_assert_str_eq(ppsim_result_file_name(result, 0), "/nonexistent/o.gz");
+    ck_assert_ptr_null(ppsim_result_file_name(result, 1));
+    size_t bytes = 0;
+    ck_assert_ptr_nonnull(strstr(ppsim_result_file(result, 0, &bytes), "1000"));
+    ck_assert_uint_gt(bytes, 20);
+    ppsim_result_free(result);
+}
+END_TEST
+
+START_TEST(a_file_in_memory_keeps_its_name)
+{
+    const char *const options[] = { "word", "order.csv", NULL };
+    static const char hangs[] = "0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n";
+    ppsim_request *request = make("check", options);
+    ppsim_result *result = NULL;
+    ppsim_error error = { 0 };
+    ck_assert_int_eq(ppsim_request_input(request, "order.csv", hangs, sizeof hangs - 1, NULL),
+                     PPSIM_OK);
+    ck_assert_int_eq(ppsim_run(request, &result, &error), PPSIM_INFEASIBLE);
+    ck_assert_str_eq(error.field, "order.csv");
+    ck_assert_ptr_nonnull(strstr(ppsim_result_json(result, NULL), "\"file\": \"order.csv\""));
+    ck_assert_ptr_null(strstr(ppsim_result_json(result, NULL), "/dev/fd"));
+    ppsim_result_free(result);
+    ppsim_request_free(request);
+}
+END_TEST
+
+static void expect(const char *command, const char *option, const char *value, const char *reason)
+{
+    ppsim_request *request = NULL;
+    ppsim_error error = { 0 };
+    ppsim_status status = ppsim_request_new(command, &request, &error);
+    if (!status)
+        status = ppsim_request_set(request, option, value, &error);
+    ck_assert_int_eq(status, PPSIM_USAGE);
+    ck_assert_msg(strstr(error.reason, reason) != NULL, "%s", error.reason);
+    ppsim_request_free(request);
+}
+
+START_TEST(wrong_options_are_refused_when_they_are_set)
+{
+    expect("plam", "", NULL, "did you mean 'plan'?");
+    expect("run", "", NULL, "the library has no command 'run'");
+    expect("plan", "modle", "x", "did you mean --model");
+    expect("plan", "pp", NULL, "needs a value: --pp P");
+    expect("plan", "verbose", "yes", "takes no value");
+    expect("plan", "json", NULL, "the library has no use for it");
+    expect("plan", "help", NULL, "the library has no use for it");
+    expect("plan", "", "x", "is empty");
+    expect("plan", "--", "x", "is empty");
+}
+END_TEST
+
+START_TEST(a_value_may_begin_with_a_dash)
+{
+    const char *const options[] = { "model", "gpt1.7b", "pp", "-3", NULL };
+    ppsim_request *request = make("plan", options);
+    ppsim_result *result = NULL;
+    ppsim_error error = { 0 };
+    ck_assert_int_eq(ppsim_run(request, &result, &error), PPSIM_USAGE);
+    ck_assert_str_eq(error.field, "--pp");
+    ck_assert_str_eq(ppsim_result_json(result, NULL), "");
+    ppsim_result_free(result);
+    ppsim_request_free(request);
+}
+END_TEST
+
+START_TEST(every_option_of_the_tables_can_be_set)
+{
+    for (size_t c = 0; ppsim_command_name(c); c++) {
+        ppsim_request *request = NULL;
+        ppsim_option o;
+        ck_assert_int_eq(ppsim_request_new(ppsim_command_name(c), &request, NULL), PPSIM_OK);
+        size_t count = 0;
+        for (; ppsim_option_at(ppsim_command_name(c), count, &o); count++) {
+            ck_assert_int_eq(ppsim_request_set(request, o.name, o.argument ? "1" : NULL, NULL),
+                             PPSIM_OK);
+            ck_assert(*o.group && *o.help);
+        }
+        ck_assert_uint_gt(count, 0);
+        ppsim_request_free(request);
+    }
+}
+END_TEST
+
+static int calls;
+
+static void count_call(void *context, const char *line)
+{
+    *(volatile sig_atomic_t *)context = 1;
+    ck_assert(*line);
+    calls++;
+}
+
+START_TEST(a_search_is_cancelled)
+{
+    const char *const options[] = { "model", "gpt175b", "pp", "16", NULL };
+    volatile sig_atomic_t stop = 0;
+    ppsim_request *request = make("plan", options);
+    ppsim_result *result = NULL;
+    ppsim_error error = { 0 };
+    ppsim_request_stop(request, &stop);
+    ppsim_request_progress(request, count_call, (void *)&stop);
+    ck_assert_int_eq(ppsim_run(request, &result, &error), PPSIM_CANCELLED);
+    ck_assert_int_eq(calls, 1);
+    ppsim_result_free(result);
+    ppsim_request_free(request);
+}
+END_TEST
+
+/* Whatever a command says goes into its result, and no descriptor is left open. */
+START_TEST(nothing_is_printed)
+{
+    char printed[16];
+    int ends[2];
+    const int out = dup(STDOUT_FILENO);
+    const int err = dup(STDERR_FILENO);
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert(fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0);
+    dup2(ends[1], STDOUT_FILENO);
+    dup2(ends[1], STDERR_FILENO);
+    const char *const options[] = { "model",  "gpt1.7b", "pp",     "4", "seq-length",
+                                    "100000", "--trace", "text=-", NULL };
+    ppsim_request *request = make("plan", options);
+    ppsim_result *result = NULL;
+    ppsim_status status = ppsim_run(request, &result, NULL);
+    const ssize_t bytes = read(ends[0], printed, sizeof printed);
+    dup2(out, STDOUT_FILENO);
+    dup2(err, STDERR_FILENO);
+    ck_assert_int_le(bytes, 0);
+    ck_assert_int_eq(status, PPSIM_OK);
+    ck_assert_ptr_nonnull(
+        strstr(ppsim_result_remarks(result, NULL), "--seq-length 100000 exceeds"));
+    ck_assert_str_eq(ppsim_result_file_name(result, 0), "-");
+    ppsim_result_free(result);
+    ppsim_request_free(request);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("result");
+    TCase *tc = tcase_create("result");
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, numbers_meet_the_closed_form);
+    tcase_add_test(tc, a_plan_has_its_order_and_memory);
+    tcase_add_test(tc, files_are_kept_in_memory);
+    tcase_add_test(tc, a_file_in_memory_keeps_its_name);
+    tcase_add_test(tc, wrong_options_are_refused_when_they_are_set);
+    tcase_add_test(tc, a_value_may_begin_with_a_dash);
+    tcase_add_test(tc, every_option_of_the_tables_can_be_set);
+    tcase_add_test(tc, a_search_is_cancelled);
+    tcase_add_test(tc, nothing_is_printed);
+    suite_add_tcase(suite, tc);
+    return step_run(suite);
+}

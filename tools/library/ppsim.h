@@ -1,0 +1,183 @@
+/* ppsim's planner and simulator as a library: what the commands `plan`, `simulate`, `check`,
+ * `pack`, `compare`, `sweep`, `shapes` and `list` do, with the same options, without printing.
+ *
+ *     ppsim_request_new("plan", &request, &error);
+ *     ppsim_request_set(request, "model", "gpt175b", &error);
+ *     ppsim_request_set(request, "pp", "16", &error);
+ *     ppsim_run(request, &result, &error);
+ *     ppsim_result_step_ns(result);
+ *     ppsim_result_free(result);
+ *     ppsim_request_free(request);
+ *
+ * Times are in nanoseconds, sizes in bytes, and texts end with a NUL. Functions that can fail
+ * return a status and explain it in *error, which may be NULL. The library prints nothing, leaves
+ * signals alone and has no state outside its objects: threads may run requests at the same time.
+ * Running ops in a schedule's order is in pp_runtime.h. Guide: docs/how-to/library.md. */
+#ifndef PPSIM_TOOLS_LIBRARY_PPSIM_H
+#define PPSIM_TOOLS_LIBRARY_PPSIM_H
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define PPSIM_PUBLIC __attribute__((visibility("default")))
+#define PPSIM_CHECKED __attribute__((visibility("default"), warn_unused_result))
+#else
+#define PPSIM_PUBLIC
+#define PPSIM_CHECKED
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The first seven are those of pp_runtime_status. */
+typedef enum ppsim_status {
+    PPSIM_OK,
+    PPSIM_INFEASIBLE,  /* no plan fits, a schedule hangs, a result is worse: the answer is no */
+    PPSIM_USAGE,       /* wrong options */
+    PPSIM_INPUT,       /* a bad file */
+    PPSIM_UNAVAILABLE, /* not in this build or on this machine */
+    PPSIM_IO,
+    PPSIM_NOMEM,
+    PPSIM_UNDECIDED, /* the budget ended before an answer */
+    PPSIM_INTERNAL,  /* an error of ppsim itself */
+    PPSIM_CANCELLED, /* by the flag of ppsim_request_stop */
+} ppsim_status;
+
+typedef struct ppsim_error {
+    ppsim_status status;
+    char field[256];   /* an option ("--pp"), or a file and the place in it; may be empty */
+    char reason[1024]; /* one sentence, which ends with what can be done; may be empty */
+} ppsim_error;
+
+/* Returns the meaning of a status, for example "bad input". */
+PPSIM_PUBLIC const char *ppsim_status_text(ppsim_status status);
+/* Returns the version of the library, not of this header: "0.2.0". */
+PPSIM_PUBLIC const char *ppsim_version(void);
+
+/* ---- Options: the tables that the command line is parsed by. ---- */
+
+typedef struct ppsim_option {
+    const char *name;       /* "--pp"; "-o" has the alias "--output" */
+    const char *argument;   /* "P", or "on|off"; NULL: a flag, without a value */
+    const char *group;      /* a heading, such as "Parallelism" */
+    const char *help;       /* a phrase, with the unit */
+    const char *by_default; /* in words; NULL: there is none */
+    const char *alias;      /* another spelling; NULL: none */
+    int repeated;           /* nonzero: it may be given several times */
+} ppsim_option;
+
+/* Returns the name of the index-th command of the library, or NULL after the last. */
+PPSIM_PUBLIC const char *ppsim_command_name(size_t index);
+/* Writes the index-th option of a command, and returns 1. Returns 0 after the last one, and for a
+ * command that the library does not have. The texts live as long as the library. */
+PPSIM_PUBLIC int ppsim_option_at(const char *command, size_t index, ppsim_option *option_out);
+
+/* ---- Requests: a command with its options. ---- */
+
+/* It may be run any number of times, but changed by one thread only while it is not run. */
+typedef struct ppsim_request ppsim_request;
+
+/* Makes a request. The caller frees it with ppsim_request_free. Fails: USAGE (no such command, or
+ * one that only the program has), NOMEM. */
+PPSIM_CHECKED ppsim_status ppsim_request_new(const char *command, ppsim_request **request_out,
+                                             ppsim_error *error);
+PPSIM_PUBLIC void ppsim_request_free(ppsim_request *request); /* NULL is fine */
+
+/* Sets an option, as on the command line. option: with or without its dashes, "pp" or "--pp".
+ * value: as it is typed there; NULL for a flag. Values are judged by ppsim_run. --json is set
+ * already. Fails: USAGE (no such option, which names the nearest; a value where there is none, or
+ * the reverse), NOMEM. */
+PPSIM_CHECKED ppsim_status ppsim_request_set(ppsim_request *request, const char *option,
+                                             const char *value, ppsim_error *error);
+/* Adds a word that belongs to no option: the plan of `simulate`, the lengths of `pack`. Fails:
+ * USAGE (it begins with a dash), NOMEM. */
+PPSIM_CHECKED ppsim_status ppsim_request_word(ppsim_request *request, const char *word,
+                                              ppsim_error *error);
+/* Gives a file that is held in memory. Where an option or word names it, `content` is read, of
+ * which a copy is kept. name: letters, digits, '.', '_' and '-'. Fails: USAGE, NOMEM. */
+PPSIM_CHECKED ppsim_status ppsim_request_input(ppsim_request *request, const char *name,
+                                               const void *content, size_t bytes,
+                                               ppsim_error *error);
+/* keep nonzero: files that the command would write (by --emit, --trace, -o, ...) are kept in the
+ * result instead. The file of a sweep is always written. */
+PPSIM_PUBLIC void ppsim_request_keep_files(ppsim_request *request, int keep);
+/* progress: called now and then while the request runs, from one thread at a time, which may be
+ * another one than that of ppsim_run, with a line such as "step 9.4 s (zbv, tp 8), ..."; NULL:
+ * none.
+ */
+PPSIM_PUBLIC void ppsim_request_progress(ppsim_request *request,
+                                         void (*progress)(void *context, const char *line),
+                                         void *context);
+/* stop: when it is set to nonzero, a search with a budget of time ends with the best plan so far,
+ * and everything else fails with CANCELLED before its next simulation. NULL: none. It is not
+ * copied. */
+PPSIM_PUBLIC void ppsim_request_stop(ppsim_request *request, const volatile sig_atomic_t *stop);
+
+/* ---- Results. ---- */
+
+/* It does not change: any number of threads may use it. */
+typedef struct ppsim_result ppsim_result;
+
+/* Runs a request. *result_out receives the result, which the caller frees with ppsim_result_free,
+ * also on failure, with what the command has said by then; NULL if there is no memory for it.
+ * Fails: as the command. With INFEASIBLE, `check` and `compare` have an answer, which is no. */
+PPSIM_CHECKED ppsim_status ppsim_run(const ppsim_request *request, ppsim_result **result_out,
+                                     ppsim_error *error);
+PPSIM_PUBLIC void ppsim_result_free(ppsim_result *result); /* NULL is fine */
+
+/* Each text belongs to the result. bytes_out receives its length, without the NUL; may be NULL.
+ * - json: what the command prints with --json, byte for byte; "" if it has no answer;
+ * - text: what it prints without, for people;
+ * - remarks: what it prints to standard error, a line each. */
+PPSIM_PUBLIC const char *ppsim_result_json(const ppsim_result *result, size_t *bytes_out);
+PPSIM_PUBLIC const char *ppsim_result_text(const ppsim_result *result, size_t *bytes_out);
+PPSIM_PUBLIC const char *ppsim_result_remarks(const ppsim_result *result, size_t *bytes_out);
+
+/* The files that were kept, and as "-" what would be printed to standard output beside the answer.
+ * Content may be binary (names that end in .gz). The name of an index after the last is NULL. */
+PPSIM_PUBLIC const char *ppsim_result_file_name(const ppsim_result *result, size_t index);
+PPSIM_PUBLIC const char *ppsim_result_file(const ppsim_result *result, size_t index,
+                                           size_t *bytes_out);
+
+/* The step that `plan` or `simulate` predicts, of the slowest data-parallel replica. Other results,
+ * and those of --pareto, --instance and --executor all, have none: all of these are 0 then. Ranks,
+ * stages and ops count from 0. */
+PPSIM_PUBLIC int64_t ppsim_result_step_ns(const ppsim_result *result);
+PPSIM_PUBLIC uint32_t ppsim_result_ranks(const ppsim_result *result);
+PPSIM_PUBLIC uint32_t ppsim_result_stages(const ppsim_result *result);
+PPSIM_PUBLIC uint32_t ppsim_result_microbatches(const ppsim_result *result);
+/* Returns the rank that runs a stage (of microbatch 0, if schedules are bidirectional). */
+PPSIM_PUBLIC uint32_t ppsim_result_stage_rank(const ppsim_result *result, uint32_t stage);
+
+typedef enum ppsim_op_kind {
+    PPSIM_FORWARD,
+    PPSIM_BACKWARD_INPUT,
+    PPSIM_BACKWARD_WEIGHT,
+    PPSIM_BACKWARD, /* both in one */
+} ppsim_op_kind;
+
+/* Returns the number of ops of a rank; 0 for a rank that does not exist. */
+PPSIM_PUBLIC size_t ppsim_result_op_count(const ppsim_result *result, uint32_t rank);
+/* Writes the ops of a rank in the order in which it runs them, each array with op_count entries;
+ * NULL: not wanted. kind: a ppsim_op_kind. start and end: from the start of the step. */
+PPSIM_PUBLIC void ppsim_result_ops(const ppsim_result *result, uint32_t rank, uint8_t *kind_out,
+                                   uint32_t *stage_out, uint32_t *microbatch_out,
+                                   int64_t *start_ns_out, int64_t *end_ns_out);
+
+/* Returns the name of the index-th component of memory ("parameters", ...), or NULL after the
+ * last. */
+PPSIM_PUBLIC const char *ppsim_memory_component(size_t index);
+/* Writes what a rank holds at its peak, by component, which add up to the peak; bytes_out has as
+ * many entries as there are components. Returns the rank's limit, or 0 if it has none. All is 0 if
+ * the memory is not known. */
+PPSIM_PUBLIC int64_t ppsim_result_memory(const ppsim_result *result, uint32_t rank,
+                                         int64_t *bytes_out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

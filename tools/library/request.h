@@ -1,0 +1,24 @@
+/* Inside of the library: requests, and the statuses of its functions. */
+#ifndef PPSIM_TOOLS_LIBRARY_REQUEST_H
+#define PPSIM_TOOLS_LIBRARY_REQUEST_H
+
+#include "tools/library/ppsim.h"
+#include "tools/ppsim/base/command.h"
+#include "tools/ppsim/base/console.h"
+
+struct ppsim_request {
+    const pp_command *command;
+    char **word; /* [words]: "ppsim", the command's name, options, their values, and words */
+    size_t words, word_capacity;
+    pp_console_input *input; /* [inputs]; owns names and contents */
+    size_t inputs, input_capacity;
+    bool keeps_files;
+    const volatile sig_atomic_t *stop;
+    void (*progress)(void *context, const char *line);
+    void *context;
+};
+
+/* Writes what `err` says into *error, unless that is NULL. Returns its status. */
+ppsim_status ppsim_report(const pp_err *err, ppsim_error *error);
+
+#endif
