@@ -115,13 +115,14 @@ static pp_status plan_in_chunks(const pp_plan_request *request, pp_search_result
 }
 
 /* True if freeing parameters after forwards may make room: with several stages per rank, those
- * whose last op was a forward are not held. */
+ * whose last op was a forward are not held. Not where GPUs are to be split, of which the search
+ * takes long enough, and where other splits need less. */
 static bool may_reshard(const pp_plan_request *request)
 {
     const pp_switch_request *s = &request->switches;
     return !request->given_sharding.reshard && s->given.zero && s->value.zero == 3 &&
            request->framework && request->framework->shards && request->framework->splits_late &&
-           request->parallel.vpp != 1 && !pp_budget_is_limited(request);
+           request->parallel.vpp != 1 && !request->gpus && !pp_budget_is_limited(request);
 }
 
 /* *choice_out stays NULL if nothing fits. Fails: NOMEM. */
