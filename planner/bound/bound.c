@@ -171,7 +171,9 @@ static void add_memory(bounding *b, size_t row, uint32_t s, uint32_t count, rank
     int64_t recompute = plus(costs->recompute_bytes[row + s], costs->temporary_bytes[row + s]);
     pp_ns back = back_ns(b, row + s);
     pp_ns rest = pp_min(costs->w_ns[row + s], pp_max(0, costs->b_ns[row + s] - back));
-    if (plus(held, recompute) > room_bytes(b, b->stage_rank[s]))
+    int64_t gathered =
+        costs->sharded ? plus(costs->gathered_bytes[s], costs->whole_gradient_bytes[s]) : 0;
+    if (plus(plus(held, recompute), gathered) > room_bytes(b, b->stage_rank[s]))
         b->fits = false;
     double one = (double)held * (double)(plus(b->back_in_ns[s], back) - b->in_ns[s]) +
                  (double)recompute * (double)back;

@@ -92,6 +92,7 @@ static void explain_floor(const pp_plan_problem *problem, const pp_costs *costs,
             size_t row = (size_t) class * costs->stages + s;
             int64_t bytes[PP_MEMORY_COUNT];
             pp_memory_set_static(costs, r, false, bytes);
+            pp_memory_add_unsharded(costs, s, true, bytes);
             bytes[PP_MEMORY_ACTIVATIONS] = costs->activation_bytes[row];
             bytes[PP_MEMORY_RECOMPUTE] = costs->recompute_bytes[row];
             bytes[PP_MEMORY_LOGITS] = costs->logits_bytes[row];

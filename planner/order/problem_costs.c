@@ -4,6 +4,8 @@
  * O(ops). */
 #include "planner/order/problem_costs.h"
 
+#include "sim/base/minmax.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,17 +48,37 @@ static bool fill_cell(const pp_costs *costs, uint32_t s, uint32_t j, bool split,
     return true;
 }
 
+/* What a rank holds at most beside its shards: all gradients whole, and the parameters of as many
+ * of its stages as are gathered at a time, each as large as its largest. */
+static int64_t unsharded_bytes(const pp_costs *costs, const uint32_t *stage_rank, uint32_t rank)
+{
+    int64_t gradients = 0, parameters = 0, largest = 0;
+    uint32_t held = 0;
+    for (uint32_t s = 0; costs->sharded && s < costs->stages; s++) {
+        if (stage_rank[s] != rank)
+            continue;
+        held++;
+        gradients += costs->whole_gradient_bytes[s];
+        parameters += costs->gathered_bytes[s];
+        largest = pp_max(largest, costs->gathered_bytes[s]);
+    }
+    const uint32_t most = costs->gathered_stages;
+    return gradients + (most && held > most ? pp_min(parameters, most * largest) : parameters);
+}
+
 /* Fills in the memory that remains after parameters and everything else that a step does not
  * change. */
-static void fill_rooms(const pp_costs *costs, bool limited, int64_t limit_bytes,
-                       pp_order_problem *x)
+static void fill_rooms(const pp_costs *costs, const uint32_t *stage_rank, bool limited,
+                       int64_t limit_bytes, pp_order_problem *x)
 {
     for (uint32_t r = 0; r < x->ranks; r++) {
         const int64_t own = pp_costs_limit(costs, r, limit_bytes);
         x->room[r] = limited && own < PP_ORDER_PROBLEM_BYTES_MAX ? own : PP_ORDER_PROBLEM_BYTES_MAX;
-        const int64_t fixed[] = { costs->parameter_bytes[r], costs->gradient_bytes[r],
-                                  costs->optimizer_bytes[r], costs->workspace_bytes[r],
-                                  costs->comm_library_bytes[r] };
+        const int64_t fixed[] = {
+            costs->parameter_bytes[r],    costs->gradient_bytes[r],
+            costs->optimizer_bytes[r],    costs->workspace_bytes[r],
+            costs->comm_library_bytes[r], unsharded_bytes(costs, stage_rank, r)
+        };
         for (size_t k = 0; limited && k < sizeof fixed / sizeof *fixed; k++)
             x->room[r] = fixed[k] < x->room[r] ? x->room[r] - fixed[k] : 0;
     }
@@ -73,7 +95,7 @@ pp_status pp_order_problem_from_costs(const pp_costs *costs, const uint32_t *sta
         return status;
     bool limited = costs->has_memory && memory_limit_bytes > 0 &&
                    memory_limit_bytes <= PP_ORDER_PROBLEM_BYTES_MAX;
-    fill_rooms(costs, limited, memory_limit_bytes, x);
+    fill_rooms(costs, stage_rank, limited, memory_limit_bytes, x);
     for (uint32_t j = 0; j < costs->microbatches; j++)
         for (uint32_t s = 0; s < costs->stages; s++)
             if (!fill_cell(costs, s, j, split, limited, x))

@@ -28,5 +28,6 @@ const pp_compute pp_compute_cpu = {
     .describe = cpu_describe,
     .open = cpu_open,
     PP_WORKER_CALLS,
+    PP_WORKER_SHARDS,
     .value_nudge = pp_stage_math_value_nudge,
 };

@@ -25,6 +25,12 @@ typedef struct pp_compute_work {
     const char *settings;      /* "hidden=64,heads=4", "" for the defaults */
     uint64_t seed;             /* of weights and data */
     bool forward_only;
+    /* Replicas that train one model together (runtime/core/sharding.h); with 0 or 1 the rest is 0,
+     * too. */
+    uint32_t replica, replicas;
+    int zero; /* what they share: 1 the update, 2 also gradients, 3 also parameters */
+    uint64_t sequences_before; /* of the replicas before this one in a step */
+    double step_tokens; /* that the loss counts, of all replicas; 0: all have as many as this one */
 } pp_compute_work;
 
 /* Addresses of the tensors of one op. Their sizes are those of pp_costs: input and output of F have
@@ -41,7 +47,8 @@ typedef struct pp_op_tensors {
     void *logits;  /* F, I, B: logits_bytes; valid until I or B */
 } pp_op_tensors;
 
-/* What a verification compares: arrays of `double` or `float`, depending on value_bytes. */
+/* What a verification compares, and what replicas share: arrays of `double` or `float`, depending
+ * on value_bytes. */
 typedef enum pp_values {
     PP_VALUES_GRADIENTS,  /* of one stage, summed over the microbatches */
     PP_VALUES_PARAMETERS, /* of one stage, after the update */
@@ -84,6 +91,18 @@ typedef struct pp_compute {
     size_t (*tied_bytes)(const void *worker);
     void (*tied_get)(const void *worker, uint32_t stage, void *out);
     void (*tied_put)(void *worker, uint32_t stage, const void *other);
+
+    /* Parameters and gradients of a stage as one array each, for replicas that share them
+     * (runtime/core/sharding.h). All are NULL if the backend cannot share. `block` returns the
+     * array, or NULL if it is not held, and its size, which divides into equal parts for all
+     * replicas. `hold` makes an array, of zeros; `drop` frees it. A stage must have both while its
+     * ops run, gradients only in those for weight; `begin` and `end` pass over those not held.
+     * `add` adds a part of gradients to another; `update` does to a part what `end` does. */
+    void *(*block)(const void *worker, uint32_t stage, pp_values which, size_t *bytes_out);
+    pp_status (*hold)(void *worker, uint32_t stage, pp_values which, pp_err *err);
+    void (*drop)(void *worker, uint32_t stage, pp_values which);
+    void (*add)(void *worker, size_t bytes, const void *other, void *sum);
+    void (*update)(void *worker, size_t bytes, const void *gradients, void *parameters);
 
     /* Access to values for verification. All are NULL if there is nothing to verify. value_count
      * returns how many values of kind `which` a stage has. */

@@ -112,7 +112,9 @@ static void describe(const scene *s, uint32_t rank, char *buffer, size_t size)
         break;
     }
     snprintf(buffer, size, "rank %" PRIu32 " has been %s for %s", rank,
-             m->doing == PP_DOING_MEETING ? "waiting for all other ranks" : "posting a message",
+             m->doing != PP_DOING_MEETING   ? "posting a message"
+             : m->what == PP_MEETS_REPLICAS ? "waiting for the same rank of other replicas"
+                                            : "waiting for all other ranks",
              since);
 }
 
@@ -134,9 +136,12 @@ static const char *reason(const scene *s, uint32_t rank)
                    : "the message was sent and did not arrive: it is lost";
     case PP_DOING_FINISHED:
         return "its program does not contain that message";
+    case PP_DOING_MEETING:
+        if (s->now[rank].what == PP_MEETS_REPLICAS)
+            return "another replica does not get there";
+        break;
     case PP_DOING_STARTING:
     case PP_DOING_POSTING:
-    case PP_DOING_MEETING:
     case PP_DOING_DEAD:
     case PP_DOING_FAILED:
         break;

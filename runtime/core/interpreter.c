@@ -10,6 +10,7 @@
 #include "runtime/core/interpreter.h"
 
 #include "runtime/core/clock.h"
+#include "runtime/core/sharding.h"
 #include "sim/analysis/memory_comm.h"
 #include "sim/base/alloc.h"
 #include "sim/program/transfer_costs.h"
@@ -449,6 +450,9 @@ static pp_status run_op(pp_interpreter *in, uint32_t i, uint32_t position, pp_er
         return status;
     if ((status = reap(in, stamp(in), position, err))) /* which may wait */
         return status;
+    if (in->sharding &&
+        (status = pp_sharding_before(in->sharding, in->program->op[i], in->bytes, err)))
+        return status;
     if (!in->turn)
         return compute(in, i, err);
     pp_progress_set(in->progress, PP_DOING_TURN, i, pp_clock_now_ns());
@@ -469,8 +473,11 @@ static pp_status take_step(pp_interpreter *in, pp_comm_step step, uint32_t posit
         return wait_group(in, step.index, err);
     case PP_COMM_STEP_READ:
         return read_shapes(in, step.index, err);
-    case PP_COMM_STEP_SYNC: /* nothing to do: an op is complete when it returns */
     case PP_COMM_STEP_MARK:
+        if (in->sharding)
+            return pp_sharding_mark(in->sharding, (pp_mark)step.mark, step.index, in->bytes, err);
+        break;
+    case PP_COMM_STEP_SYNC: /* nothing to do: an op is complete when it returns */
         break;
     }
     return PP_OK;

@@ -11,6 +11,8 @@
 
 #include <stdatomic.h>
 
+struct pp_sharding;
+
 /* The state of one rank. The caller sets the fields up to `poison`; the others are the
  * interpreter's. */
 typedef struct pp_interpreter {
@@ -31,9 +33,10 @@ typedef struct pp_interpreter {
     const pp_record *record;
     pp_progress *progress;
     const pp_faults *faults;
-    const atomic_bool *ended; /* set when the run is ended from outside */
-    pthread_mutex_t *turn;    /* held during an op; NULL: none */
-    bool poison;              /* unused memory holds NaN; only if limit_bytes is negative */
+    const atomic_bool *ended;     /* set when the run is ended from outside */
+    pthread_mutex_t *turn;        /* held during an op; NULL: none */
+    struct pp_sharding *sharding; /* what replicas share; NULL: this is the only one */
+    bool poison;                  /* unused memory holds NaN; only if limit_bytes is negative */
 
     uint32_t run_step;
     pp_ns last_ns;         /* the previous time stamp; stamps of a rank never repeat */

@@ -28,7 +28,10 @@ typedef enum pp_doing {
 
 /* The state of a rank since one point in time. `what` is the index of an op of the program when the
  * rank computes, waits for its turn (until no other rank computes on its GPU), or died before that
- * op; it is the index of a transfer when the rank waits for one or posts one; else it is 0. */
+ * op; it is the index of a transfer when the rank waits for one or posts one, and says whom it
+ * meets; else it is 0. */
+enum { PP_MEETS_RANKS, PP_MEETS_REPLICAS };
+
 typedef struct pp_moment {
     pp_ns since_ns; /* on the clock of its rank */
     uint32_t step;  /* training step of the run, from 0 */

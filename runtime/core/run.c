@@ -18,6 +18,7 @@ static void worker_group_free(pp_worker_group *group)
     for (uint32_t h = 0; group->worker && h < group->count; h++) {
         pp_interpreter_free(&group->worker[h].in);
         pp_progress_destroy(&group->worker[h].progress);
+        pp_sharding_free(&group->worker[h].sharding);
         free(group->worker[h].tied);
         free(group->worker[h].packed);
         free(group->worker[h].ahead_ns);
@@ -105,7 +106,20 @@ static pp_status prepare_worker(pp_worker_group *group, pp_worker *worker, uint6
         if (!worker->tied)
             return pp_err_nomem(err);
     }
-    pp_status status = pp_interpreter_prepare(&worker->in, err);
+    pp_status status = PP_OK;
+    if (job->work->replicas) {
+        worker->sharding = (pp_sharding){ .transport = job->transport,
+                                          .world = job->world,
+                                          .compute = job->compute,
+                                          .work = job->work,
+                                          .worker = job->worker[worker->rank],
+                                          .rank = worker->rank,
+                                          .progress = &worker->progress };
+        worker->in.sharding = &worker->sharding;
+        status = pp_sharding_prepare(&worker->sharding, err);
+    }
+    if (!status)
+        status = pp_interpreter_prepare(&worker->in, err);
     if (worker->in.arena.bytes > group->result->arena_bytes)
         group->result->arena_bytes = worker->in.arena.bytes;
     group->result->rank_bytes[worker->rank] = worker->in.arena.bytes;

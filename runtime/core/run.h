@@ -8,7 +8,8 @@
 #include "runtime/core/transport.h"
 
 /* What is executed. All of it belongs to the caller. */
-typedef struct pp_run_job {
+typedef struct pp_run_job pp_run_job;
+struct pp_run_job {
     const pp_transport *transport;
     pp_world *world; /* has program->ranks ranks */
     const pp_compute *compute;
@@ -17,8 +18,10 @@ typedef struct pp_run_job {
     const pp_device_memory *memory; /* the memory of tensors; NULL: that of this process */
     const pp_program
         *program; /* lowered, with communication (for transport nccl as by executor zero-bubble) */
-    const pp_costs *costs; /* of the prediction, with the backend's own bytes */
-} pp_run_job;
+    const pp_costs *costs;            /* of the prediction, with the backend's own bytes */
+    const pp_run_job *const *replica; /* [work->replicas]: the jobs of all replicas that train
+                                         together, this one among them; NULL: it is alone */
+};
 
 typedef struct pp_run_options {
     uint32_t first_step;   /* number of the first training step of this run */
@@ -27,6 +30,7 @@ typedef struct pp_run_options {
     int64_t limit_bytes;   /* of pp_arena_plan */
     bool check_memory;     /* count every byte and compare it with the simulator's account */
     bool poison;           /* of pp_interpreter */
+    bool keep_values;      /* of replicas: whole parameters and gradients after the last step */
     bool check_messages;   /* see pp_world_options */
     bool serialize;        /* ops on one GPU take turns; needs compute->gpu */
     pp_ns deadline_ns;     /* an op or wait that takes longer is reported as a hang */

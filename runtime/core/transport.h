@@ -9,6 +9,7 @@
 
 #include "runtime/core/device_memory.h"
 #include "runtime/core/faults.h"
+#include "runtime/core/meeting.h"
 #include "sim/cost/costs.h"
 #include "sim/job/software.h"
 #include "sim/program/comm.h"
@@ -54,6 +55,9 @@ typedef struct pp_world_options {
     bool check_messages;               /* headers travel in every step, not only in the first */
     const pp_device_memory *memory;    /* where tensors lie; NULL: in this process's memory */
     const volatile sig_atomic_t *stop; /* set to nonzero to end the run; NULL: no such flag */
+    /* Replicas that train together, each in a world of its own; 0: there is one. */
+    uint32_t replica, replicas;
+    pp_meeting *meeting; /* where they meet if they are in one process */
 } pp_world_options;
 
 typedef struct pp_world pp_world;
@@ -118,6 +122,17 @@ typedef struct pp_transport {
      * of ranks. */
     pp_status (*all_gather)(pp_world *world, uint32_t rank, const void *mine, size_t bytes,
                             void *all_out, pp_err *err);
+    /* Returns the replica that this process belongs to, of those in the options, whose `replica` it
+     * does not read. NULL: this process hosts all replicas, which share a meeting. */
+    uint32_t (*replica)(const pp_world *world);
+    /* Collectives of a rank with the same rank of the other replicas. Both are NULL if the
+     * transport has none. `exchange` sends part k of `mine` to replica k; out: [replicas] parts of
+     * `bytes`, in the order of replicas. `gather_replicas` gathers `bytes` of each at all; `mine`
+     * may be this replica's part of all_out. */
+    pp_status (*exchange)(pp_world *world, uint32_t rank, const void *mine, size_t bytes, void *out,
+                          pp_err *err);
+    pp_status (*gather_replicas)(pp_world *world, uint32_t rank, const void *mine, size_t bytes,
+                                 void *all_out, pp_err *err);
     /* Measures by how much the clock of `rank` is ahead of rank 0's, and the largest error of that.
      * All ranks call it. */
     pp_status (*clock_ahead)(pp_world *world, uint32_t rank, pp_ns *ahead_ns, pp_ns *error_ns,

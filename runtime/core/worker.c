@@ -119,7 +119,8 @@ static pp_status run_step(pp_worker *worker, uint32_t number, pp_err *err)
     group->record.begin_ns[worker->rank] = pp_clock_now_ns();
     status = pp_interpret(&worker->in, step, err);
     if (!status && !job->program->forward_only && !(status = exchange_tied(worker, err)))
-        status = job->compute->end(worker->in.compute_worker, err);
+        status = worker->in.sharding ? pp_sharding_end(&worker->sharding, err)
+                                     : job->compute->end(worker->in.compute_worker, err);
     group->record.over_ns[worker->rank] = pp_clock_now_ns();
     group->record.preemptions[worker->rank] = pp_clock_preemptions() - preemptions;
     if (!status)
@@ -141,6 +142,8 @@ void *pp_worker_run(void *argument)
         status = set_clocks(worker, &worker->err);
     for (uint32_t n = 0; n < steps && !status; n++)
         status = run_step(worker, n, &worker->err);
+    if (!status && worker->in.sharding && group->options->keep_values)
+        status = pp_sharding_restore(&worker->sharding, &worker->err);
     if (!status) /* fails if a message was left over */
         status = job->transport->begin(job->world, worker->rank, &worker->err);
     worker->status = status;

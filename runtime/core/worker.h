@@ -4,6 +4,7 @@
 
 #include "runtime/core/agreement.h"
 #include "runtime/core/run.h"
+#include "runtime/core/sharding.h"
 
 typedef struct pp_worker_group pp_worker_group;
 
@@ -13,6 +14,7 @@ typedef struct pp_worker {
     uint32_t rank;
     pp_interpreter in;
     pp_progress progress;
+    pp_sharding sharding; /* used if the work has replicas */
     pthread_t thread;
     pp_status status;
     pp_err err;

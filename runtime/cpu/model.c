@@ -71,7 +71,7 @@ static pp_status set_batches(const pp_compute_work *work, pp_cpu_model *model, p
 {
     const pp_workload *padded = work->workload;
     const pp_workload *data = work->data ? work->data : padded;
-    uint64_t sequence = 0;
+    uint64_t sequence = work->sequences_before;
     if (padded &&
         (padded->microbatches < work->microbatches || data->microbatches < work->microbatches))
         return pp_err_set(err, PP_INPUT, model->where,
@@ -96,6 +96,10 @@ static pp_status set_batches(const pp_compute_work *work, pp_cpu_model *model, p
         for (size_t i = 0; i < batch->sequences; i++)
             model->counted_tokens += (double)batch->counted[i];
     }
+    if (work->step_tokens > 0)
+        model->counted_tokens = work->step_tokens;
+    else
+        model->counted_tokens *= model->replicas;
     return PP_OK;
 }
 
@@ -134,6 +138,7 @@ pp_status pp_cpu_model_new(const pp_compute_work *work, bool gpu, pp_cpu_model *
     model->seed = work->seed;
     model->stages = work->stages;
     model->microbatches = work->microbatches;
+    model->replicas = work->replicas ? work->replicas : 1;
     model->forward_only = work->forward_only;
     model->gpu = gpu;
     model->where = gpu ? "compute cuda" : "compute cpu";
@@ -297,5 +302,7 @@ size_t pp_cpu_parameter_bytes(const pp_cpu_model *model, const pp_cpu_stage *sta
     if (!count)
         return 0;
     pp_cpu_matrix last = pp_cpu_matrix_at(model, stage, count - 1);
-    return last.offset + round_up(last.rows * last.columns * model->real_bytes);
+    const size_t bytes = last.offset + round_up(last.rows * last.columns * model->real_bytes);
+    const size_t part = (size_t)64 * model->replicas;
+    return (bytes + part - 1) / part * part;
 }

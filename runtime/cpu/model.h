@@ -28,6 +28,7 @@ typedef struct pp_cpu_model {
     pp_cpu_settings settings;
     uint64_t seed;
     uint32_t stages, microbatches;
+    uint32_t replicas; /* that share this model; blocks of parameters divide into as many parts */
     bool forward_only;
     bool gpu;          /* has settings and scratch of compute cuda */
     const char *where; /* the place that errors name, "compute cpu" */
@@ -109,6 +110,7 @@ typedef struct pp_cpu_matrix {
  * QKV, O, 1 and 2 of each block, then the head. */
 size_t pp_cpu_matrix_count(const pp_cpu_stage *stage);
 pp_cpu_matrix pp_cpu_matrix_at(const pp_cpu_model *model, const pp_cpu_stage *stage, size_t index);
+/* The parameters of a stage, gaps included: a multiple of 64 bytes for each replica. */
 size_t pp_cpu_parameter_bytes(const pp_cpu_model *model, const pp_cpu_stage *stage);
 
 /* Return pseudo-random numbers: a hash of all four arguments by splitmix64, and a number in [-1, 1)

@@ -14,12 +14,11 @@ typedef struct worker {
     pp_cpu_model *model;
     const pp_math *math;
     void *machine;
-    char **weights;                      /* [stages]; NULL: not held */
-    char **gradients;                    /* [stages]: sums */
-    char *losses;                        /* [microbatches]: sums */
-    char *weight_block, *gradient_block; /* memory of all weights, and of all gradients */
-    char *master_block; /* weights as sums; NULL: the weights are sums, or are not updated */
-    size_t count;       /* elements of each block of memory, gaps included */
+    bool *holds;      /* [stages]: the stages of this worker */
+    char **weights;   /* [stages]; NULL: not held, or in shards */
+    char **gradients; /* [stages]: sums; NULL likewise, and in an evaluation */
+    char **masters; /* [stages]: weights as sums; NULL: the weights are sums, or are not updated */
+    char *losses;   /* [microbatches]: sums */
 } worker;
 
 /* Checks that the microbatches of one class have sequences of the same lengths, so that their bytes
@@ -64,6 +63,36 @@ static void describe_ops(const pp_cpu_model *model, pp_costs *costs)
     }
 }
 
+/* Parameters and gradients: of ranks, and of single stages as far as replicas share them. */
+static void describe_parameters(const pp_cpu_model *model, const pp_compute_work *work,
+                                pp_costs *costs)
+{
+    const int64_t replicas = model->replicas;
+    for (uint32_t r = 0; r < costs->ranks; r++) {
+        costs->parameter_bytes[r] = 0;
+        costs->gradient_bytes[r] = 0;
+        costs->optimizer_bytes[r] = 0;
+        costs->workspace_bytes[r] = 0;
+        costs->comm_library_bytes[r] = 0;
+    }
+    costs->sharded = work->zero >= 2;
+    costs->unshard_slowdown = 0;
+    for (uint32_t s = 0; s < model->stages; s++) {
+        const int64_t bytes = (int64_t)pp_cpu_parameter_bytes(model, &model->stage[s]);
+        const int64_t sums = bytes / (int64_t)model->real_bytes * (int64_t)model->sum_bytes;
+        const uint32_t rank = work->stage_rank[s];
+        costs->unshard_ns[s] = costs->unshard_copy_ns[s] = costs->reduce_grad_ns[s] = 0;
+        costs->gathered_bytes[s] = work->zero == 3 ? bytes : 0;
+        costs->parameter_bytes[rank] += work->zero == 3 ? bytes / replicas : bytes;
+        costs->whole_gradient_bytes[s] = work->forward_only ? 0 : sums;
+        costs->gradient_shard_bytes[s] = work->forward_only ? 0 : sums / replicas;
+        if (!work->forward_only && sums > bytes)
+            costs->optimizer_bytes[rank] += sums;
+        if (!work->forward_only && !costs->sharded)
+            costs->gradient_bytes[rank] += sums;
+    }
+}
+
 pp_status pp_stage_math_describe(const pp_compute_work *work, bool gpu, pp_costs *costs,
                                  pp_err *err)
 {
@@ -72,22 +101,7 @@ pp_status pp_stage_math_describe(const pp_compute_work *work, bool gpu, pp_costs
     if (status || (status = check_classes(model, costs, err)))
         return status;
     describe_ops(model, costs);
-    for (uint32_t r = 0; r < costs->ranks; r++) {
-        costs->parameter_bytes[r] = 0;
-        costs->gradient_bytes[r] = 0;
-        costs->optimizer_bytes[r] = 0;
-        costs->workspace_bytes[r] = 0;
-        costs->comm_library_bytes[r] = 0;
-    }
-    for (uint32_t s = 0; s < model->stages; s++) {
-        size_t bytes = pp_cpu_parameter_bytes(model, &model->stage[s]);
-        size_t sums = bytes / model->real_bytes * model->sum_bytes;
-        costs->parameter_bytes[work->stage_rank[s]] += (int64_t)bytes;
-        if (!work->forward_only && sums > bytes)
-            costs->optimizer_bytes[work->stage_rank[s]] += (int64_t)sums;
-        if (!work->forward_only)
-            costs->gradient_bytes[work->stage_rank[s]] += (int64_t)sums;
-    }
+    describe_parameters(model, work, costs);
     costs->has_memory = true;
     return PP_OK;
 }
@@ -97,24 +111,37 @@ void pp_stage_math_close(void *opened)
     worker *w = opened;
     if (!w)
         return;
-    if (w->machine) {
-        w->math->give(w->machine, w->losses);
-        w->math->give(w->machine, w->weight_block);
-        w->math->give(w->machine, w->gradient_block);
-        w->math->give(w->machine, w->master_block);
+    for (uint32_t s = 0; w->machine && s < w->model->stages; s++) {
+        w->math->give(w->machine, w->weights ? w->weights[s] : NULL);
+        w->math->give(w->machine, w->gradients ? w->gradients[s] : NULL);
+        w->math->give(w->machine, w->masters ? w->masters[s] : NULL);
     }
+    if (w->machine)
+        w->math->give(w->machine, w->losses);
     w->math->close(w->machine);
     pp_cpu_model_free(&w->model);
+    free(w->holds);
     free(w->weights);
     free(w->gradients);
+    free(w->masters);
     free(w);
 }
 
 /* Returns the address in the master weights of the weight at byte `of` of the stage. */
 static char *master_of(const worker *w, uint32_t stage, size_t of)
 {
-    size_t element = ((size_t)(w->weights[stage] - w->weight_block) + of) / w->model->real_bytes;
-    return w->master_block + element * w->model->sum_bytes;
+    return w->masters[stage] + of / w->model->real_bytes * w->model->sum_bytes;
+}
+
+/* Bytes of the weights of a stage, and of its gradients, gaps included. */
+static size_t weight_bytes(const worker *w, uint32_t stage)
+{
+    return pp_cpu_parameter_bytes(w->model, &w->model->stage[stage]);
+}
+
+static size_t gradient_bytes(const worker *w, uint32_t stage)
+{
+    return weight_bytes(w, stage) / w->model->real_bytes * w->model->sum_bytes;
 }
 
 static pp_status fill(worker *w, pp_err *err)
@@ -125,7 +152,7 @@ static pp_status fill(worker *w, pp_err *err)
         for (size_t i = 0; w->weights[s] && i < pp_cpu_matrix_count(stage) && !status; i++) {
             pp_cpu_matrix matrix = pp_cpu_matrix_at(w->model, stage, i);
             status = w->math->fill(w->machine, &matrix, false, w->weights[s] + matrix.offset, err);
-            if (!status && w->master_block)
+            if (!status && w->masters[s])
                 status =
                     w->math->fill(w->machine, &matrix, true, master_of(w, s, matrix.offset), err);
         }
@@ -144,28 +171,23 @@ static pp_status take(worker *w, size_t bytes, char **at_out, pp_err *err)
 static pp_status allocate(worker *w, const bool *holds, pp_err *err)
 {
     const pp_cpu_model *model = w->model;
-    size_t bytes = 0;
-    for (uint32_t s = 0; s < model->stages; s++)
-        bytes += holds[s] ? pp_cpu_parameter_bytes(model, &model->stage[s]) : 0;
-    w->count = bytes / model->real_bytes;
+    const bool updates = !model->forward_only;
+    w->holds = pp_alloc_array(model->stages, sizeof *w->holds);
     w->weights = pp_alloc_array(model->stages, sizeof *w->weights);
     w->gradients = pp_alloc_array(model->stages, sizeof *w->gradients);
-    if (!w->weights || !w->gradients)
+    w->masters = pp_alloc_array(model->stages, sizeof *w->masters);
+    if (!w->holds || !w->weights || !w->gradients || !w->masters)
         return pp_err_nomem(err);
-    pp_status status = take(w, bytes, &w->weight_block, err);
-    if (!status && !model->forward_only)
-        status = take(w, w->count * model->sum_bytes, &w->gradient_block, err);
-    if (!status && !model->forward_only && model->real_bytes < model->sum_bytes)
-        status = take(w, w->count * model->sum_bytes, &w->master_block, err);
-    if (!status)
-        status = take(w, model->microbatches * model->sum_bytes, &w->losses, err);
-    size_t first = 0; /* index of an element */
+    memcpy(w->holds, holds, model->stages * sizeof *holds);
+    pp_status status = take(w, model->microbatches * model->sum_bytes, &w->losses, err);
     for (uint32_t s = 0; s < model->stages && !status; s++) {
         if (!holds[s])
             continue;
-        w->weights[s] = w->weight_block + first * model->real_bytes;
-        w->gradients[s] = model->forward_only ? NULL : w->gradient_block + first * model->sum_bytes;
-        first += pp_cpu_parameter_bytes(model, &model->stage[s]) / model->real_bytes;
+        status = take(w, weight_bytes(w, s), &w->weights[s], err);
+        if (!status && updates)
+            status = take(w, gradient_bytes(w, s), &w->gradients[s], err);
+        if (!status && updates && model->real_bytes < model->sum_bytes)
+            status = take(w, gradient_bytes(w, s), &w->masters[s], err);
     }
     return status;
 }
@@ -202,8 +224,9 @@ pp_status pp_stage_math_begin(void *opened, uint32_t step, pp_err *err)
     worker *w = opened;
     (void)step; /* every step sees the same data */
     w->math->start(w->machine);
-    if (w->gradient_block)
-        w->math->zero(w->machine, w->gradient_block, w->count * w->model->sum_bytes);
+    for (uint32_t s = 0; s < w->model->stages; s++)
+        if (w->gradients[s])
+            w->math->zero(w->machine, w->gradients[s], gradient_bytes(w, s));
     w->math->zero(w->machine, w->losses, w->model->microbatches * w->model->sum_bytes);
     return w->math->finish(w->machine, err);
 }
@@ -255,15 +278,54 @@ pp_status pp_stage_math_check(void *opened, pp_err *err)
     return w->math->finish(w->machine, err);
 }
 
-/* Updates all weights. Gaps between matrices are zero in weights and gradients, and stay zero. */
+/* Updates the weights that are held. Gaps between matrices are zero in weights and gradients, and
+ * stay zero. */
 pp_status pp_stage_math_end(void *opened, pp_err *err)
 {
     worker *w = opened;
     w->math->start(w->machine);
-    if (w->gradient_block)
-        w->math->update(w->machine, w->count, w->model->settings.lr, w->gradient_block,
-                        w->master_block, w->weight_block);
+    for (uint32_t s = 0; s < w->model->stages; s++)
+        if (w->gradients[s] && w->weights[s])
+            w->math->update(w->machine, gradient_bytes(w, s) / w->model->sum_bytes,
+                            w->model->settings.lr, w->gradients[s], w->masters[s], w->weights[s]);
     return w->math->finish(w->machine, err);
+}
+
+void *pp_stage_math_block(const void *opened, uint32_t stage, pp_values which, size_t *bytes_out)
+{
+    const worker *w = opened;
+    const bool gradients = which == PP_VALUES_GRADIENTS;
+    *bytes_out = gradients ? gradient_bytes(w, stage) : weight_bytes(w, stage);
+    return gradients ? w->gradients[stage] : w->weights[stage];
+}
+
+pp_status pp_stage_math_hold(void *opened, uint32_t stage, pp_values which, pp_err *err)
+{
+    worker *w = opened;
+    const bool gradients = which == PP_VALUES_GRADIENTS;
+    return take(w, gradients ? gradient_bytes(w, stage) : weight_bytes(w, stage),
+                gradients ? &w->gradients[stage] : &w->weights[stage], err);
+}
+
+void pp_stage_math_drop(void *opened, uint32_t stage, pp_values which)
+{
+    worker *w = opened;
+    char **block = which == PP_VALUES_GRADIENTS ? &w->gradients[stage] : &w->weights[stage];
+    w->math->give(w->machine, *block);
+    *block = NULL;
+}
+
+void pp_stage_math_add(void *opened, size_t bytes, const void *other, void *sum)
+{
+    worker *w = opened;
+    w->math->add(w->machine, bytes / w->model->sum_bytes, other, sum);
+}
+
+void pp_stage_math_update(void *opened, size_t bytes, const void *gradients, void *parameters)
+{
+    worker *w = opened;
+    w->math->update(w->machine, bytes / w->model->sum_bytes, w->model->settings.lr, gradients, NULL,
+                    parameters);
 }
 
 size_t pp_stage_math_tied_bytes(const void *opened)
@@ -306,7 +368,7 @@ size_t pp_stage_math_value_count(const void *opened, uint32_t stage, pp_values w
     const worker *w = opened;
     const pp_cpu_stage *of = &w->model->stage[stage];
     size_t count = 0;
-    if (!w->weights[stage] || (which == PP_VALUES_GRADIENTS && w->model->forward_only))
+    if (!w->holds[stage] || (which == PP_VALUES_GRADIENTS && w->model->forward_only))
         return 0;
     if (which == PP_VALUES_LOSSES)
         return of->last ? w->model->microbatches : 0;
@@ -334,7 +396,7 @@ void pp_stage_math_value_read(const void *opened, uint32_t stage, pp_values whic
     const worker *w = opened;
     const pp_cpu_stage *of = &w->model->stage[stage];
     const size_t sum = w->model->sum_bytes;
-    const bool rounded = which == PP_VALUES_PARAMETERS && !w->master_block;
+    const bool rounded = which == PP_VALUES_PARAMETERS && !w->masters[stage];
     const size_t unit = rounded ? w->model->real_bytes : sum;
     char *to = out;
     if (which == PP_VALUES_LOSSES) {
@@ -342,7 +404,7 @@ void pp_stage_math_value_read(const void *opened, uint32_t stage, pp_values whic
         return;
     }
     const char *from = which == PP_VALUES_GRADIENTS ? w->gradients[stage]
-                       : w->master_block            ? master_of(w, stage, 0)
+                       : w->masters[stage]          ? master_of(w, stage, 0)
                                                     : w->weights[stage];
     for (size_t i = 0; i < pp_cpu_matrix_count(of); i++) {
         pp_cpu_matrix matrix = pp_cpu_matrix_at(w->model, of, i);

@@ -37,4 +37,14 @@ void pp_stage_math_times(const void *worker, pp_ns *start_ns, pp_ns *end_ns);
 uint32_t pp_stage_math_gpu(const void *worker);
 pp_status pp_stage_math_check(void *worker, pp_err *err);
 
+/* The members of pp_compute for replicas, of backends whose values are in this process's memory. */
+#define PP_WORKER_SHARDS                                                                  \
+    .block = pp_stage_math_block, .hold = pp_stage_math_hold, .drop = pp_stage_math_drop, \
+    .add = pp_stage_math_add, .update = pp_stage_math_update
+void *pp_stage_math_block(const void *worker, uint32_t stage, pp_values which, size_t *bytes_out);
+pp_status pp_stage_math_hold(void *worker, uint32_t stage, pp_values which, pp_err *err);
+void pp_stage_math_drop(void *worker, uint32_t stage, pp_values which);
+void pp_stage_math_add(void *worker, size_t bytes, const void *other, void *sum);
+void pp_stage_math_update(void *worker, size_t bytes, const void *gradients, void *parameters);
+
 #endif

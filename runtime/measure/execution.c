@@ -10,8 +10,17 @@
 
 void pp_execution_free(pp_execution *x)
 {
-    if (x->result.given_up)
+    bool given_up = x->result.given_up;
+    for (uint32_t k = 0; k < x->others; k++)
+        given_up = given_up || x->other[k]->result.given_up;
+    if (given_up)
         return; /* a thread still uses it */
+    for (uint32_t k = 0; k < x->others; k++) {
+        pp_execution_free(x->other[k]);
+        free(x->other[k]);
+    }
+    free(x->other);
+    free(x->replica);
     for (uint32_t r = 0; x->job.worker && r < x->work.ranks; r++)
         x->job.compute->close(x->job.worker[r]);
     free(x->job.worker);
@@ -26,6 +35,7 @@ void pp_execution_free(pp_execution *x)
         pp_program_free(&x->program);
     pp_costs_free(&x->costs);
     pp_workload_free(&x->padded);
+    pp_meeting_free(&x->meeting); /* after the worlds */
     *x = (pp_execution){ 0 };
 }
 
@@ -44,6 +54,33 @@ static pp_status view_data(const pp_plan *plan, uint32_t replica, pp_execution *
         return PP_OK;
     x->work.workload = &x->padded;
     return pp_workload_pad(&plan->sizes, &x->workload, &x->padded, NULL, err);
+}
+
+static uint64_t sequences_of(const pp_workload *data, uint32_t replica, double *tokens)
+{
+    const size_t first = data->replicas > 1 ? (size_t)replica * data->microbatches : 0;
+    uint64_t sequences = 0;
+    for (size_t j = first; j < first + data->microbatches; j++) {
+        sequences += data->microbatch[j].count;
+        *tokens += (double)data->microbatch[j].tokens;
+    }
+    return sequences;
+}
+
+/* Sets what a replica has to know of those with which it trains: how many sequences come before its
+ * own, and how many tokens the loss counts. */
+static void join_replicas(const pp_plan *plan, const pp_run_plan_options *options,
+                          pp_compute_work *work)
+{
+    work->replica = options->replica;
+    work->replicas = options->replicas;
+    work->zero = options->zero;
+    for (uint32_t k = 0; k < options->replicas; k++) {
+        const uint64_t sequences = !plan->workload.microbatch
+                                       ? work->microbatches
+                                       : sequences_of(&plan->workload, k, &work->step_tokens);
+        work->sequences_before += k < options->replica ? sequences : 0;
+    }
 }
 
 static pp_status make_work(const pp_plan *plan, const pp_run_plan_options *options, pp_execution *x,
@@ -67,6 +104,7 @@ static pp_status make_work(const pp_plan *plan, const pp_run_plan_options *optio
                                  .settings = options->settings,
                                  .seed = options->seed,
                                  .forward_only = pp_order_forward_only(order) };
+    join_replicas(plan, options, &x->work);
     status = view_data(plan, replica, x, err);
     if (!status && options->compute->describe)
         status = options->compute->describe(&x->work, x->costs, err);
@@ -128,7 +166,8 @@ pp_status pp_execution_prepare(const pp_plan *plan, const pp_run_plan_options *o
     pp_status status = make_work(plan, options, x, err);
     if (status)
         return status;
-    x->costs->sharded = false; /* a replica holds all of its parameters here */
+    if (options->zero < 2)
+        x->costs->sharded = false; /* a replica holds all of its parameters here */
     if ((status = apply_link(&options->link, x->costs, err)) || x->program)
         return status;
     x->owns_program = true;

@@ -15,7 +15,9 @@ typedef struct pp_run_plan_options {
     pp_communicators communicators; /* used by a transport that has queues */
     bool check_messages;            /* as in pp_world_options */
     bool serialize;                 /* as in pp_run_options */
-    uint32_t replica;               /* replica of the plan that is run */
+    uint32_t replica;               /* replica of the plan that is run, if it is run alone */
+    uint32_t replicas;              /* so many train one model together; 0: one runs alone */
+    int zero;                       /* what they share, as in pp_compute_work */
     int64_t payload_bytes; /* largest part of a tensor that is carried; negative: whole tensors */
     bool measure_ops;      /* predict with measured durations of ops, not the plan's */
     bool verify;           /* compare values and every byte of memory */
@@ -54,12 +56,16 @@ typedef struct pp_execution {
     pp_report *report;     /* measured: the median iteration */
     pp_timeline *replayed; /* the engine's timeline with the measured durations */
     pp_verdict verdict;
+    pp_meeting *meeting;         /* of the replicas in this process; NULL: there is one */
+    struct pp_execution **other; /* [others]: of the other replicas in this process */
+    uint32_t others;
+    const pp_run_job **replica; /* [others + 1]: the jobs of all */
 } pp_execution;
 
 /* Prepares an execution: its costs, data and program. Of the options it uses compute, settings,
- * link, replica and seed. x: all zero except job.transport and job.compute; the caller frees it
- * even after a failure. If x->program is set, that program is executed unchanged. Fails: USAGE,
- * INPUT, INFEASIBLE (a stage on two ranks; sizes that differ), NOMEM. */
+ * link, replica, replicas, zero and seed. x: all zero except job.transport and job.compute; the
+ * caller frees it even after a failure. If x->program is set, that program is executed unchanged.
+ * Fails: USAGE, INPUT, INFEASIBLE (a stage on two ranks; sizes that differ), NOMEM. */
 PP_MUST_CHECK pp_status pp_execution_prepare(const pp_plan *plan,
                                              const pp_run_plan_options *options, pp_execution *x,
                                              pp_err *err);

@@ -8,9 +8,13 @@
 #include "sim/base/alloc.h"
 #include "sim/base/field.h"
 #include "sim/engine/engine.h"
+#include "sim/engine/replicas.h"
 
+#include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static pp_status predict(const pp_plan *ours, const pp_run_plan_options *options, bool written,
                          pp_execution *x, pp_err *err)
@@ -33,7 +37,8 @@ static pp_status say(const pp_err *own, pp_status status, const pp_execution *x,
                       x->world.stop && *x->world.stop ? PP_INTERRUPTED : PP_STOPPED_ELSEWHERE);
 }
 
-static pp_status open_world(const pp_run_plan_options *options, pp_execution *x, pp_err *err)
+static pp_status open_world(const pp_run_plan_options *options, pp_meeting *meeting,
+                            pp_execution *x, pp_err *err)
 {
     pp_err own = pp_err_like(err);
     if (options->compute->memory) {
@@ -48,7 +53,10 @@ static pp_status open_world(const pp_run_plan_options *options, pp_execution *x,
                                    .communicators = options->communicators,
                                    .check_messages = options->check_messages,
                                    .memory = x->job.memory,
-                                   .stop = options->stop };
+                                   .stop = options->stop,
+                                   .replica = options->replica,
+                                   .replicas = options->replicas,
+                                   .meeting = meeting };
     return say(&own, options->transport->open(&x->world, &x->job.world, &own), x, err);
 }
 
@@ -118,13 +126,17 @@ static pp_status share_deadline(pp_execution *x, pp_ns *deadline_ns, pp_err *err
     return status;
 }
 
-static pp_status run(const pp_run_plan_options *options, bool written, pp_execution *x, pp_err *err)
+static pp_ns deadline_of(const pp_run_plan_options *options, const pp_execution *x)
 {
     pp_ns deadline_ns = options->deadline_ns ? options->deadline_ns : PP_DEADLINE_NS;
     pp_ns step_ns = x->prediction ? x->prediction->makespan_ns : 0;
     pp_ns long_ns = step_ns < INT64_MAX / 80 ? 20 * step_ns : INT64_MAX / 4;
-    if (!options->deadline_ns && long_ns > deadline_ns)
-        deadline_ns = long_ns;
+    return !options->deadline_ns && long_ns > deadline_ns ? long_ns : deadline_ns;
+}
+
+static pp_status run(const pp_run_plan_options *options, bool written, pp_execution *x, pp_err *err)
+{
+    pp_ns deadline_ns = deadline_of(options, x);
     pp_status status = share_deadline(x, &deadline_ns, err);
     if (status)
         return status;
@@ -133,6 +145,7 @@ static pp_status run(const pp_run_plan_options *options, bool written, pp_execut
                                .limit_bytes = options->payload_bytes,
                                .check_memory = options->verify && x->costs->has_memory && !written,
                                .poison = options->verify && options->payload_bytes < 0,
+                               .keep_values = options->verify,
                                .check_messages = options->check_messages,
                                .serialize = options->serialize,
                                .deadline_ns = deadline_ns,
@@ -195,6 +208,12 @@ static void add_turns(const pp_run_plan_options *options, uint32_t first, uint32
     }
 }
 
+static pp_status verify(const pp_run_plan_options *options, pp_execution *x, pp_err *err)
+{
+    return pp_verify(&x->job, options->warmup + options->iterations, options->stop, &x->verdict,
+                     err);
+}
+
 /* Runs the plan. Work that only the process of rank 0 does, and its failures, are not visible to
  * the other processes. */
 static pp_status carry_out(const pp_plan *plan, const pp_plan *ours,
@@ -215,9 +234,7 @@ static pp_status carry_out(const pp_plan *plan, const pp_plan *ours,
         return status;
     if (first == 0 && (status = report(ours, written, x, err)))
         return status;
-    return options->verify ? pp_verify(&x->job, options->warmup + options->iterations,
-                                       options->stop, &x->verdict, err)
-                           : PP_OK;
+    return options->verify ? verify(options, x, err) : PP_OK;
 }
 
 /* Checks that a transport with queues can run the plan, whose program framework zero-bubble then
@@ -255,6 +272,201 @@ static void name_lost(const pp_transport *transport, pp_execution *x, pp_err *er
         *err = lost;
 }
 
+/* One replica among several, and the thread that runs it. */
+typedef struct replica_run {
+    pp_run_plan_options options;
+    pp_execution *x;
+    pthread_t thread;
+    pp_status status;
+    pp_err err;
+} replica_run;
+
+static void *run_replica(void *argument)
+{
+    replica_run *own = argument;
+    own->status = run(&own->options, false, own->x, &own->err);
+    return NULL;
+}
+
+/* Prepares a replica, and opens its world and workers if it runs in this process. */
+static pp_status set_up_replica(const pp_plan *ours, replica_run *own, pp_meeting *meeting,
+                                bool here, pp_err *err)
+{
+    pp_execution *x = own->x;
+    uint32_t from = 0, hosted = 0;
+    pp_status status = pp_execution_prepare(ours, &own->options, x, err);
+    if (!status)
+        status = pp_faults_check(own->options.faults, x->program, x->costs, err);
+    if (!status && here && !x->job.world)
+        status = open_world(&own->options, meeting, x, err);
+    x->job.program = x->program;
+    x->job.costs = x->costs;
+    x->job.work = &x->work;
+    if (status || !here)
+        return status;
+    own->options.transport->hosts(x->job.world, &from, &hosted);
+    status = open_workers(&own->options, from, hosted, x, err);
+    const pp_compute *compute = own->options.compute;
+    if (!status && own->options.zero >= 2 && compute->tied_bytes &&
+        compute->tied_bytes(x->job.worker[from]))
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_ZERO),
+                          "%d divides gradients before the first and the last stage have added up "
+                          "those of the weights that they share; use tied=off, or ZeRO 1",
+                          own->options.zero);
+    return status;
+}
+
+/* Runs all replicas, each from a thread of its own, and returns the first failure that is not the
+ * consequence of another. */
+static pp_status run_all(replica_run *replica, uint32_t count, pp_err *err)
+{
+    uint32_t started = 1;
+    int failed = 0;
+    while (started < count && !failed) {
+        failed = pthread_create(&replica[started].thread, NULL, run_replica, &replica[started]);
+        started += !failed;
+    }
+    if (failed)
+        pp_meeting_abort(replica[0].x->meeting);
+    run_replica(&replica[0]);
+    for (uint32_t k = 1; k < started; k++)
+        pthread_join(replica[k].thread, NULL);
+    if (failed)
+        return pp_err_set(err, PP_NOMEM, NULL, "this machine cannot start %" PRIu32 " threads",
+                          count);
+    const replica_run *worst = NULL;
+    for (uint32_t k = 0; k < count; k++) {
+        const bool follows = strcmp(replica[k].err.text, PP_STOPPED_ELSEWHERE) == 0;
+        if (replica[k].status && (!worst || !follows)) {
+            worst = &replica[k];
+            if (!follows)
+                break;
+        }
+    }
+    return worst ? pp_err_set(err, worst->status, worst->err.where, "%s", worst->err.text) : PP_OK;
+}
+
+/* Gathers and reductions of all replicas have to meet. */
+static pp_status check_meetings(const replica_run *replica, uint32_t count, pp_err *err)
+{
+    const pp_program **program PP_CLEANUP(pp_free_array) = pp_alloc_array(count, sizeof *program);
+    if (!program)
+        return pp_err_nomem(err);
+    for (uint32_t k = 0; k < count; k++)
+        program[k] = replica[k].x->program;
+    return pp_replicas_meet(program, count, err);
+}
+
+/* Prepares all replicas, of which this process runs only number `own`, or all if it is `count`. *x
+ * becomes that one, or the first. */
+static pp_status set_up_replicas(const pp_plan *ours, const pp_run_plan_options *options,
+                                 uint32_t own, replica_run *replica, pp_execution *x, pp_err *err)
+{
+    const uint32_t count = options->replicas;
+    const uint32_t shown = own < count ? own : 0;
+    pp_status status = PP_OK;
+    for (uint32_t k = 0; k < count && !status; k++) {
+        pp_execution *each = k == shown ? x : pp_alloc_array(1, sizeof *each);
+        if (!each)
+            return pp_err_nomem(err);
+        if (each != x)
+            x->other[x->others++] = each;
+        each->job.transport = options->transport;
+        each->job.compute = options->compute;
+        each->job.replica = x->replica;
+        x->replica[k] = &each->job;
+        replica[k] = (replica_run){ .options = *options, .x = each, .err = pp_err_like(err) };
+        replica[k].options.replica = k;
+        if (k) { /* faults are those of the first */
+            replica[k].options.faults = NULL;
+            replica[k].options.progress = NULL;
+        }
+        status = set_up_replica(ours, &replica[k], x->meeting, own == count || k == own, err);
+    }
+    return !status && options->zero >= 2 ? check_meetings(replica, count, err) : status;
+}
+
+/* Runs and verifies the replica of this process. Only the process of rank 0 of the first one
+ * reports. */
+static pp_status run_own(const pp_plan *ours, replica_run *own, pp_err *err)
+{
+    pp_execution *x = own->x;
+    const pp_run_plan_options *options = &own->options;
+    uint32_t first = 0, hosted = 0;
+    options->transport->hosts(x->job.world, &first, &hosted);
+    pp_status status = first == 0 && options->measure_ops ? pp_measure_ops(options, x, err) : PP_OK;
+    if (!status)
+        status = predict(ours, options, false, x, err);
+    if (!status)
+        status = run(options, false, x, err);
+    if (!status && first == 0 && options->replica == 0)
+        status = report(ours, false, x, err);
+    return !status && options->verify ? verify(options, x, err) : status;
+}
+
+/* Runs the replicas together: as threads of this process, or this process's own. */
+static pp_status run_replicas(const pp_plan *plan, const pp_plan *ours,
+                              const pp_run_plan_options *options, pp_execution *x, pp_err *err)
+{
+    const uint32_t count = options->replicas;
+    const bool one = options->transport->replica != NULL;
+    uint32_t own = count;
+    pp_status status = PP_OK;
+    replica_run *replica PP_CLEANUP(pp_free_array) = pp_alloc_array(count, sizeof *replica);
+    x->other = pp_alloc_array(count, sizeof *x->other);
+    x->replica = pp_alloc_array(count, sizeof *x->replica);
+    if (!replica || !x->other || !x->replica)
+        return pp_err_nomem(err);
+    x->work.ranks = plan->order[0]->ranks;
+    if (!one)
+        status = pp_meeting_new(x->work.ranks, count, &x->meeting, err);
+    else if (!(status = open_world(options, NULL, x, err)))
+        own = options->transport->replica(x->job.world);
+    if (!status)
+        status = set_up_replicas(ours, options, own, replica, x, err);
+    if (!status && one)
+        return run_own(ours, &replica[own], err);
+    if (!status && options->measure_ops)
+        status = pp_measure_ops(options, x, err);
+    if (!status)
+        status = predict(ours, options, false, x, err);
+    for (uint32_t k = 0; k < count && !status; k++)
+        replica[k].options.deadline_ns = deadline_of(options, x);
+    if (!status)
+        status = run_all(replica, count, err);
+    if (!status)
+        status = report(ours, false, x, err);
+    for (uint32_t k = 0; k < count && options->verify && !status; k++)
+        status = verify(options, replica[k].x, err);
+    return status;
+}
+
+static pp_status check_replicas(const pp_plan *plan, const pp_run_plan_options *options,
+                                bool written, pp_err *err)
+{
+    const pp_compute *compute = options->compute;
+    const char *what = pp_err_name(err, PP_FIELD_DP);
+    if (!options->replicas)
+        return PP_OK;
+    if (!compute->block)
+        return pp_err_set(
+            err, PP_USAGE, what,
+            "compute %s has no parameters that replicas could share; use compute cpu, "
+            "or run one replica",
+            compute->name);
+    if (!options->transport->exchange)
+        return pp_err_set(err, PP_USAGE, what,
+                          "transport %s runs one replica; use threads or mpi for several",
+                          options->transport->name);
+    if (written)
+        return pp_err_set(err, PP_USAGE, what,
+                          "a file with its own communication is run alone; leave it out");
+    for (uint32_t k = 0; k < options->replicas && plan->order_count > 1; k++)
+        if (plan->order[k < plan->order_count ? k : 0]->ranks != plan->order[0]->ranks)
+            return pp_err_set(err, PP_INPUT, what, "replicas have different numbers of ranks");
+    return PP_OK;
+}
+
 pp_status pp_run_plan(const pp_plan *plan, pp_program *written, const pp_run_plan_options *options,
                       pp_execution *x, pp_err *err)
 {
@@ -268,18 +480,22 @@ pp_status pp_run_plan(const pp_plan *plan, pp_program *written, const pp_run_pla
     }
     *x = (pp_execution){ .job = { .transport = options->transport, .compute = options->compute },
                          .program = written };
-    pp_status status = check_memory(options, err);
+    pp_status status = check_replicas(plan, options, written != NULL, err);
+    if (!status)
+        status = check_memory(options, err);
     if (!status)
         status = options->transport->available(err);
     if (!status && options->transport->has_queues && !written)
         status = check_pairs(plan, options, err);
-    if (status || (status = pp_execution_prepare(&ours, options, x, err)))
-        return status;
-    status = pp_faults_check(options->faults, x->program, x->costs, err);
+    if (!status && !options->replicas)
+        status = pp_execution_prepare(&ours, options, x, err);
+    if (!status && !options->replicas)
+        status = pp_faults_check(options->faults, x->program, x->costs, err);
     if (status)
         return status;
-    status = open_world(options, x, err);
-    if (!status)
+    if (options->replicas)
+        status = run_replicas(plan, &ours, options, x, err);
+    else if (!(status = open_world(options, NULL, x, err)))
         status = carry_out(written ? &as_written : &ours, &ours, options, written != NULL, x, err);
     if (status == PP_INFEASIBLE && x->job.world && !x->result.lost)
         name_lost(options->transport, x, err);

@@ -8,7 +8,7 @@
 
 /* Increased with every change of this header, of runtime/core/transport.h or
  * runtime/core/compute.h. */
-#define PP_MODULE_ABI 11
+#define PP_MODULE_ABI 12
 
 /* The functions of ppsim that a module may call; it links none of them. The struct outlives the
  * world. */

@@ -16,25 +16,72 @@ enum {
     CLOCK_ROUNDS = 32,
 };
 
+/* Reserves `parts` parts of `bytes` in memory of the world, since a gather that is stopped remains
+ * pending. */
+static pp_status reserve(pp_world *world, size_t bytes, size_t parts, pp_err *err)
+{
+    if (pp_mpi_stopped(world))
+        return world->services->world_stopped(err);
+    if (bytes > INT32_MAX / parts)
+        return world->services->err_set(err, PP_INPUT, NULL, "cannot gather %zu B per rank", bytes);
+    if (bytes * parts <= world->gather_bytes)
+        return PP_OK;
+    free(world->gather);
+    world->gather_bytes = 0;
+    world->gather = malloc(bytes * parts);
+    if (!world->gather)
+        return pp_mpi_nomem(world, err);
+    world->gather_bytes = bytes * parts;
+    return PP_OK;
+}
+
+/* A collective of the rank's replicas; `sent` bytes go in. */
+static pp_status share(pp_world *world, const void *mine, size_t sent, size_t bytes, void *out,
+                       pp_err *err)
+{
+    const size_t replicas = (size_t)world->replicas;
+    pp_status status = reserve(world, bytes, 2 * replicas, err);
+    if (status)
+        return status;
+    char *came = world->gather, *own = came + bytes * replicas;
+    memcpy(own, mine, sent);
+    MPI_Request request = MPI_REQUEST_NULL;
+    pthread_mutex_lock(&world->lock);
+    int code = sent == bytes ? MPI_Iallgather(own, (int)bytes, MPI_BYTE, came, (int)bytes, MPI_BYTE,
+                                              world->peers, &request)
+                             : MPI_Ialltoall(own, (int)bytes, MPI_BYTE, came, (int)bytes, MPI_BYTE,
+                                             world->peers, &request);
+    pthread_mutex_unlock(&world->lock);
+    if (code)
+        return pp_mpi_failed(world, code, "meeting other replicas", err);
+    status = pp_mpi_finish(world, &request, 1, "meeting other replicas", err);
+    if (!status)
+        memcpy(out, came, bytes * replicas);
+    return status;
+}
+
+pp_status pp_mpi_exchange(pp_world *world, uint32_t rank, const void *mine, size_t bytes, void *out,
+                          pp_err *err)
+{
+    (void)rank;
+    return share(world, mine, bytes * (size_t)world->replicas, bytes, out, err);
+}
+
+pp_status pp_mpi_gather_replicas(pp_world *world, uint32_t rank, const void *mine, size_t bytes,
+                                 void *all_out, pp_err *err)
+{
+    (void)rank;
+    return share(world, mine, bytes, bytes, all_out, err);
+}
+
 pp_status pp_mpi_all_gather(pp_world *world, uint32_t rank, const void *mine, size_t bytes,
                             void *all_out, pp_err *err)
 {
     (void)rank;
     size_t ranks = (size_t)world->ranks;
-    if (pp_mpi_stopped(world))
-        return world->services->world_stopped(err);
-    if (bytes > INT32_MAX / (ranks + 1))
-        return world->services->err_set(err, PP_INPUT, NULL, "cannot gather %zu B per rank", bytes);
-    /* In memory of the world, since a gather that is stopped remains pending. */
-    size_t needed = bytes * (ranks + 1);
-    if (needed > world->gather_bytes) {
-        free(world->gather);
-        world->gather_bytes = 0;
-        world->gather = malloc(needed);
-        if (!world->gather)
-            return pp_mpi_nomem(world, err);
-        world->gather_bytes = needed;
-    }
+    pp_status status = reserve(world, bytes, ranks + 1, err);
+    if (status)
+        return status;
     char *all = world->gather;
     char *own = all ? all + bytes * ranks : NULL;
     if (bytes > 0)
@@ -47,7 +94,7 @@ pp_status pp_mpi_all_gather(pp_world *world, uint32_t rank, const void *mine, si
     pthread_mutex_unlock(&world->lock);
     if (code)
         return pp_mpi_failed(world, code, "gathering", err);
-    pp_status status = pp_mpi_finish(world, &request, 1, "gathering", err);
+    status = pp_mpi_finish(world, &request, 1, "gathering", err);
     if (!status && bytes > 0)
         memcpy(all_out, all, bytes * ranks);
     return status;

@@ -6,6 +6,10 @@
 
 pp_status pp_mpi_all_gather(pp_world *world, uint32_t rank, const void *mine, size_t bytes,
                             void *all_out, pp_err *err);
+pp_status pp_mpi_exchange(pp_world *world, uint32_t rank, const void *mine, size_t bytes, void *out,
+                          pp_err *err);
+pp_status pp_mpi_gather_replicas(pp_world *world, uint32_t rank, const void *mine, size_t bytes,
+                                 void *all_out, pp_err *err);
 pp_status pp_mpi_clock_ahead(pp_world *world, uint32_t rank, pp_ns *ahead_ns, pp_ns *error_ns,
                              pp_err *err);
 void pp_mpi_abort(pp_world *world);

@@ -35,9 +35,18 @@ static pp_status check_options(const pp_module_services *services, const pp_worl
     return PP_OK;
 }
 
-static pp_status wrong_number(const pp_module_services *services, uint32_t ranks, int processes,
-                              pp_err *err)
+static pp_status wrong_number(const pp_module_services *services, const pp_world_options *options,
+                              int processes, pp_err *err)
 {
+    const uint32_t ranks = options->ranks;
+    const uint32_t replicas = options->replicas ? options->replicas : 1;
+    if (replicas > 1)
+        return services->err_set(
+            err, PP_USAGE, services->err_name(err, PP_FIELD_TRANSPORT),
+            "%u replicas of %u ranks are %u processes, but MPI has started %d; start one per rank "
+            "of each: mpirun -n %u %s ... (with --oversubscribe if there are fewer cores)",
+            replicas, ranks, replicas * ranks, processes, replicas * ranks,
+            services->err_name(err, PP_FIELD_PROGRAM));
     return services->err_set(
         err, PP_USAGE, services->err_name(err, PP_FIELD_TRANSPORT),
         "the plan has %u ranks, but MPI has started %d process%s; start one per rank: mpirun -n %u "
@@ -51,18 +60,28 @@ static int find_place(pp_world *world)
     MPI_Comm here;
     int ranks_here = 1;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* duplicates inherit it */
-    MPI_Comm_rank(MPI_COMM_WORLD, &world->rank);
-    int code = MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
+    MPI_Comm own; /* this replica's processes: the ranks of a replica follow each other */
+    int place = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &place);
+    world->replica = place / world->ranks;
+    world->rank = place % world->ranks;
+    int code = MPI_Comm_split(MPI_COMM_WORLD, world->replica, world->rank, &own);
+    if (!code)
+        code = MPI_Comm_split(MPI_COMM_WORLD, world->rank, world->replica, &world->peers);
+    if (code)
+        return code;
+    code = MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
     if (code)
         return code;
     MPI_Comm_size(here, &ranks_here);
     MPI_Comm_free(&here);
     world->roomy = ranks_here <= sysconf(_SC_NPROCESSORS_ONLN);
-    code = MPI_Comm_dup(MPI_COMM_WORLD, &world->data);
+    code = MPI_Comm_dup(own, &world->data);
     if (!code)
-        code = MPI_Comm_dup(MPI_COMM_WORLD, &world->collective);
+        code = MPI_Comm_dup(own, &world->collective);
     if (!code)
-        code = MPI_Comm_dup(MPI_COMM_WORLD, &world->alarm);
+        code = MPI_Comm_dup(own, &world->alarm);
+    MPI_Comm_free(&own);
     if (!code)
         code = pp_mpi_neighbours_find(world);
     if (!code)
@@ -97,8 +116,9 @@ static pp_status open_world(const pp_module_services *services, const pp_world_o
     pp_status status = check_options(services, options, err);
     if (status)
         return status;
-    if (options->ranks != 1 && !services->launched())
-        return wrong_number(services, options->ranks, 1, err);
+    const int replicas = options->replicas ? (int)options->replicas : 1;
+    if (options->ranks * (uint32_t)replicas != 1 && !services->launched())
+        return wrong_number(services, options, 1, err);
     MPI_Initialized(&ready);
     if (ready)
         return services->err_set(err, PP_USAGE, NULL, "MPI runs in this process already");
@@ -118,9 +138,12 @@ static pp_status open_world(const pp_module_services *services, const pp_world_o
         release(world);
         return services->err_set(err, PP_UNAVAILABLE, NULL, "MPI does not start (error %d)", code);
     }
-    MPI_Comm_size(MPI_COMM_WORLD, &world->ranks);
-    if ((uint32_t)world->ranks != options->ranks) {
-        status = wrong_number(services, options->ranks, world->ranks, err);
+    int processes = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &processes);
+    world->ranks = (int)options->ranks;
+    world->replicas = replicas;
+    if (processes != world->ranks * replicas) {
+        status = wrong_number(services, options, processes, err);
     } else if (provided < MPI_THREAD_SERIALIZED) {
         status = services->err_set(err, PP_UNAVAILABLE, NULL, "this MPI was built without threads");
     } else if (!(world->last = calloc(2 * options->ranks, sizeof *world->last))) {
@@ -196,6 +219,7 @@ static void close_world(pp_world *world)
         MPI_Comm_free(&world->data);
         MPI_Comm_free(&world->collective);
         MPI_Comm_free(&world->alarm);
+        MPI_Comm_free(&world->peers);
     }
     MPI_Finalize();
     let_speak(world); /* all get here together */
@@ -208,8 +232,16 @@ static void hosts(const pp_world *world, uint32_t *first, uint32_t *count)
     *count = 1;
 }
 
+static uint32_t replica_of(const pp_world *world)
+{
+    return (uint32_t)world->replica;
+}
+
 static const pp_transport transport = {
     .name = "mpi",
+    .replica = replica_of,
+    .exchange = pp_mpi_exchange,
+    .gather_replicas = pp_mpi_gather_replicas,
     .close = close_world,
     .hosts = hosts,
     .load = pp_mpi_load,

@@ -43,13 +43,15 @@ struct pp_world {
     const pp_module_services *services;
     const volatile sig_atomic_t *stop; /* of the options */
     int rank, ranks;
+    int replica, replicas;
     bool roomy; /* this machine has at least as many cores as ranks */
 
     struct pollfd *neighbour; /* [neighbours]: the other processes of this machine */
     uint32_t *neighbour_rank, neighbours;
 
     pthread_mutex_t lock; /* held during every call of MPI, and protects all that follows */
-    MPI_Comm data, collective, alarm;
+    MPI_Comm data, collective, alarm; /* of this replica's ranks */
+    MPI_Comm peers;                   /* of this rank in all replicas */
     atomic_bool stopped;
     MPI_Request stop_request;     /* receive of a stop from another process */
     int32_t stop_word, stop_sent; /* of a stop: the rank that is gone, or PP_NOBODY */

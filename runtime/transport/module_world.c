@@ -84,3 +84,20 @@ pp_status pp_module_world_collect(pp_world *world, const void *mine, size_t byte
 {
     return of(world)->collect(world, mine, bytes, patience_ns, all_out, came_out, err);
 }
+
+uint32_t pp_module_world_replica(const pp_world *world)
+{
+    return of(world)->replica(world);
+}
+
+pp_status pp_module_world_exchange(pp_world *world, uint32_t rank, const void *mine, size_t bytes,
+                                   void *out, pp_err *err)
+{
+    return of(world)->exchange(world, rank, mine, bytes, out, err);
+}
+
+pp_status pp_module_world_gather_replicas(pp_world *world, uint32_t rank, const void *mine,
+                                          size_t bytes, void *all_out, pp_err *err)
+{
+    return of(world)->gather_replicas(world, rank, mine, bytes, all_out, err);
+}

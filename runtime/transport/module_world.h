@@ -13,6 +13,12 @@
     .clock_ahead = pp_module_world_clock_ahead, .abort = pp_module_world_abort,                   \
     .lost = pp_module_world_lost, .alarmed = pp_module_world_alarmed,                             \
     .collect = pp_module_world_collect
+/* The members for replicas, of modules that have them. */
+uint32_t pp_module_world_replica(const pp_world *world);
+pp_status pp_module_world_exchange(pp_world *world, uint32_t rank, const void *mine, size_t bytes,
+                                   void *out, pp_err *err);
+pp_status pp_module_world_gather_replicas(pp_world *world, uint32_t rank, const void *mine,
+                                          size_t bytes, void *all_out, pp_err *err);
 void pp_module_world_close(pp_world *world);
 void pp_module_world_hosts(const pp_world *world, uint32_t *first, uint32_t *count);
 pp_status pp_module_world_reserve(pp_world *world, const pp_program *program,

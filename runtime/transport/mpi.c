@@ -20,4 +20,7 @@ const pp_transport pp_transport_mpi = {
     .available = mpi_available,
     .open = mpi_open,
     PP_MODULE_WORLD_CALLS,
+    .replica = pp_module_world_replica,
+    .exchange = pp_module_world_exchange,
+    .gather_replicas = pp_module_world_gather_replicas,
 };

@@ -120,7 +120,8 @@ static pp_status threads_open(const pp_world_options *options, pp_world **world_
     if (!world)
         return pp_err_nomem(err);
     world->options = *options;
-    world->spare = options->ranks <= pp_processors();
+    world->spare =
+        (uint64_t)options->ranks * (options->replicas ? options->replicas : 1) <= pp_processors();
     pthread_mutex_init(&world->lock, NULL); /* cannot fail with default attributes on Linux */
     pthread_cond_init(&world->all_here, NULL);
     atomic_init(&world->stopped, false);
@@ -515,6 +516,31 @@ static pp_status threads_all_gather(pp_world *world, uint32_t rank, const void *
     return status ? status : barrier(world, err);
 }
 
+static pp_status threads_exchange(pp_world *world, uint32_t rank, const void *mine, size_t bytes,
+                                  void *out, pp_err *err)
+{
+    const pp_world_options *o = &world->options;
+    const void *const *all = NULL;
+    pp_status status = pp_meeting_show(o->meeting, rank, o->replica, mine, &all, err);
+    for (uint32_t k = 0; k < o->replicas && !status; k++)
+        memcpy((char *)out + k * bytes, (const char *)all[k] + o->replica * bytes, bytes);
+    return status ? status : pp_meeting_show(o->meeting, rank, o->replica, NULL, &all, err);
+}
+
+static pp_status threads_gather_replicas(pp_world *world, uint32_t rank, const void *mine,
+                                         size_t bytes, void *all_out, pp_err *err)
+{
+    const pp_world_options *o = &world->options;
+    const void *const *all = NULL;
+    pp_status status = pp_meeting_show(o->meeting, rank, o->replica, mine, &all, err);
+    for (uint32_t k = 0; k < o->replicas && !status; k++) {
+        char *to = (char *)all_out + k * bytes;
+        if (all[k] != to)
+            memcpy(to, all[k], bytes);
+    }
+    return status ? status : pp_meeting_show(o->meeting, rank, o->replica, NULL, &all, err);
+}
+
 static pp_status threads_clock_ahead(pp_world *world, uint32_t rank, pp_ns *ahead_ns,
                                      pp_ns *error_ns, pp_err *err)
 {
@@ -528,6 +554,8 @@ static pp_status threads_clock_ahead(pp_world *world, uint32_t rank, pp_ns *ahea
 static void threads_abort(pp_world *world)
 {
     atomic_store(&world->stopped, true);
+    if (world->options.meeting) /* other replicas cannot go on alone */
+        pp_meeting_abort(world->options.meeting);
     pthread_mutex_lock(&world->lock);
     pthread_cond_broadcast(&world->all_here);
     pthread_mutex_unlock(&world->lock);
@@ -554,6 +582,8 @@ const pp_transport pp_transport_threads = {
     .poll = threads_poll,
     .matched = threads_matched,
     .all_gather = threads_all_gather,
+    .exchange = threads_exchange,
+    .gather_replicas = threads_gather_replicas,
     .clock_ahead = threads_clock_ahead,
     .abort = threads_abort,
 };

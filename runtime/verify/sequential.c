@@ -189,7 +189,7 @@ static pp_status back(pp_sequential *s, uint32_t microbatch, pp_costs *took, pp_
     return status;
 }
 
-pp_status pp_sequential_step(pp_sequential *s, uint32_t step, pp_costs *took, pp_err *err)
+static pp_status pass(pp_sequential *s, uint32_t step, pp_costs *took, pp_err *err)
 {
     pp_status status = s->compute->begin(s->worker, step, err);
     for (uint32_t j = 0; j < s->program->microbatches && !status; j++) {
@@ -197,10 +197,42 @@ pp_status pp_sequential_step(pp_sequential *s, uint32_t step, pp_costs *took, pp
         if (!status && !s->program->forward_only)
             status = back(s, s->microbatch_order[j], took, err);
     }
-    if (status || s->program->forward_only)
-        return status;
-    exchange_tied(s);
-    return s->compute->end(s->worker, err);
+    if (!status && !s->program->forward_only)
+        exchange_tied(s);
+    return status;
+}
+
+pp_status pp_sequential_step(pp_sequential *s, uint32_t step, pp_costs *took, pp_err *err)
+{
+    pp_status status = pass(s, step, took, err);
+    return status || s->program->forward_only ? status : s->compute->end(s->worker, err);
+}
+
+/* Adds up the gradients of a stage, and gives all replicas the sum. */
+static void share(pp_sequential *const *replica, uint32_t count, uint32_t stage)
+{
+    const pp_compute *compute = replica[0]->compute;
+    size_t bytes = 0;
+    void *sum = compute->block(replica[0]->worker, stage, PP_VALUES_GRADIENTS, &bytes);
+    for (uint32_t k = 1; k < count; k++)
+        compute->add(replica[0]->worker, bytes,
+                     compute->block(replica[k]->worker, stage, PP_VALUES_GRADIENTS, &bytes), sum);
+    for (uint32_t k = 1; k < count; k++)
+        memcpy(compute->block(replica[k]->worker, stage, PP_VALUES_GRADIENTS, &bytes), sum, bytes);
+}
+
+pp_status pp_sequential_step_all(pp_sequential *const *replica, uint32_t count, uint32_t step,
+                                 pp_err *err)
+{
+    const bool updates = !replica[0]->program->forward_only;
+    pp_status status = PP_OK;
+    for (uint32_t k = 0; k < count && !status; k++)
+        status = pass(replica[k], step, NULL, err);
+    for (uint32_t s = 0; count > 1 && updates && s < replica[0]->program->stages && !status; s++)
+        share(replica, count, s);
+    for (uint32_t k = 0; k < count && updates && !status; k++)
+        status = replica[k]->compute->end(replica[k]->worker, err);
+    return status;
 }
 
 pp_status pp_sequential_gradient(pp_sequential *s, uint32_t microbatch, pp_err *err)

@@ -34,13 +34,18 @@ PP_MUST_CHECK pp_status pp_sequential_new(const pp_compute *compute, const pp_co
                                           pp_sequential **sequential_out, pp_err *err);
 void pp_sequential_free(pp_sequential **sequential); /* for PP_CLEANUP */
 
-/* These three fail: INFEASIBLE when the stop flag is set; as compute.
+/* These four fail: INFEASIBLE when the stop flag is set; as compute.
  *
  * Runs one step of the training run, microbatch after microbatch by `microbatch_order`; update
  * included. took: NULL, or costs with a class per microbatch; what the ops took is added to f_ns,
  * i_ns, w_ns, b_ns. */
 PP_MUST_CHECK pp_status pp_sequential_step(pp_sequential *sequential, uint32_t step, pp_costs *took,
                                            pp_err *err);
+
+/* Runs a step of replicas that train one model: each its own microbatches, then the sum of their
+ * gradients in the order of the replicas, then the update of each. */
+PP_MUST_CHECK pp_status pp_sequential_step_all(pp_sequential *const *replica, uint32_t count,
+                                               uint32_t step, pp_err *err);
 
 /* Runs forward and backward of one microbatch without an update: its gradients and its loss. */
 PP_MUST_CHECK pp_status pp_sequential_gradient(pp_sequential *sequential, uint32_t microbatch,

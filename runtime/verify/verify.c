@@ -361,19 +361,59 @@ static pp_status check_reads(const pp_run_job *job, uint32_t first, uint32_t hos
     return status;
 }
 
+/* The sequential runs of all replicas. */
+typedef struct replicas {
+    pp_sequential **run; /* [count] */
+    uint32_t count;
+} replicas;
+
+static void replicas_free(replicas *all)
+{
+    for (uint32_t k = 0; all->run && k < all->count; k++)
+        pp_sequential_free(&all->run[k]);
+    free(all->run);
+}
+
+/* ordered_out: all ranks of all replicas sum in one order, which the sequential runs then have. */
+static pp_status replicas_new(const pp_run_job *const *replica, uint32_t count,
+                              const volatile sig_atomic_t *stop, replicas *all, bool *ordered_out,
+                              pp_err *err)
+{
+    pp_status status = PP_OK;
+    *all = (replicas){ .run = pp_alloc_array(count, sizeof *all->run), .count = count };
+    if (!all->run)
+        return pp_err_nomem(err);
+    *ordered_out = true;
+    for (uint32_t k = 0; k < count && !status; k++) {
+        const pp_run_job *job = replica[k];
+        status =
+            pp_sequential_new(job->compute, job->work, job->program, job->costs, &all->run[k], err);
+        if (status)
+            break;
+        all->run[k]->stop = stop;
+        if (!find_microbatch_order(job->program, all->run[k]->microbatch_order))
+            *ordered_out = false;
+    }
+    return status;
+}
+
 pp_status pp_verify(const pp_run_job *job, uint32_t steps, const volatile sig_atomic_t *stop,
                     pp_verdict *verdict_out, pp_err *err)
 {
-    pp_sequential *sequential PP_CLEANUP(pp_sequential_free) = NULL;
+    const pp_run_job *const *replica = job->replica ? job->replica : &job;
+    const uint32_t count = job->replica ? job->work->replicas : 1;
+    replicas all PP_CLEANUP(replicas_free) = { 0 };
     values v = { 0 };
     uint32_t first = 0;
     uint32_t hosted = 0;
     *verdict_out = (pp_verdict){ 0 };
     if (!job->compute->value_bytes)
         return PP_OK;
-    pp_status status =
-        pp_sequential_new(job->compute, job->work, job->program, job->costs, &sequential, err);
-    if (status || (status = count_values(job, sequential->worker, &v, err)))
+    pp_status status = replicas_new(replica, count, stop, &all, &verdict_out->ordered, err);
+    if (status)
+        return status;
+    const pp_sequential *own = all.run[count > 1 ? job->work->replica : 0];
+    if ((status = count_values(job, own->worker, &v, err)))
         return status;
     char *got = pp_alloc_array(v.total, v.unit);
     char *wanted = pp_alloc_array(v.total, v.unit);
@@ -381,19 +421,16 @@ pp_status pp_verify(const pp_run_job *job, uint32_t steps, const volatile sig_at
     status = got && wanted ? gather(&v, got, err) : pp_err_nomem(err);
     if (!status)
         status = check_reads(job, first, hosted, err);
-    sequential->stop = stop;
-    verdict_out->ordered = find_microbatch_order(job->program, sequential->microbatch_order);
     if (!status && first == 0)
         status = check_slopes(job, &v, stop, verdict_out, err);
+    for (uint32_t n = 0; n < steps && !status && first == 0; n++)
+        status = pp_sequential_step_all(all.run, count, n, err);
     if (!status && first == 0)
-        status = repeat(sequential, steps, err);
-    if (!status && first == 0)
-        status = compare_all(&v, sequential->worker, got, wanted, verdict_out, err);
+        status = compare_all(&v, own->worker, got, wanted, verdict_out, err);
     if (!status && first == 0 && job->compute->check)
-        status = job->compute->check(sequential->worker, err);
+        status = job->compute->check(own->worker, err);
     if (!status && first == 0 && job->compute->reference)
-        status =
-            check_reference(&v, steps, sequential->microbatch_order, stop, got, verdict_out, err);
+        status = check_reference(&v, steps, own->microbatch_order, stop, got, verdict_out, err);
     free(got);
     free(wanted);
     free(v.count);

@@ -28,7 +28,8 @@ typedef struct pp_verdict {
 
 /* Verifies a run. Random weights are moved a little, one at a time: the loss must change as their
  * gradients say. Then `steps` steps are repeated sequentially from the start, and gradients,
- * parameters and losses after the last one are compared. All processes call it, after pp_run. stop:
+ * parameters and losses after the last one are compared; of several replicas each is repeated, and
+ * their gradients are added up. All processes call it, after pp_run. stop:
  * the stop flag, or NULL. Fails: INFEASIBLE when values differ more than allowed (to the bit if
  * ordered, else by the tolerance), naming stage and values, or when the stop flag is set; as
  * compute; NOMEM. */

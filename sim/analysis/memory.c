@@ -17,6 +17,9 @@ static pp_status replay(const pp_program *program, const pp_timeline *timeline,
     if (program->comm)
         return pp_memory_replay_comm(program, timeline, costs, rank, limit_bytes, sample, context,
                                      bytes, peak_out, err);
+    for (uint32_t s = 0; costs->sharded && s < program->stages; s++) /* without UNSHARD */
+        if (program->stage_rank[s] == rank)
+            pp_memory_add_unsharded(costs, s, !program->forward_only, bytes);
     pp_memory_peak peak = { .total_bytes = -1 };
     for (size_t i = program->rank_begin[rank];
          i < program->rank_begin[rank + 1] && peak.total_bytes <= limit_bytes; i++) {

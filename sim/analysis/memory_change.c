@@ -34,6 +34,15 @@ void pp_memory_set_static(const pp_costs *costs, uint32_t rank, bool forward_onl
     bytes_out[PP_MEMORY_OPTIMIZER] = costs->optimizer_bytes[rank];
 }
 
+void pp_memory_add_unsharded(const pp_costs *costs, uint32_t stage, bool gradients,
+                             int64_t bytes[PP_MEMORY_COUNT])
+{
+    if (!costs->sharded)
+        return;
+    bytes[PP_MEMORY_PARAMETERS] += costs->gathered_bytes[stage];
+    bytes[PP_MEMORY_GRADIENTS] += gradients ? costs->whole_gradient_bytes[stage] : 0;
+}
+
 int64_t pp_memory_total(const int64_t bytes[PP_MEMORY_COUNT])
 {
     int64_t sum = 0;

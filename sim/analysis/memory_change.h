@@ -30,12 +30,18 @@ typedef enum pp_memory_component {
 } pp_memory_component;
 
 const char *pp_memory_key(pp_memory_component component);
-/* True for what a rank holds from before its first op until after its last one. */
+/* True for what a rank holds from before its first op until after its last one, or with sharded
+ * parameters gathers and reduces meanwhile. */
 bool pp_memory_is_static(pp_memory_component component);
 /* Sets the static components of a rank, and all others to 0. forward_only: without gradients and
  * optimizer. */
 void pp_memory_set_static(const pp_costs *costs, uint32_t rank, bool forward_only,
                           int64_t bytes_out[PP_MEMORY_COUNT]);
+
+/* Adds what a stage needs beside its shards while one of its ops runs: gathered parameters and,
+ * with `gradients`, whole gradients. Nothing if parameters are not sharded. */
+void pp_memory_add_unsharded(const pp_costs *costs, uint32_t stage, bool gradients,
+                             int64_t bytes[PP_MEMORY_COUNT]);
 
 typedef struct pp_memory_peak {
     int64_t total_bytes;

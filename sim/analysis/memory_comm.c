@@ -32,6 +32,12 @@ typedef struct held {
     bool now;
 } held;
 
+/* What the rank holds of a stage whose parameters are sharded. */
+typedef struct unsharded {
+    uint32_t weight_gradients; /* microbatches whose backward for weight has run */
+    bool parameters, gradients;
+} unsharded;
+
 typedef struct event_list {
     event *event;
     size_t count, capacity;
@@ -45,6 +51,7 @@ typedef struct rank_replay {
     uint32_t rank;
     pp_rank_transfers index;
     held *held;            /* [PP_TRANSFER_KIND_COUNT * index.cells], for sends */
+    unsharded *unsharded;  /* [stages of the rank], by index.local; NULL: nothing is sharded */
     uint32_t last_send[2]; /* last posted send of gradients and of activations, or NONE */
     event_list steps, releases;
     size_t position;
@@ -57,6 +64,7 @@ static void replay_free(rank_replay *w)
 {
     pp_rank_transfers_free(&w->index);
     free(w->held);
+    free(w->unsharded);
     free(w->steps.event);
     free(w->releases.event);
 }
@@ -180,6 +188,68 @@ static void posted(rank_replay *w, uint32_t g)
     }
 }
 
+/* Gathers the parameters of a stage, or frees them. */
+static void hold_parameters(rank_replay *w, uint32_t stage, bool now)
+{
+    unsharded *own = &w->unsharded[w->index.local[stage]];
+    if (own->parameters == now)
+        return;
+    own->parameters = now;
+    change(w, PP_MEMORY_PARAMETERS,
+           now ? w->costs->gathered_bytes[stage] : -w->costs->gathered_bytes[stage]);
+}
+
+/* The gradients of a stage are reduced: their shards are left, and nothing needs its parameters. */
+static void reduced(rank_replay *w, uint32_t stage)
+{
+    hold_parameters(w, stage, false);
+    change(w, PP_MEMORY_GRADIENTS,
+           w->costs->gradient_shard_bytes[stage] - w->costs->whole_gradient_bytes[stage]);
+}
+
+/* Takes the marks between the rank's last op and the one at step `until`, when that op starts: it
+ * waits for reductions, and only ops are compared with measured memory. What follows the last op is
+ * the end of the step. */
+static void take_marks(rank_replay *w, size_t until)
+{
+    const pp_comm_step *step = w->comm->step;
+    size_t s = until;
+    while (s > w->comm->step_begin[w->rank] && step[s - 1].kind != PP_COMM_STEP_RUN)
+        s--;
+    for (; s < until; s++) {
+        if (step[s].kind != PP_COMM_STEP_MARK || w->index.local[step[s].index] == UINT32_MAX)
+            continue; /* no op of the stage is here */
+        if (step[s].mark == PP_MARK_UNSHARD || step[s].mark == PP_MARK_RESHARD)
+            hold_parameters(w, step[s].index, step[s].mark == PP_MARK_UNSHARD);
+        else if (step[s].mark == PP_MARK_REDUCE_GRAD)
+            reduced(w, step[s].index);
+    }
+}
+
+/* Without marks the first op of a stage gathers its parameters. The first backward for weight makes
+ * its gradients. */
+static void use_unsharded(rank_replay *w, pp_op op)
+{
+    if (!w->unsharded)
+        return;
+    unsharded *own = &w->unsharded[w->index.local[op.stage]];
+    if (w->comm->gathers_in_ops)
+        hold_parameters(w, op.stage, true);
+    if (op.kind == PP_OP_F || op.kind == PP_OP_I || own->gradients)
+        return;
+    own->gradients = true;
+    change(w, PP_MEMORY_GRADIENTS, w->costs->whole_gradient_bytes[op.stage]);
+}
+
+/* Without marks the last backward for weight of a stage reduces its gradients. */
+static void used_unsharded(rank_replay *w, pp_op op)
+{
+    if (!w->unsharded || !w->comm->gathers_in_ops || op.kind == PP_OP_F || op.kind == PP_OP_I)
+        return;
+    if (++w->unsharded[w->index.local[op.stage]].weight_gradients == w->program->microbatches)
+        reduced(w, op.stage);
+}
+
 /* Counts the receive buffer of F as an activation from the start of F to the end of its
  * backward. */
 static void take_input(rank_replay *w, pp_op op, bool takes)
@@ -207,6 +277,7 @@ static int64_t graph_bytes(const rank_replay *w, pp_op op)
 static void starts(rank_replay *w, pp_op op)
 {
     int64_t bytes[PP_MEMORY_COUNT] = { 0 };
+    use_unsharded(w, op);
     pp_memory_at_start(op, w->costs, bytes);
     if (op.kind == PP_OP_F)
         take_input(w, op, true);
@@ -248,6 +319,7 @@ static void ends(rank_replay *w, pp_op op)
         keep_output(w, op, bytes);
     }
     change_all(w, bytes);
+    used_unsharded(w, op);
     if (op.kind != PP_OP_W)
         made(w, op);
 }
@@ -260,10 +332,12 @@ static void wait_for_input(rank_replay *w, uint32_t i)
 }
 
 /* The second half of an overlapped pair starts together with the first. */
-static void begins(rank_replay *w, uint32_t i)
+static void begins(rank_replay *w, uint32_t i, size_t step)
 {
     bool pair = pp_pair_starts(w->program, w->costs, i);
     w->clock_ns = w->timeline->start_ns[i];
+    if (w->unsharded)
+        take_marks(w, step);
     wait_for_input(w, i);
     if (pair)
         wait_for_input(w, i + 1);
@@ -275,11 +349,11 @@ static void begins(rank_replay *w, uint32_t i)
         starts(w, w->program->op[i + 1]);
 }
 
-static void runs(rank_replay *w, uint32_t i)
+static void runs(rank_replay *w, uint32_t i, size_t step)
 {
     pp_op op = w->program->op[i];
     if (!pp_pair_ends(w->program, w->costs, i))
-        begins(w, i);
+        begins(w, i, step);
     w->position++;
     w->clock_ns = w->timeline->end_ns[i];
     add_event(w, &w->steps,
@@ -297,7 +371,7 @@ static void collect(rank_replay *w)
         else if (step.kind == PP_COMM_STEP_WAIT)
             waited(w, step.index);
         else if (step.kind == PP_COMM_STEP_RUN)
-            runs(w, step.index);
+            runs(w, step.index, s);
     }
 }
 
@@ -411,6 +485,11 @@ pp_status pp_memory_replay_comm(const pp_program *program, const pp_timeline *ti
     w.held = pp_alloc_array(PP_TRANSFER_KIND_COUNT * w.index.cells, sizeof *w.held);
     if (!w.held)
         return pp_err_nomem(err);
+    if (costs->sharded) {
+        w.unsharded = pp_alloc_array(w.index.cells / program->microbatches, sizeof *w.unsharded);
+        if (!w.unsharded)
+            return pp_err_nomem(err);
+    }
     bytes[PP_MEMORY_RECV_BUFFERS] = pool.bytes;
     if (pool.bytes > PP_MEMORY_TOTAL_MAX || pp_memory_total(bytes) > PP_MEMORY_TOTAL_MAX)
         return pp_memory_too_large(rank, err);

@@ -16,10 +16,13 @@ void pp_memory_floor(const pp_order *order, const pp_costs *costs, uint32_t rank
          i < order->rank_begin[rank + 1] && peak.total_bytes <= PP_MEMORY_TOTAL_MAX; i++) {
         const pp_op op = order->ops[i];
         pp_memory_at_start(op, costs, bytes);
-        const int64_t sum = pp_memory_total(bytes);
+        int64_t now[PP_MEMORY_COUNT];
+        memcpy(now, bytes, sizeof bytes);
+        pp_memory_add_unsharded(costs, op.stage, op.kind == PP_OP_B || op.kind == PP_OP_W, now);
+        const int64_t sum = pp_memory_total(now);
         if (sum > peak.total_bytes) {
             peak.total_bytes = sum;
-            memcpy(peak.bytes, bytes, sizeof bytes);
+            memcpy(peak.bytes, now, sizeof now);
             peak.instruction = i;
         }
         pp_memory_at_end(false, op, costs, bytes);

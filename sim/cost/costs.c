@@ -15,7 +15,7 @@
 
 #define TABLES 19      /* [classes * stages] */
 #define RANK_TABLES 9  /* [ranks] */
-#define STAGE_TABLES 3 /* [stages] */
+#define STAGE_TABLES 6 /* [stages] */
 
 static pp_status check_size(uint32_t ranks, uint32_t stages, uint32_t microbatches,
                             uint32_t classes, pp_err *err)
@@ -76,10 +76,12 @@ static void list_tables(pp_costs *costs, int64_t **tables[TABLES], int64_t **per
         &costs->tied_ns,         &costs->optimizer_ns,       &costs->limit_bytes,
     };
     memcpy(tables, cells, sizeof cells);
+    int64_t **const stages[STAGE_TABLES] = {
+        &costs->unshard_ns,     &costs->unshard_copy_ns,      &costs->reduce_grad_ns,
+        &costs->gathered_bytes, &costs->whole_gradient_bytes, &costs->gradient_shard_bytes,
+    };
     memcpy(per_rank, ranks, sizeof ranks);
-    per_stage[0] = &costs->unshard_ns;
-    per_stage[1] = &costs->unshard_copy_ns;
-    per_stage[2] = &costs->reduce_grad_ns;
+    memcpy(per_stage, stages, sizeof stages);
 }
 
 pp_status pp_costs_new(uint32_t ranks, uint32_t stages, uint32_t microbatches, uint32_t classes,

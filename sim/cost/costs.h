@@ -42,6 +42,12 @@ typedef struct pp_costs {
     pp_ns *unshard_copy_ns;
     pp_ns *reduce_grad_ns;
     double unshard_slowdown; /* factor of compute beside a gather; 0 means 1 */
+    /* Bytes of a stage beside its shards: its gathered parameters, its gradients from the first
+     * backward for weight until they are reduced, and after that. Valid if has_memory. */
+    int64_t *gathered_bytes;
+    int64_t *whole_gradient_bytes;
+    int64_t *gradient_shard_bytes;
+    uint32_t gathered_stages; /* of a rank, at the same time, at most; 0: all */
 
     bool has_memory;
     /* For frameworks that split late (below), and not yet part of w_ns and stash_bytes. */
@@ -60,8 +66,8 @@ typedef struct pp_costs {
     int64_t *w_extra_bytes;    /* held in addition while W runs */
     int64_t *output_bytes;     /* loss stage: the part of the logits that a step may return */
     int64_t *message_bytes;    /* the tensor from stage s to s + 1, and likewise its gradient */
-    int64_t *parameter_bytes;  /* [ranks], as are the next four */
-    int64_t *gradient_bytes;
+    int64_t *parameter_bytes;  /* [ranks], as are the next four; if sharded, of the shards */
+    int64_t *gradient_bytes;   /* if sharded: 0 */
     int64_t *optimizer_bytes;
     int64_t *workspace_bytes; /* buffers that libraries of the training program keep */
     int64_t *comm_library_bytes;

@@ -58,6 +58,11 @@ static const table sharding[] = {
     { "unshard_copy_ns", COLUMN(unshard_copy_ns), PP_NS_MAX, -1 },
     { "reduce_grad_ns", COLUMN(reduce_grad_ns), PP_NS_MAX, -1 },
 };
+static const table sharding_memory[] = {
+    { "gathered_bytes", COLUMN(gathered_bytes), PP_BYTES_MAX, -1 },
+    { "whole_gradient_bytes", COLUMN(whole_gradient_bytes), PP_BYTES_MAX, -1 },
+    { "gradient_shard_bytes", COLUMN(gradient_shard_bytes), PP_BYTES_MAX, -1 },
+};
 static const table step_ranks[] = {
     { "grad_sync_ns", COLUMN(grad_sync_ns), PP_NS_MAX, -1 },
     { "tied_ns", COLUMN(tied_ns), PP_NS_MAX, -1 },
@@ -410,6 +415,8 @@ static pp_status fill_memory(const pp_json_at *root, pp_costs *costs, pp_err *er
         status = fill_ranks(&at, &memory_ranks[i], costs, err);
     if (!status)
         status = fill_ranks(&at, &limits, costs, err);
+    for (size_t i = 0; i < COUNT(sharding_memory) && !status; i++)
+        status = fill_list(&at, &sharding_memory[i], costs->stages, "stage", costs, err);
     costs->has_memory = true;
     return status;
 }
@@ -445,12 +452,25 @@ static pp_status check_keys(const pp_json_at *at, pp_err *err)
         "memory",          "step",     "unshard_ns", "reduce_grad_ns",  "unshard_slowdown",
         "unshard_copy_ns", NULL
     };
-    static const char *const memory_keys[] = {
-        "activation_bytes", "stash_bytes",           "recompute_bytes", "logits_bytes",
-        "temporary_bytes",  "output_bytes",          "message_bytes",   "parameter_bytes",
-        "gradient_bytes",   "optimizer_bytes",       "workspace_bytes", "comm_library_bytes",
-        "limit_bytes",      "weight_gradient_bytes", "again_bytes",     NULL
-    };
+    static const char *const memory_keys[] = { "activation_bytes",
+                                               "stash_bytes",
+                                               "recompute_bytes",
+                                               "logits_bytes",
+                                               "temporary_bytes",
+                                               "output_bytes",
+                                               "message_bytes",
+                                               "parameter_bytes",
+                                               "gradient_bytes",
+                                               "optimizer_bytes",
+                                               "workspace_bytes",
+                                               "comm_library_bytes",
+                                               "limit_bytes",
+                                               "weight_gradient_bytes",
+                                               "again_bytes",
+                                               "gathered_bytes",
+                                               "whole_gradient_bytes",
+                                               "gradient_shard_bytes",
+                                               NULL };
     pp_status status = pp_json_only(at, keys, err);
     if (!status && (!at->parent || pp_json_has(at, "format")))
         status = pp_json_check_format(at, "ppsim.costs", 1, err);
@@ -691,6 +711,8 @@ pp_json *pp_costs_write(const pp_costs *costs, pp_json_build *build)
             write_table(build, memory, costs, &late_memory[i]);
         for (size_t i = 0; i < COUNT(memory_ranks); i++)
             write_ranks(build, memory, costs, &memory_ranks[i]);
+        for (size_t i = 0; costs->sharded && i < COUNT(sharding_memory); i++)
+            write_list(build, memory, costs, &sharding_memory[i], costs->stages);
         uint32_t own = 0;
         while (own < costs->ranks && !costs->limit_bytes[own])
             own++;

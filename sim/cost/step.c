@@ -266,7 +266,7 @@ static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *s
     const double bytes = (double)pp_dtype_bytes(sw->dtype);
     const double gradient_bytes = (double)pp_dtype_bytes(sw->grad_dtype);
     const double memory_bytes_per_s = hw->elementwise * hw->memory_bytes_per_s;
-    double gather = 0, copy = 0, reduce = 0;
+    double gather = 0, copy = 0, reduce = 0, parameters = 0, owned = 0;
     stage_unit units[STAGE_UNITS_MAX];
     const int count = units_of(context, stage, units);
     for (int k = 0; k < count; k++) {
@@ -284,6 +284,8 @@ static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *s
             const double times = units[k].times;
             if (!(n > 0))
                 continue;
+            parameters += times * n;
+            owned += times * n / ranks;
             copy += times * n / ranks * (SHARD_BYTES + bytes);
             reduce += times * 2 * n * gradient_bytes / memory_bytes_per_s;
             if (parts[i].copies.ranks > 1)
@@ -298,7 +300,22 @@ static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *s
         }
     }
     costs->sharded = true;
+    costs->gathered_stages = context->gathers_all ? 0 : PP_GATHERED_STAGES;
     costs->unshard_slowdown = 1 / (1 - pp_collective_sm_share(hw, groups.dense));
+    const struct {
+        double bytes;
+        int64_t *out;
+    } sizes[] = {
+        { parameters * bytes, &costs->gathered_bytes[s] },
+        { parameters * gradient_bytes, &costs->whole_gradient_bytes[s] },
+        { owned * SHARD_BYTES, &costs->gradient_shard_bytes[s] },
+    };
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        if (!(sizes[k].bytes <= (double)PP_BYTES_MAX))
+            return pp_err_set(err, PP_INPUT, NULL,
+                              "stage %u needs %g bytes: the model is too large", s, sizes[k].bytes);
+        *sizes[k].out = (int64_t)(sizes[k].bytes + 0.5);
+    }
     const struct {
         double seconds;
         const char *what;
@@ -314,37 +331,6 @@ static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *s
     return status;
 }
 
-/* The parameters of a rank that are gathered at the same time: those of its largest stages, as many
- * as the framework keeps, or all. */
-static double gathered_parameters(const pp_cost_context *context, const pp_stage *stages,
-                                  const pp_costs *costs, uint32_t rank, double all)
-{
-    double most[PP_GATHERED_STAGES] = { 0 };
-    uint32_t held = 0;
-    stage_unit units[STAGE_UNITS_MAX];
-    for (uint32_t s = 0; s < costs->stages; s++) {
-        if (!pp_placement_holds(context->placement, s, costs->ranks, rank))
-            continue;
-        rank_parameters sum = { 0 };
-        const int count = units_of(context, &stages[s], units);
-        for (int k = 0; k < count; k++)
-            add_unit(context, units[k].kind, units[k].type, units[k].times, &sum);
-        double next = sum.dense + sum.expert;
-        for (int k = 0; k < PP_GATHERED_STAGES; k++) {
-            const double larger = fmax(most[k], next);
-            next = fmin(most[k], next);
-            most[k] = larger;
-        }
-        held++;
-    }
-    if (held <= PP_GATHERED_STAGES || context->gathers_all)
-        return all;
-    double sum = 0;
-    for (int k = 0; k < PP_GATHERED_STAGES; k++)
-        sum += most[k];
-    return fmin(sum, all);
-}
-
 /* The stage of a rank whose gradients are reduced after its last op: its first one. */
 static pp_ns last_reduction(const pp_cost_context *context, const pp_costs *costs, uint32_t rank)
 {
@@ -354,9 +340,8 @@ static pp_ns last_reduction(const pp_cost_context *context, const pp_costs *cost
     return costs->reduce_grad_ns[s];
 }
 
-/* gathered: parameters that are gathered in the middle of the step; with ZeRO 3 only. */
 static pp_status fill_rank(const pp_cost_context *context, const rank_parameters *p,
-                           double gathered, pp_costs *costs, uint32_t rank, pp_err *err)
+                           pp_costs *costs, uint32_t rank, pp_err *err)
 {
     const pp_hardware *hw = context->hardware;
     const data_groups groups = data_groups_of(context);
@@ -391,10 +376,9 @@ static pp_status fill_rank(const pp_cost_context *context, const rank_parameters
         double bytes;
         int64_t *out;
     } sizes[] = {
-        { sharded ? owned * SHARD_BYTES + gathered * (double)pp_dtype_bytes(context->switches.dtype)
-                  : parameter_bytes(context, p),
+        { sharded ? owned * SHARD_BYTES : parameter_bytes(context, p),
           &costs->parameter_bytes[rank] },
-        { all * (double)pp_dtype_bytes(context->switches.grad_dtype),
+        { sharded ? 0 : all * (double)pp_dtype_bytes(context->switches.grad_dtype),
           &costs->gradient_bytes[rank] },
         /* the shards are the main parameters */
         { owned * (sharded ? fmax(0, state_bytes - SHARD_BYTES) : state_bytes),
@@ -427,9 +411,7 @@ pp_status pp_cost_step(const pp_cost_context *context, const pp_stage *stages, p
     for (uint32_t r = 0; r < costs->ranks && !status; r++) {
         const rank_parameters p = rank_parameters_of(context, stages, costs, r);
         costs->limit_bytes[r] = pp_rank_overrides_memory_bytes(context->overrides, r);
-        const double gathered =
-            sharded ? gathered_parameters(context, stages, costs, r, p.dense + p.expert) : 0;
-        status = fill_rank(context, &p, gathered, costs, r, err);
+        status = fill_rank(context, &p, costs, r, err);
     }
     return status;
 }

@@ -21,8 +21,8 @@ typedef struct pp_framework {
      * Fails: INFEASIBLE when it cannot finish (err names the ranks that wait for each other and
      * their ops), NOMEM. */
     pp_status (*lower)(const pp_order *order, pp_program **program_out, pp_err *err);
-    /* Like lower, for frameworks whose communication order depends on durations. NULL if it does
-     * not. costs is not retained. */
+    /* Like lower, for frameworks whose steps depend on the costs: on durations, or on whether
+     * parameters are sharded. NULL if they do not. costs is not retained. */
     pp_status (*lower_timed)(const pp_order *order, const pp_costs *costs, pp_program **program_out,
                              pp_err *err);
     /* Like lower, with PyTorch's settings. NULL if it has none of them. */
@@ -35,7 +35,7 @@ typedef struct pp_framework {
     const char *pytorch;      /* the version of PyTorch whose compute_comms rows its programs are:
                                  "2.15"; NULL: they are none */
     bool splits_late;         /* it is PyTorch: its I frees nothing (pp_costs_split_late) */
-    bool shards;              /* its programs gather and reduce sharded parameters: FSDP2 */
+    bool shards;              /* its programs gather and reduce sharded parameters, as FSDP2 does */
     bool gathers_all;         /* then all stages of a rank stay gathered */
     bool overlaps_pairs;      /* the halves of an overlapped pair run at the same time, so that the
                                  exchange of experts of one hides behind the other's compute */

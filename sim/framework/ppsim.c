@@ -4,11 +4,16 @@
  * need some of them early). If sizes are sent in messages, sim/framework/sizes/late_receives.c
  * posts the receives.
  *
+ * With sharded parameters a rank gathers and frees those of its stages, and reduces their
+ * gradients, where PyTorch's pipeline runtime would (sim/framework/lowering/sharding_row.h).
+ *
  * It cannot hang: only ops wait, each for its own input only; all receives before that input on its
  * edge are posted by then; and a rank reaches every send whose op can run. */
 #include "sim/base/alloc.h"
 #include "sim/framework/framework.h"
 #include "sim/framework/lowering/lower.h"
+#include "sim/framework/lowering/pytorch_settings.h"
+#include "sim/framework/lowering/sharding_row.h"
 #include "sim/framework/registry.h"
 #include "sim/framework/sizes/size_protocol.h"
 #include "sim/program/program_new.h"
@@ -26,6 +31,9 @@ typedef struct inputs {
     uint32_t *consumer; /* [ops]: the op on another rank that needs the result, or NONE */
     uint32_t *last;     /* [ranks]: last input on the edge to that rank, while edges are built */
     bool *posted;       /* [ops] */
+    /* With sharded parameters: the row of the rank that is lowered, and scratch of its rules. */
+    pp_sharding_row row;
+    uint32_t *weight_gradients;
     pp_comm_builder *builder;
 } inputs;
 
@@ -36,6 +44,8 @@ static void inputs_free(inputs *in)
     free(in->consumer);
     free(in->last);
     free(in->posted);
+    free(in->row.action);
+    free(in->weight_gradients);
     pp_comm_builder_free(&in->builder);
 }
 
@@ -102,9 +112,18 @@ static void receive(inputs *in, uint32_t rank, uint32_t i)
     }
 }
 
+/* Adds the marks of the row from action *next on, and steps over the op that follows them. */
+static void add_marks(inputs *in, uint32_t rank, size_t *next)
+{
+    for (; *next < in->row.count && !in->row.action[*next].ops; ++*next)
+        pp_comm_mark(in->builder, rank, (pp_mark)in->row.action[*next].mark,
+                     in->row.action[*next].stage);
+}
+
 static void lower_rank(inputs *in, uint32_t rank)
 {
     const pp_program *program = in->program;
+    size_t action = 0; /* of in->row */
     size_t end = program->rank_begin[rank + 1];
     size_t next = program->rank_begin[rank]; /* the first op whose input was not handled */
     size_t covered = next;                   /* one after the last op whose input was requested */
@@ -115,7 +134,11 @@ static void lower_rank(inputs *in, uint32_t rank)
             receive(in, rank, (uint32_t)next);
             covered = next + 1;
         }
+        add_marks(in, rank, &action);
         pp_comm_run(in->builder, rank, (uint32_t)i);
+        if (action < in->row.count &&
+            in->row.action[action].op + in->row.action[action].ops == i + 1)
+            action++;
         if (in->consumer[i] == NONE)
             continue;
         pp_op op = program->op[i];
@@ -124,9 +147,17 @@ static void lower_rank(inputs *in, uint32_t rank)
                     op.microbatch);
         pp_comm_post(in->builder, group);
     }
+    add_marks(in, rank, &action);
 }
 
-static pp_status ppsim_lower(const pp_order *order, pp_program **program_out, pp_err *err)
+static pp_status make_row(inputs *in, uint32_t rank, pp_err *err)
+{
+    const pp_sharding_rules rules = { PP_LOOKAHEAD_FULL, true, in->weight_gradients };
+    in->row.count = 0;
+    return pp_sharding_row_make(in->program, rank, rules, &in->row, err);
+}
+
+static pp_status lower(const pp_order *order, bool sharded, pp_program **program_out, pp_err *err)
 {
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     inputs in PP_CLEANUP(inputs_free) = { 0 };
@@ -136,8 +167,14 @@ static pp_status ppsim_lower(const pp_order *order, pp_program **program_out, pp
     if (status || (status = inputs_new(program, &in, err)))
         return status;
     string_edges(&in);
-    for (uint32_t r = 0; r < program->ranks; r++)
+    if (sharded &&
+        !(in.weight_gradients = pp_alloc_array(program->stages, sizeof *in.weight_gradients)))
+        return pp_err_nomem(err);
+    for (uint32_t r = 0; r < program->ranks; r++) {
+        if (sharded && (status = make_row(&in, r, err)))
+            return status;
         lower_rank(&in, r);
+    }
     if ((status = pp_comm_finish(in.builder, false, program, err)))
         return status;
     program->comm->semantics.lanes = PP_LANES_PER_PEER;
@@ -146,11 +183,24 @@ static pp_status ppsim_lower(const pp_order *order, pp_program **program_out, pp
     return PP_OK;
 }
 
+static pp_status ppsim_lower(const pp_order *order, pp_program **program_out, pp_err *err)
+{
+    return lower(order, false, program_out, err);
+}
+
+static pp_status ppsim_lower_costs(const pp_order *order, const pp_costs *costs,
+                                   pp_program **program_out, pp_err *err)
+{
+    return lower(order, costs->sharded, program_out, err);
+}
+
 const pp_framework pp_framework_ppsim = {
     .name = "ppsim",
     .summary =
         "the runtime of ppsim: receives one input ahead, in the order of the sends (any schedule)",
     .lower = ppsim_lower,
+    .lower_timed = ppsim_lower_costs,
+    .shards = true,
     .size_protocols = &pp_size_protocols_ppsim,
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_DONE },
 };

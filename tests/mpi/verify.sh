@@ -55,6 +55,7 @@ PYTHON
 
 reports=threads
 [ "$mpiexec" = none ] || reports='threads mpi'
+# on_mpi COMMAND...: with transport mpi, on 4 processes
 on_mpi() {
     [ "$mpiexec" != none ] || return 0
     timeout -k 5 $((300 * patience)) "$mpiexec" -n 4 "$ppsim" "$@" --transport mpi </dev/null >"$scratch/mpi" \
@@ -100,6 +101,30 @@ done <"$scratch/schedules"
 for shapes in local message cached padded padded:48 bucket:8 bucket:24; do
     verify 1f1b --shapes $shapes --lengths "$scratch/lengths.txt"
     verify zbv --shapes $shapes --lengths "$scratch/lengths.txt"
+done
+# Two replicas of two ranks share the update, gradients, or parameters: orders by name, with more
+# stages per rank than stay gathered, and a planned order of variable lengths, whose replicas have
+# data of their own.
+"$ppsim" plan --model gpt1.7b --pp 2 --dp 2 --tp 1 --lengths "$scratch/lengths.txt" --packing equal \
+    --micro-batch-size 16 --schedule planned --budget 300it --emit plan="$scratch/plan.json" >"$scratch/said" 2>&1 ||
+    { cat "$scratch/said"; failed=1; }
+for zero in 1 2 3; do
+    for what in '--schedule 1f1b' '--schedule interleaved --vpp 4' '--schedule zbv' "$scratch/plan.json"; do
+        # shellcheck disable=SC2086
+        set -- run $what --compute cpu --verify --iterations 2 --durations plan --json --dp 2 --zero $zero \
+            --compute-settings hidden=16,heads=2,mlp=24,vocab=13
+        [ "$what" = "$scratch/plan.json" ] || set -- "$@" --pp 2 --microbatches 4 --costs F=1ms,B=2ms
+        runs=$((runs + 1))
+        [ $(((runs + ${PPSIM_TEST_SEED:-0}) % one_in)) -eq 0 ] || continue
+        tried=$((tried + 1))
+        if timeout -k 5 $((300 * patience)) "$ppsim" "$@" >"$scratch/threads" 2>"$scratch/said" && on_mpi "$@" &&
+            (cd "$scratch" && python3 judge.py $reports >said 2>&1); then
+            continue
+        fi
+        echo "$*:"
+        cat "$scratch/said"
+        failed=1
+    done
 done
 echo "$tried of $runs runs on each of: $reports"
 [ "$failed" -eq 0 ] || exit 1

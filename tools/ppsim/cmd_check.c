@@ -5,6 +5,7 @@
 #include "sim/base/alloc.h"
 #include "sim/engine/comm_engine.h"
 #include "sim/engine/engine.h"
+#include "sim/engine/replicas.h"
 #include "sim/framework/registry.h"
 #include "sim/plan/plan_read.h"
 #include "sim/program/program_new.h"
@@ -325,6 +326,30 @@ static pp_status judge_program(const pp_args *args, bool partial, pp_check_verdi
     return status ? pp_err_set(err, status, v->reason.where, "%s", v->reason.text) : PP_OK;
 }
 
+/* Judges whether the gathers and reductions of replicas meet that have orders of their own. */
+static pp_status judge_replicas(pp_check_verdict *v, const pp_check_subject *s, pp_err *err)
+{
+    const pp_plan *plan = s->plan;
+    const uint32_t count = plan->order_count;
+    pp_status status = PP_OK;
+    if (count < 2 || !plan->costs[0]->sharded)
+        return PP_OK;
+    pp_program **program = pp_alloc_array(count, sizeof *program);
+    if (!program)
+        return pp_err_nomem(err);
+    for (uint32_t i = 0; i < count && !status; i++)
+        status = pp_framework_lower(v->framework, plan->order[i],
+                                    plan->costs[plan->costs_count > 1 ? i : 0], NULL, &program[i],
+                                    &v->reason);
+    if (!status)
+        status = pp_replicas_meet((const pp_program *const *)program, count, &v->reason);
+    for (uint32_t i = 0; i < count; i++)
+        pp_program_free(&program[i]);
+    free(program);
+    v->hangs = status == PP_INFEASIBLE;
+    return status == PP_NOMEM ? pp_err_nomem(err) : PP_OK;
+}
+
 /* Loads and judges the file. A negative answer is kept in the pp_check_verdict; any other failure
  * is an error. */
 static pp_status judge(const pp_args *args, pp_check_verdict *v, pp_check_subject *s, pp_err *err)
@@ -381,7 +406,7 @@ static pp_status judge(const pp_args *args, pp_check_verdict *v, pp_check_subjec
         if (!status)
             status = judge_program(args, partial, v, s, err);
     }
-    return status;
+    return status || !plan || v->hangs || v->mismatch ? status : judge_replicas(v, s, err);
 }
 
 /* Simulates a plan with its own framework to check its memory. A plan that cannot run with it has

@@ -29,6 +29,7 @@
 
 #define FLIGHT_FILE "ppsim-flight.json"
 #define PAYLOAD_MIN 8
+#define REPLICAS_MAX 1024
 #define SEQUENCE_MAX 1048576 /* tokens */
 
 static const pp_option options[] = {
@@ -83,7 +84,13 @@ static const pp_option options[] = {
     { PP_OPTION_FORWARD_ONLY },
     { PP_ROW("--lengths", "FILE", MODEL, "sequence lengths, assigned to microbatches in order",
              "the plan's") },
-    { PP_ROW("--replica", "N", MODEL, "data-parallel replica of the plan to run", "0") },
+    { PP_ROW("--replica", "N", MODEL, "data-parallel replica of the plan to run alone", "0") },
+    { PP_ROW(
+        "--dp", "N", EXECUTION,
+        "run N replicas together, which train one model (compute cpu, transport threads or mpi)",
+        "one alone") },
+    { PP_ROW("--zero", "0|1|2|3", EXECUTION,
+             "what replicas share: 1 the update, 2 also gradients, 3 also parameters", "0") },
     { PP_OPTION_COSTS },
     { PP_OPTION_COSTS_FILE },
     { PP_OPTION_MEMORY_COSTS },
@@ -119,6 +126,25 @@ static void on_signal(int number)
     signal(SIGTERM, SIG_DFL);
 }
 
+static pp_status read_replicas(const pp_args *args, pp_run_plan_options *o, pp_err *err)
+{
+    int64_t replicas = 0, zero = 0;
+    pp_status status = pp_args_int(args, "--dp", 1, REPLICAS_MAX, &replicas, err);
+    if (!status)
+        status = pp_args_int(args, "--zero", 0, 3, &zero, err);
+    if (status)
+        return status;
+    if (zero && !replicas)
+        return pp_err_set(err, PP_USAGE, "--zero",
+                          "says what replicas share; give their number, too, for example --dp 2");
+    if (replicas && pp_args_has(args, "--replica"))
+        return pp_err_set(err, PP_USAGE, "--replica",
+                          "runs one replica, but --dp runs several; remove one of them");
+    o->replicas = (uint32_t)replicas;
+    o->zero = (int)zero;
+    return PP_OK;
+}
+
 static pp_status read_counts(const pp_args *args, pp_run_plan_options *o, pp_err *err)
 {
     int64_t iterations = 5;
@@ -133,6 +159,8 @@ static pp_status read_counts(const pp_args *args, pp_run_plan_options *o, pp_err
     o->iterations = (uint32_t)iterations;
     o->warmup = (uint32_t)warmup;
     o->replica = (uint32_t)replica;
+    if ((status = read_replicas(args, o, err)))
+        return status;
     o->seed = (uint64_t)seed;
     return PP_OK;
 }
@@ -256,9 +284,12 @@ static pp_status read_lengths(const pp_args *args, pp_plan *plan, pp_err *err)
     return status ? status : deal_out(&lengths, plan->order[0]->microbatches, &plan->workload, err);
 }
 
-static pp_status check_replica(const pp_plan *plan, uint32_t replica, pp_err *err)
+static pp_status check_replica(const pp_plan *plan, uint32_t replica, uint32_t replicas,
+                               pp_err *err)
 {
     uint32_t count = plan->costs_count > plan->order_count ? plan->costs_count : plan->order_count;
+    if (replicas > count && count > 1)
+        return pp_err_set(err, PP_USAGE, "--dp", "the plan has only %" PRIu32 " replicas", count);
     if (replica < count)
         return PP_OK;
     return pp_err_set(err, PP_USAGE, "--replica",
@@ -294,10 +325,14 @@ static void write_flight(const pp_args *args, const pp_execution *x)
     if (!x->result.flight)
         return;
     x->job.transport->hosts(x->job.world, &first, &hosted);
+    const uint32_t before = /* ranks of the replicas before this process's own */
+        x->job.transport->replica && x->work.replicas
+            ? x->job.transport->replica(x->job.world) * x->work.ranks
+            : 0;
     bool all = hosted == x->work.ranks; /* if false, every process writes its own file */
     char suffix[16] = "";
     if (!all)
-        snprintf(suffix, sizeof suffix, ".%" PRIu32, first);
+        snprintf(suffix, sizeof suffix, ".%" PRIu32, first + before);
     int length = snprintf(path, sizeof path, "%s%s", given ? given : FLIGHT_FILE, suffix);
     if (length >= (int)sizeof path)
         pp_remark("--flight: the name is too long");
@@ -424,7 +459,7 @@ static pp_status run(const pp_args *args, pp_err *err)
     if (status || (status = pp_scenario_forward_only(args, r->written, r->plan, err)) ||
         (status = pp_scenario_exchange(args, r->plan, r->written != NULL, err)) ||
         (status = pp_profile_of_plan(args, r->plan, err)) ||
-        (status = check_replica(r->plan, o.replica, err)) ||
+        (status = check_replica(r->plan, o.replica, o.replicas, err)) ||
         (status = check_faults(r->plan, &o, err)) || (status = read_lengths(args, r->plan, err)))
         return status;
     if (o.compute->describe && !pp_args_has(args, "--compute-settings"))

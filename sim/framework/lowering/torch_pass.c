@@ -6,30 +6,11 @@
 
 #include "sim/base/alloc.h"
 #include "sim/framework/lowering/lower.h"
-#include "sim/framework/lowering/python_set.h"
-#include "sim/framework/lowering/pytorch_settings.h"
+#include "sim/framework/lowering/sharding_row.h"
 #include "sim/program/program_new.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    LOOK_AHEAD = 3
-}; /* number of stages whose parameters are kept gathered; a pair may exceed it by one */
-_Static_assert(LOOK_AHEAD + 1 <= PP_PYTHON_SET_MAX, "a pair may be one stage over");
-
-/* One cell of a row: 1 or 2 compute ops from `op` on, or a mark. */
-typedef struct action {
-    uint32_t op;
-    uint16_t stage; /* marks */
-    uint8_t ops;    /* 0: a mark */
-    uint8_t mark;
-} action;
-
-typedef struct cells {
-    action *action;
-    size_t count, capacity, next;
-} cells;
 
 /* The state of the inputs of a stage and microbatch: arrived, or sent and not received yet. */
 enum input { ACTIVATION = 1, GRADIENT = 2, ACTIVATION_DUE = 4, GRADIENT_DUE = 8 };
@@ -50,8 +31,9 @@ typedef struct open_sends {
 typedef struct passes {
     const pp_program *program;
     pp_torch_rules rules;
-    cells *row;             /* [ranks] */
-    uint32_t *weight_grads; /* [stages]: B and W seen so far */
+    pp_sharding_row *row;   /* [ranks] */
+    size_t *next;           /* [ranks]: the action that the third pass places next */
+    uint32_t *weight_grads; /* [stages] */
     uint8_t *ready;         /* [stages * microbatches]: bits of `input` */
     pp_comm_builder *builder;
     pending *deferred; /* [ranks]; NULL: receives are not deferred */
@@ -72,186 +54,10 @@ static void passes_free(passes *p)
     free(p->sent_at);
     free(p->deferred);
     free(p->row);
+    free(p->next);
     free(p->weight_grads);
     free(p->ready);
     pp_comm_builder_free(&p->builder);
-}
-
-static pp_status add(cells *row, action a, pp_err *err)
-{
-    void *grown = row->action;
-    pp_status status = pp_reserve(&grown, &row->capacity, row->count + 1, sizeof a, err);
-    if (status)
-        return status;
-    row->action = grown;
-    row->action[row->count++] = a;
-    return PP_OK;
-}
-
-static bool contains(const uint16_t *list, size_t count, uint16_t stage)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (list[i] == stage)
-            return true;
-    }
-    return false;
-}
-
-/* Lists the next distinct stages that compute from op i on: `most` of them, or one more if the
- * second half of a pair adds it. out: [PP_PYTHON_SET_MAX]. */
-static size_t look_ahead(const pp_program *program, size_t i, size_t end, size_t most,
-                         uint16_t *out)
-{
-    size_t count = 0;
-    bool second = false; /* op is the second half of a pair */
-    for (; i < end && (count < most || second); i++) {
-        if (!contains(out, count, program->op[i].stage))
-            out[count++] = program->op[i].stage;
-        second = program->op[i].paired;
-    }
-    return count;
-}
-
-static pp_status add_mark(cells *row, pp_mark mark, uint16_t stage, pp_err *err)
-{
-    return add(row, (action){ .stage = stage, .mark = (uint8_t)mark }, err);
-}
-
-/* The stages whose parameters are gathered: in the order of gathering, or in that of a Python set.
- */
-typedef struct gathered {
-    pp_python_set set;
-    uint32_t stage[PP_PYTHON_SET_MAX]; /* [set.used] */
-    bool in_order;
-} gathered;
-
-static size_t list_gathered(const gathered *active, uint32_t *out)
-{
-    if (!active->in_order)
-        return pp_python_set_list(&active->set, out);
-    memcpy(out, active->stage, sizeof active->stage);
-    return active->set.used;
-}
-
-static void gather(gathered *active, uint16_t stage)
-{
-    active->stage[active->set.used] = stage;
-    pp_python_set_add(&active->set, stage);
-}
-
-static void forget(gathered *active, uint32_t stage)
-{
-    size_t kept = 0;
-    for (size_t k = 0; k < active->set.used; k++) {
-        if (active->stage[k] != stage)
-            active->stage[kept++] = active->stage[k];
-    }
-    pp_python_set_remove(&active->set, stage);
-}
-
-static bool is_same(const gathered *active, const uint16_t *wanted, size_t count)
-{
-    for (size_t k = 0; k < count; k++) {
-        if (!pp_python_set_has(&active->set, wanted[k]))
-            return false;
-    }
-    return active->set.used == count;
-}
-
-/* Frees the parameters of stages that are not used soon, then gathers those that are, in the order
- * of use. first: how many of the wanted ones are gathered now. */
-static pp_status slide(cells *row, gathered *active, const uint16_t *wanted, size_t count,
-                       size_t first, pp_err *err)
-{
-    if (is_same(active, wanted, count))
-        return PP_OK;
-    uint32_t stage[PP_PYTHON_SET_MAX];
-    size_t stages = list_gathered(active, stage);
-    uint16_t kept[PP_PYTHON_SET_MAX];
-    size_t kept_count = 0;
-    pp_status status = PP_OK;
-    for (size_t k = 0; k < stages && !status; k++) {
-        if (contains(wanted, count, (uint16_t)stage[k])) {
-            kept[kept_count++] = (uint16_t)stage[k];
-        } else {
-            forget(active, stage[k]);
-            status = add_mark(row, PP_MARK_RESHARD, (uint16_t)stage[k], err);
-        }
-    }
-    for (size_t k = 0; k < first && !status; k++) {
-        if (contains(kept, kept_count, wanted[k]))
-            continue;
-        gather(active, wanted[k]);
-        status = add_mark(row, PP_MARK_UNSHARD, wanted[k], err);
-    }
-    return status;
-}
-
-/* Adds the gradient reduction of a stage after its last weight gradient. */
-static pp_status add_reductions(passes *p, cells *row, size_t i, size_t ops, pp_err *err)
-{
-    for (size_t k = i; k < i + ops; k++) {
-        pp_op op = p->program->op[k];
-        if ((op.kind != PP_OP_B && op.kind != PP_OP_W) ||
-            ++p->weight_grads[op.stage] != p->program->microbatches)
-            continue;
-        pp_status status = add_mark(row, PP_MARK_REDUCE_GRAD, op.stage, err);
-        if (!status && p->rules.waits)
-            status = add_mark(row, PP_MARK_WAIT_REDUCE_GRAD, op.stage, err);
-        if (status)
-            return status;
-    }
-    return PP_OK;
-}
-
-/* The number of stages of a rank, at most LOOK_AHEAD. */
-static size_t count_stages(const pp_program *program, uint32_t rank)
-{
-    size_t count = 0;
-    for (uint32_t s = 0; s < program->stages && count < LOOK_AHEAD; s++)
-        count += program->stage_rank[s] == rank;
-    return count;
-}
-
-/* Of how many stages a rank gathers the parameters ahead. */
-static size_t gathers_ahead(int32_t lookahead, uint32_t rank)
-{
-    if (lookahead == PP_LOOKAHEAD_AUTO)
-        return rank + 2 < LOOK_AHEAD ? rank + 2 : LOOK_AHEAD;
-    return lookahead == PP_LOOKAHEAD_FULL ? LOOK_AHEAD : (size_t)lookahead;
-}
-
-static pp_status make_row(passes *p, uint32_t rank, pp_err *err)
-{
-    const pp_program *program = p->program;
-    const pp_op *op = program->op;
-    size_t end = program->rank_begin[rank + 1];
-    size_t most = count_stages(program, rank);
-    size_t gathers = gathers_ahead(p->rules.lookahead, rank);
-    size_t ops_before = 0; /* of the previous action */
-    gathered active = { .in_order = p->rules.waits };
-    for (size_t i = program->rank_begin[rank]; i < end;) {
-        size_t ops = op[i].paired ? 2 : 1;
-        pp_status status = PP_OK;
-        /* after one op of the same stage, the next stages are the same, unless a pair has two */
-        if (ops_before != 1 || op[i].stage != op[i - 1].stage || op[i].paired) {
-            uint16_t wanted[PP_PYTHON_SET_MAX];
-            size_t count = look_ahead(program, i, end, most, wanted);
-            if (count < most)
-                most = count; /* one of them has run its last op */
-            uint16_t ahead[PP_PYTHON_SET_MAX];
-            size_t first = look_ahead(program, i, end, gathers < most ? gathers : most, ahead);
-            status = slide(&p->row[rank], &active, wanted, count, first, err);
-        }
-        if (status ||
-            (status =
-                 add(&p->row[rank], (action){ .op = (uint32_t)i, .ops = (uint8_t)ops }, err)) ||
-            (status = add_reductions(p, &p->row[rank], i, ops, err)))
-            return status;
-        i += ops;
-        ops_before = ops;
-    }
-    return slide(&p->row[rank], &active, NULL, 0, 0, err);
 }
 
 static uint8_t *ready_at(passes *p, uint32_t stage, uint32_t microbatch)
@@ -384,9 +190,9 @@ static pp_status hand_on(passes *p, uint32_t rank, pp_op op, pp_err *err)
     return PP_OK;
 }
 
-static bool is_next_ready(passes *p, const cells *row)
+static bool is_next_ready(passes *p, uint32_t rank)
 {
-    action a = row->action[row->next];
+    pp_row_action a = p->row[rank].action[p->next[rank]];
     for (uint32_t k = 0; k < a.ops; k++) {
         if (!is_ready(p, p->program->op[a.op + k]))
             return false;
@@ -396,9 +202,8 @@ static bool is_next_ready(passes *p, const cells *row)
 
 static pp_status schedule_next(passes *p, uint32_t rank, pp_err *err)
 {
-    cells *row = &p->row[rank];
     const pp_op *op = p->program->op;
-    action a = row->action[row->next++];
+    pp_row_action a = p->row[rank].action[p->next[rank]++];
     pp_status status = PP_OK;
     if (a.ops == 0)
         pp_comm_mark(p->builder, rank, (pp_mark)a.mark, a.stage);
@@ -420,10 +225,10 @@ static pp_status add_send_recv(passes *p, pp_err *err)
         bool progress = false;
         left = 0;
         for (uint32_t r = 0; r < p->program->ranks; r++) {
-            if (p->row[r].next == p->row[r].count)
+            if (p->next[r] == p->row[r].count)
                 continue;
             left++;
-            if (!is_next_ready(p, &p->row[r]))
+            if (!is_next_ready(p, r))
                 continue;
             progress = true;
             pp_status status = schedule_next(p, r, err);
@@ -443,6 +248,7 @@ static pp_status passes_new(const pp_program *program, pp_torch_rules rules, pas
     bool defers = rules.receives == PP_TORCH_DEFERRED;
     *p = (passes){ .program = program, .rules = rules };
     p->row = pp_alloc_array(program->ranks, sizeof *p->row);
+    p->next = pp_alloc_array(program->ranks, sizeof *p->next);
     p->weight_grads = pp_alloc_array(program->stages, sizeof *p->weight_grads);
     p->ready = pp_alloc_array(program->stages, program->microbatches);
     if (defers)
@@ -452,7 +258,7 @@ static pp_status passes_new(const pp_program *program, pp_torch_rules rules, pas
         p->sent_at =
             pp_alloc_array((size_t)program->stages * program->microbatches, sizeof *p->sent_at);
     }
-    if (!p->row || !p->weight_grads || !p->ready || (defers && !p->deferred) ||
+    if (!p->row || !p->next || !p->weight_grads || !p->ready || (defers && !p->deferred) ||
         (rules.waits && (!p->sent || !p->sent_at)))
         return pp_err_nomem(err);
     return pp_comm_builder_new(program, &p->builder, err);
@@ -468,8 +274,9 @@ pp_status pp_torch_lower(const pp_order *order, pp_torch_rules rules, pp_program
         status = pp_program_from_order(order, &program, err);
     if (status || (status = passes_new(program, rules, &p, err)))
         return status;
+    const pp_sharding_rules sharding = { rules.lookahead, rules.waits, p.weight_grads };
     for (uint32_t r = 0; r < program->ranks && !status; r++)
-        status = make_row(&p, r, err);
+        status = pp_sharding_row_make(program, r, sharding, &p.row[r], err);
     if (status || (status = add_send_recv(&p, err)))
         return status;
     for (uint32_t r = 0; p.sent && r < program->ranks; r++) {

@@ -999,11 +999,16 @@ static pp_status find_target(const pp_args *args, const pp_target **target_out, 
 }
 
 /* Without a target and an executor, plans are for the runtime of ppsim, which runs all that plan
- * makes. */
+ * makes, but with sharded parameters for PyTorch, whose FSDP is meant. */
 static pp_status assume_executor(pp_plan_input *r, pp_err *err)
 {
     if (r->request.framework || r->request.free.framework)
         return PP_OK;
+    if (r->request.switches.given.zero && r->request.switches.value.zero == 3) {
+        r->request.framework = &pp_framework_torch_2_15;
+        return pp_notes_add(&r->assumptions, err, "executor",
+                            "torch-2.15, whose FSDP shards parameters (--target or --executor)");
+    }
     r->request.framework = &pp_framework_ppsim;
     return pp_notes_add(&r->assumptions, err, "executor",
                         "ppsim, the runtime of this program (--target or --executor)");

@@ -46,6 +46,10 @@ static void print_steps(const pp_run_print *run, pp_text *text)
                   report->schedule[0] ? report->schedule : "the plan", run->options->compute->name,
                   run->options->transport->name, report->ranks, report->ranks == 1 ? "" : "s",
                   report->microbatches, report->microbatches == 1 ? "" : "es");
+    if (run->options->replicas)
+        pp_print_line(
+            text, "", "%" PRIu32 " replica%s, ZeRO %d; the figures are those of the first one",
+            run->options->replicas, run->options->replicas == 1 ? "" : "s", run->options->zero);
     pp_print_line(text, "step", "%s%s%s, median of %" PRIu32 " (%s to %s)",
                   pp_colour_begin(PP_COLOUR_ANSWER),
                   pp_format_duration(cell[0], sizeof cell[0], report->step_ns),
@@ -319,6 +323,10 @@ pp_json *pp_run_json(const pp_run_print *run, const pp_comparison *comparison, p
     pp_json_put_text(build, object, "compute_settings", run->options->settings);
     pp_json_put_text(build, object, "link", link_names[run->options->link.kind]);
     pp_json_put_text(build, object, "planned_executor", run->planned_framework);
+    if (run->options->replicas) {
+        pp_json_put_int(build, object, "replicas", run->options->replicas);
+        pp_json_put_int(build, object, "zero", run->options->zero);
+    }
     pp_json_put_int(build, object, "warmup", run->options->warmup);
     pp_json_put(build, object, "iterations", json_iterations(&x->result, build));
     pp_json_put_int(build, object, "median_iteration", x->result.median);

@@ -466,6 +466,87 @@ START_TEST(every_policy_balances)
 }
 END_TEST
 
+/* Parameters and gradients of rank 0 at the starts of its ops. */
+typedef struct unsharded_log {
+    int64_t parameters[64], gradients[64];
+    size_t count;
+    pp_ns first_ns, last_ns; /* starts of the first and of the last op */
+    int64_t first_parameters, last_parameters, last_gradients;
+} unsharded_log;
+
+static void log_unsharded(void *context, pp_ns at_ns, const int64_t bytes[PP_MEMORY_COUNT])
+{
+    unsharded_log *log = context;
+    ck_assert_uint_lt(log->count, 64);
+    if (at_ns <= log->first_ns)
+        log->first_parameters = bytes[PP_MEMORY_PARAMETERS];
+    if (at_ns <= log->last_ns) {
+        log->last_parameters = bytes[PP_MEMORY_PARAMETERS];
+        log->last_gradients = bytes[PP_MEMORY_GRADIENTS];
+    }
+    log->parameters[log->count] = bytes[PP_MEMORY_PARAMETERS];
+    log->gradients[log->count++] = bytes[PP_MEMORY_GRADIENTS];
+}
+
+static int64_t most_of(const int64_t *bytes, size_t count)
+{
+    int64_t most = 0;
+    for (size_t i = 0; i < count; i++)
+        most = bytes[i] > most ? bytes[i] : most;
+    return most;
+}
+
+/* Interleaved, rank 0 with stages 0 and 2: both are gathered before the first op (3 + 100 + 400).
+ * Whole gradients of stage 2 (2000) come with 2B0, and when 2B1 is over are reduced to 20, and its
+ * parameters are freed, before 0B0, which makes those of stage 0 (1000). Under torch-2.6 the first
+ * op of a stage gathers, and its last one frees. The forwards of gpipe have no gradients. */
+START_TEST(sharded_stages_are_whole_from_gather_to_reduction)
+{
+    static const struct {
+        const char *framework, *schedule;
+        uint32_t chunks;
+        int64_t first_parameters, most_parameters, last_parameters, most_gradients, last_gradients;
+    } tried[] = {
+        { "torch", "interleaved", 2, 503, 503, 103, 2000, 1020 },
+        { "torch-2.15", "interleaved", 2, 503, 503, 103, 2000, 1020 },
+        { "ppsim", "interleaved", 2, 503, 503, 103, 2000, 1020 },
+        { "torch-2.6", "interleaved", 2, 103, 503, 103, 2000, 1020 },
+        { "torch", "gpipe", 1, 103, 103, 103, 1000, 1000 },
+    };
+    for (size_t i = 0; i < sizeof tried / sizeof tried[0]; i++) {
+        step s PP_CLEANUP(step_free) = { 0 };
+        pp_memory_peak peak;
+        unsharded_log log = { 0 };
+        pp_err err = { 0 };
+        const uint32_t v = tried[i].chunks;
+        const pp_framework *found = NULL;
+        s.order = step_order(tried[i].schedule, 2, v, 2, 0);
+        s.costs = costs_of(2, v, 2);
+        s.costs->sharded = true;
+        s.costs->parameter_bytes[0] = 3;
+        for (uint32_t k = 0; k < 2 * v; k++) {
+            s.costs->gathered_bytes[k] = k < 2 ? 100 : 400;
+            s.costs->whole_gradient_bytes[k] = k < 2 ? 1000 : 2000;
+            s.costs->gradient_shard_bytes[k] = k < 2 ? 10 : 20;
+        }
+        STEP_OK(pp_framework_get(tried[i].framework, &found, &err), err);
+        STEP_OK(pp_framework_lower(found, s.order, s.costs, NULL, &s.program, &err), err);
+        STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
+        log.first_ns = s.timeline->start_ns[0];
+        log.last_ns = s.timeline->start_ns[s.program->rank_begin[1] - 1];
+        STEP_OK(
+            pp_memory_replay(s.program, s.timeline, s.costs, 0, log_unsharded, &log, &peak, &err),
+            err);
+        ck_assert_int_eq(log.first_parameters, tried[i].first_parameters);
+        ck_assert_int_eq(most_of(log.parameters, log.count), tried[i].most_parameters);
+        ck_assert_int_eq(log.last_parameters, tried[i].last_parameters);
+        ck_assert_int_eq(log.gradients[1], 0);
+        ck_assert_int_eq(most_of(log.gradients, log.count), tried[i].most_gradients);
+        ck_assert_int_eq(log.last_gradients, tried[i].last_gradients);
+    }
+}
+END_TEST
+
 /* An evaluation holds nothing for a backward. */
 START_TEST(evaluations_balance)
 {
@@ -535,6 +616,7 @@ int main(void)
     tcase_add_test(tc, executors_differ_in_peak);
     tcase_add_test(tc, every_policy_balances);
     tcase_add_test(tc, evaluations_balance);
+    tcase_add_test(tc, sharded_stages_are_whole_from_gather_to_reduction);
     tcase_add_test(tc, overlapped_pairs_hold_both_halves);
     suite_add_tcase(suite, tc);
     return step_run(suite);

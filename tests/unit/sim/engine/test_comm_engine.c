@@ -1,4 +1,5 @@
 /* Programs that communicate: which rank waits for which, and for how long. Cases made by hand. */
+#include "sim/engine/replicas.h"
 #include "sim/program/comm.h"
 #include "sim/program/program_new.h"
 #include "tests/support/semantics.h"
@@ -167,6 +168,46 @@ START_TEST(sharded_parameters_are_gathered_and_reduced)
 }
 END_TEST
 
+/* Two replicas of two ranks with a stage each. Alike they meet. If one gathers and the other
+ * reduces, they do not; nor if rank 1 gathers after rank 0 in one replica, and before it in the
+ * other: each waits for an op that comes after the gather of the other. */
+START_TEST(replicas_meet_or_wait_forever)
+{
+    static const char alike[] =
+        "0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0,0REDUCE_GRAD\n1UNSHARD,1RECV_F0,1F0,1B0,1SEND_B0\n";
+    static const char reduces[] =
+        "0REDUCE_GRAD,0F0,0SEND_F0,0RECV_B0,0B0,0UNSHARD\n1UNSHARD,1RECV_F0,1F0,1B0,1SEND_B0\n";
+    static const char fewer[] =
+        "0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0\n1UNSHARD,1RECV_F0,1F0,1B0,1SEND_B0\n";
+    static const char downward[] =
+        "0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1UNSHARD,1B0,1SEND_B0\n";
+    static const char upward[] =
+        "0F0,0SEND_F0,0RECV_B0,0B0,0UNSHARD\n1UNSHARD,1RECV_F0,1F0,1B0,1SEND_B0\n";
+    static const struct {
+        const char *rows[2];
+        const char *words; /* NULL: they meet */
+    } tried[] = {
+        { { alike, alike }, NULL },
+        { { alike, reduces }, "is at 0UNSHARD, and that of replica 1 at 0REDUCE_GRAD" },
+        { { alike, fewer }, "at the end of the step" },
+        { { downward, downward }, NULL },
+        { { upward, upward }, NULL },
+        { { downward, upward }, "cannot get there, because its 0B0" },
+    };
+    for (size_t i = 0; i < sizeof tried / sizeof tried[0]; i++) {
+        pp_program *program[2];
+        pp_err err = { 0 };
+        for (int k = 0; k < 2; k++)
+            program[k] = program_of(tried[i].rows[k], PP_ROWS_SINGLE, false);
+        const pp_status status = pp_replicas_meet((const pp_program *const *)program, 2, &err);
+        ck_assert_int_eq(status, tried[i].words ? PP_INFEASIBLE : PP_OK);
+        ck_assert_msg(!tried[i].words || strstr(err.text, tried[i].words), "%s", err.text);
+        for (int k = 0; k < 2; k++)
+            pp_program_free(&program[k]);
+    }
+}
+END_TEST
+
 static void refused_part(const char *rows, bool partial, pp_status expected, const char *words)
 {
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
@@ -274,6 +315,7 @@ int main(void)
     tcase_add_test(tc, a_missing_send_counts_as_done);
     tcase_add_test(tc, eager_ends_at_its_limit);
     tcase_add_test(tc, sharded_parameters_are_gathered_and_reduced);
+    tcase_add_test(tc, replicas_meet_or_wait_forever);
     tcase_add_test(tc, rows_that_do_not_pair_up_are_refused);
     tcase_add_test(tc, a_send_follows_the_op_that_makes_its_tensor);
     tcase_add_test(tc, a_tensor_is_sent_and_received_once);
