@@ -74,12 +74,15 @@ class Progress(unittest.TestCase):
         class Enough(Exception):
             pass
 
+        lines = 0
+
         def stop(line):
+            nonlocal lines
+            lines += 1
             raise Enough(line)
 
-        began = time.monotonic()
         self.assertRaises(Enough, ppsim.plan, **LONG, progress=stop)
-        self.assertLess(time.monotonic() - began, 60)
+        self.assertEqual(lines, 1)
 
     def test_interrupt(self):
         """^C raises KeyboardInterrupt, and the next plan works."""

