@@ -159,24 +159,14 @@ static pp_status check_graphs(const pp_plan_problem *problem, pp_err *err)
                       pp_err_name(err, PP_FIELD_RECOMPUTE), pp_err_name(err, PP_FIELD_RECOMPUTE));
 }
 
-/* As pp_framework_lower does, before anything is searched. */
 static pp_status check_reshard(const pp_plan_problem *problem, pp_err *err)
 {
     const pp_plan_request *request = problem->request;
-    if (request->switches.value.reshard_after_forward == PP_RESHARD_NEVER)
-        return PP_OK;
-    if (request->framework && request->framework->shards && !request->framework->splits_late)
-        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RESHARD),
-                          "executor %s does not free parameters after forwards; choose never, or "
-                          "an executor of PyTorch, such as torch-2.15",
-                          request->framework->name);
-    if (!request->schedule || !request->schedule->splits_backward)
-        return PP_OK;
-    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RESHARD),
-                      "PyTorch loses the gradients of weights if parameters are freed after "
-                      "forwards and the backward is split into I and W, as %s does; choose never, "
-                      "or a schedule with B, such as 1f1b or interleaved",
-                      request->schedule->name);
+    return request->switches.value.reshard_after_forward == PP_RESHARD_NEVER
+               ? PP_OK
+               : pp_framework_check_reshard(problem->framework,
+                                            request->schedule && request->schedule->splits_backward,
+                                            err);
 }
 
 static pp_status check_zero(const pp_plan_problem *problem, pp_err *err)

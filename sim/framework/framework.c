@@ -67,16 +67,9 @@ pp_status pp_framework_lower(const pp_framework *framework, const pp_order *orde
                           framework->name, list_sharding(known, sizeof known),
                           pp_err_name(err, PP_FIELD_ZERO));
     }
-    if (costs && costs->regathers && framework->size_protocols && !framework->splits_late)
-        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RESHARD),
-                          "executor %s does not free parameters after forwards; choose never, or "
-                          "an executor of PyTorch, such as torch-2.15",
-                          framework->name);
-    if (costs && costs->regathers && splits_backward(order))
-        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RESHARD),
-                          "PyTorch loses the gradients of weights if parameters are freed after "
-                          "forwards and the backward is split into I and W; choose never, or a "
-                          "schedule with B, such as 1f1b or interleaved");
+    if (costs && costs->regathers &&
+        (status = pp_framework_check_reshard(framework, splits_backward(order), err)))
+        return status;
     if (are_set(settings))
         status = framework->lower_set(order, settings, program_out, err);
     else if (costs && framework->lower_timed)
@@ -100,6 +93,22 @@ pp_status pp_framework_check_zero(const pp_framework *framework, int zero, pp_er
                       "plan with %s 1",
                       framework->name, list_sharding(known, sizeof known),
                       pp_err_name(err, PP_FIELD_ZERO));
+}
+
+pp_status pp_framework_check_reshard(const pp_framework *framework, bool splits, pp_err *err)
+{
+    if (framework->size_protocols && !framework->splits_late)
+        return pp_err_set(
+            err, PP_USAGE, pp_err_name(err, PP_FIELD_RESHARD),
+            "executor %s does not free parameters after forwards; plan with never, or "
+            "for an executor of PyTorch, such as torch-2.15",
+            framework->name);
+    if (splits)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RESHARD),
+                          "PyTorch loses the gradients of weights if parameters are freed after "
+                          "forwards and the backward is split into I and W; plan with never, or "
+                          "choose a schedule with B, such as 1f1b or interleaved");
+    return PP_OK;
 }
 
 pp_status pp_framework_check_stages(const pp_framework *framework, const pp_stage *stages,

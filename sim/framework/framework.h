@@ -64,6 +64,11 @@ PP_MUST_CHECK pp_status pp_framework_check_settings(const pp_framework *framewor
 PP_MUST_CHECK pp_status pp_framework_check_zero(const pp_framework *framework, int zero,
                                                 pp_err *err);
 
+/* Whether the framework frees parameters after forwards, in orders that split the backward or do
+ * not. Fails: USAGE. */
+PP_MUST_CHECK pp_status pp_framework_check_reshard(const pp_framework *framework, bool splits,
+                                                   pp_err *err);
+
 /* Whether the framework runs these stages: with bare ends, one has no layer. stages: NULL, or
  * [stage_count]. what: the option or file that messages name. Fails: `refusal`. */
 PP_MUST_CHECK pp_status pp_framework_check_stages(const pp_framework *framework,
