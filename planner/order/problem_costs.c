@@ -95,6 +95,7 @@ pp_status pp_order_problem_from_costs(const pp_costs *costs, const uint32_t *sta
         return status;
     bool limited = costs->has_memory && memory_limit_bytes > 0 &&
                    memory_limit_bytes <= PP_ORDER_PROBLEM_BYTES_MAX;
+    x->rooms_are_low = costs->sharded && limited;
     fill_rooms(costs, stage_rank, limited, memory_limit_bytes, x);
     for (uint32_t j = 0; j < costs->microbatches; j++)
         for (uint32_t s = 0; s < costs->stages; s++)
@@ -176,9 +177,8 @@ pp_status pp_order_bounds_of_order(const pp_costs *costs, const pp_order *order,
     if ((!fused && !split) || paired || order->mirrored_from < order->microbatches ||
         used[PP_OP_F] > BOUNDED_FORWARDS_MAX || (fused && split && !halves_are_not_dearer(costs)))
         return PP_OK;
-    /* unsharded_bytes is more than an order may need, so that no bound follows from what is left */
-    pp_status status = pp_order_problem_from_costs(
-        costs, order->stage_rank, split, costs->sharded ? 0 : memory_limit_bytes, &x, &why);
+    pp_status status =
+        pp_order_problem_from_costs(costs, order->stage_rank, split, memory_limit_bytes, &x, &why);
     if (status == PP_NOMEM)
         return pp_err_nomem(err);
     return status ? PP_OK : pp_order_bounds_find(x, bounds_out, err);

@@ -76,7 +76,7 @@ const pp_option pp_plan_options[] = {
              NULL) },
     { PP_ROW("--reshard-after-forward", "never|always|N", FRAMEWORK,
              "with --zero 3: free a stage's parameters after its forwards, and gather them again "
-             "layer by layer; N keeps them divided over N GPUs",
+             "layer by layer (N: they stay divided over N GPUs)",
              "never, or always if nothing fits otherwise") },
     { PP_ROW("--unshard-lookahead", "full|auto|K", FRAMEWORK,
              "with --zero 3 and torch-2.15: of how many stages of a rank parameters are gathered "
