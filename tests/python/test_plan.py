@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import tempfile
 import unittest
 import warnings
@@ -214,8 +215,16 @@ class Pictures(unittest.TestCase):
             sum(path.get("d").count("M") for path in picture.iter("{http://www.w3.org/2000/svg}path")),
             96,
         )
+        # Narrow ops are columns, whose area is the busy time.
         large = ppsim.simulate(schedule="1f1b", pp=64, microbatches=2048, costs="F=1ms,B=2ms")
-        self.assertLess(len(large._repr_html_()), 3_000_000)
+        shown = large._repr_html_()
+        self.assertLess(len(shown), 1_000_000)
+        rectangles = re.findall(r"h([\d.e-]+)v([\d.e-]+)h-", shown[: shown.index("</svg>")])
+        area = sum(float(width) * float(height) for width, height in rectangles)
+        whole = 830 * 64 * (640 // 64 - 1)  # of the axis, in pixels
+        timeline = large.timeline()
+        busy = int((timeline["end_ns"] - timeline["start_ns"]).sum()) / (64 * large.step_ns)
+        self.assertAlmostEqual(area / whole, busy, delta=0.02)
 
     def test_names(self):
         self.assertIn("gpt175b", [row["name"] for row in ppsim.names("models")])

@@ -1,7 +1,7 @@
 """Draws a step as SVG, for notebooks: the timeline of every rank, and its memory.
 
-A path per kind of op holds all of its rectangles, and ops that are narrower than half a pixel are
-joined with their neighbours, so that a picture has some hundred kilobytes at most. Nothing but text
+A path per kind of op holds all of its rectangles. Where ops would be too narrow to be seen, columns
+show the part of each kind instead, so that a picture has some hundred kilobytes at most. Nothing but text
 is made here: no other package is needed. Colours are those of Okabe and Ito (2008), which people
 with colour-blindness tell apart.
 """
@@ -21,31 +21,43 @@ _colours = {"F": "#56B4E9", "I": "#E69F00", "W": "#009E73", "B": "#D55E00"}
 _words = {"F": "forward", "I": "backward for input", "W": "backward for weight", "B": "backward"}
 _width = 900  # of the picture, in pixels
 _left = 60  # of the time axis
-_narrow = 0.5
 
 
-def _spans(ops: _call.Ops, scale: float) -> Iterator[tuple[str, float, float]]:
-    """Yields kind, begin and end in pixels of the rectangles of a rank, with those joined that would
-    be too narrow to see."""
+def _times(ops: _call.Ops) -> Iterator[tuple[str, int, int]]:
+    """Yields kind, start and end in nanoseconds of the ops of a rank."""
     count = len(ops.kind)
-    begins = struct.unpack(f"={count}q", ops.start_ns)
+    starts = struct.unpack(f"={count}q", ops.start_ns)
     ends = struct.unpack(f"={count}q", ops.end_ns)
-    kind, begin, end = "", 0.0, 0.0
     for index in range(count):
-        letter = "FIWB"[ops.kind[index]]
-        first, last = begins[index] * scale, ends[index] * scale
-        if (
-            kind
-            and first - end < _narrow
-            and (last - first < _narrow or (letter == kind and end - begin < _narrow))
-        ):
-            end = last
-            continue
-        if kind:
-            yield kind, begin, end
-        kind, begin, end = letter, first, last
-    if kind:
-        yield kind, begin, end
+        yield "FIWB"[ops.kind[index]], starts[index], ends[index]
+
+
+def _each(ops: _call.Ops, scale: float, row: int) -> Iterator[tuple[str, float, float, float, float]]:
+    """Yields kind, left, top, width and height of a rectangle for each op of a rank."""
+    for kind, start, end in _times(ops):
+        width = (end - start) * scale
+        yield kind, start * scale, 0, width - (0.3 if width > 2 else 0), row - 1
+
+
+def _shares(
+    ops: _call.Ops, scale: float, row: int, column: float
+) -> Iterator[tuple[str, float, float, float, float]]:
+    """Yields rectangles as _each does, but of columns, in which each kind has the height of its part of
+    the column's time: for ops that are too narrow to be seen."""
+    busy: dict[tuple[int, str], float] = {}
+    for kind, start, end in _times(ops):
+        left, right = start * scale / column, end * scale / column
+        for at in range(int(left), int(right) + 1):
+            part = min(right, at + 1) - max(left, at)
+            busy[at, kind] = busy.get((at, kind), 0) + max(part, 0)
+    bottom: dict[int, float] = {}
+    for kind in _colours:
+        for at in sorted(at for at, other in busy if other == kind):
+            height = busy[at, kind] * (row - 1)
+            top = bottom.get(at, row - 1.0) - height
+            bottom[at] = top
+            if height >= 0.05:
+                yield kind, at * column, top, column, height
 
 
 def _height(ranks: int) -> int:
@@ -62,13 +74,17 @@ def timeline(step: "Step") -> str:
     paths: dict[str, list[str]] = {kind: [] for kind in _colours}
     names = []
     every = max(1, (14 + row - 1) // row)
+    count = sum(len(ops.kind) for ops in answer.ops)
+    column = max(2.0, 3 * (_width - _left) * step.ranks / 15000)
     for rank, ops in enumerate(answer.ops):
         top = 24 + rank * row
         if rank % every == 0:
             names.append(f'<text x="{_left - 6}" y="{top + row / 2 + 4:.1f}" text-anchor="end">{rank}</text>')
-        for kind, begin, end in _spans(ops, scale):
-            width = max(end - begin - (0.3 if end - begin > 2 else 0), 0.2)
-            paths[kind].append(f"M{_left + begin:.1f} {top}h{width:.1f}v{row - 1}h-{width:.1f}z")
+        wide = answer.step_ns * scale * step.ranks > 1.5 * count
+        for kind, x, y, w, h in _each(ops, scale, row) if wide else _shares(ops, scale, row, column):
+            paths[kind].append(
+                f"M{_left + x:.1f} {top + y:.4g}h{max(w, 0.2):.3g}v{h:.3g}h-{max(w, 0.2):.3g}z"
+            )
     bottom = 24 + step.ranks * row
     drawn = "".join(
         f'<path fill="{_colours[kind]}" d="{"".join(path)}"/>' for kind, path in paths.items() if path
@@ -79,9 +95,9 @@ def timeline(step: "Step") -> str:
         if path
     )
     ticks = "".join(
-        f'<text x="{_left + part * longest * scale:.1f}" y="{bottom + 14}" text-anchor="middle">'
-        f"{_duration(part * longest)}</text>"
-        for part in (0, 0.25, 0.5, 0.75, 1)
+        f'<text x="{_left + part / 4 * longest * scale:.1f}" y="{bottom + 14}" text-anchor="{anchor}">'
+        f"{_duration(part / 4 * longest)}</text>"
+        for part, anchor in enumerate(("start", "middle", "middle", "middle", "end"))
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_width} {bottom + 22}" width="{_width}" '
@@ -127,7 +143,7 @@ def _duration(ns: float) -> str:
     for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
         if ns >= size:
             return f"{ns / size:.4g} {unit}"
-    return f"{ns:.0f} ns"
+    return f"{ns:.0f} ns" if ns else "0"
 
 
 def page(step: "Step") -> str:
