@@ -32,7 +32,6 @@ typedef struct pp_module {
     pp_status (*open)(const pp_module_services *services, const pp_world_options *options,
                       pp_world **world_out, pp_err *err);
     const pp_transport *transport;            /* all but available and open */
-    const struct pp_farm_table *farm;         /* runtime/module/farm.h; NULL: it has none */
     const struct pp_math *math;               /* operations of compute cuda (runtime/cpu/math.h) */
     const struct pp_device_memory *memory;    /* without services */
     const struct pp_gpu_table *gpu;           /* runtime/gpu/gpu.h; NULL: it has none */

@@ -1,7 +1,6 @@
 /* The module ppsim_mpi.so: opens and closes a world of MPI processes, and has the table that the
  * module exports. */
 #include "runtime/mpi/collective.h"
-#include "runtime/mpi/farm.h"
 #include "runtime/mpi/messages.h"
 #include "runtime/mpi/neighbours.h"
 #include "runtime/mpi/wait.h"
@@ -263,5 +262,4 @@ const pp_module ppsim_module_mpi = {
     .version = PPSIM_VERSION,
     .open = open_world,
     .transport = &transport,
-    .farm = &pp_mpi_farm,
 };

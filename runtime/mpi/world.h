@@ -4,7 +4,7 @@
 #ifndef PPSIM_RUNTIME_MPI_WORLD_H
 #define PPSIM_RUNTIME_MPI_WORLD_H
 
-#include "runtime/module/farm.h"
+#include "runtime/module/module.h"
 
 #include <mpi.h>
 #include <poll.h>

@@ -418,50 +418,12 @@ def kill_rank(rng, base, folder):
     return "ranks"
 
 
-def kill_farm(rng, base, folder):
-    """A sweep over MPI."""
-    number = rng.randrange(len(GRIDS))
-    header, rows, csv, took = base.sweep(number)
-    ranks = rng.choice([2, 3, 4])
-    recovers = rng.random() < 0.4
-    job = Job(base, folder, ranks, ["sweep", *GRIDS[number], "-o", "s.jsonl", "--csv", "s.csv"],
-              ["--enable-recovery"] if recovers else [])
-    victim = rng.randrange(1, ranks) if recovers else rng.choice([*range(ranks), "launcher"])
-    how = signal.SIGKILL if recovers else rng.choice(SIGNALS)
-    wanted = rng.randrange(1, len(rows)) if recovers or rng.random() < 0.7 else 0
-    until = time.monotonic() + LONGEST
-    while wanted and not lines_there(folder, "s.jsonl", wanted) and job.child.poll() is None and (
-            time.monotonic() < until):
-        time.sleep(0.0005)
-    if not wanted:
-        time.sleep(rng.random())
-    struck = job.strike(victim, how)
-    status, said = job.end(f"rank {victim} of a sweep and signal {int(how)}")
-    what = f"rank {victim} of a sweep, {'struck' if struck else 'over'}, signal {int(how)}: status {status}: {said}"
-    job.left(victim == "launcher" and how == signal.SIGKILL)
-    shutil.rmtree(job.own, ignore_errors=True)
-    text = read(folder, "s.jsonl")
-    if text is not None:
-        check_lines(text, header, rows)
-    complete = text is not None and text.count(b"\n") == len(rows) + 1
-    if status == 0 and not complete:
-        raise Wrong(f"points are missing: {what}")
-    if recovers and struck and status != 0:
-        raise Wrong(f"the others do not go on: {what}")
-    if (recovers and struck or not complete) and victim != "launcher" and how == signal.SIGKILL and not re.search(rf"rank {victim}\b", said):
-        raise Wrong(f"the rank is not named: {what}")
-    if read(folder, "s.csv") not in (None, csv):
-        raise Wrong("the CSV of a killed sweep is not the whole one")
-    finish_sweep(base, folder, number, [f"pid.{rank}" for rank in range(ranks)])
-    return "sweeps over MPI"
-
-
 def attack(rng, ppsim):
     base = base_of(ppsim.program)
     kinds = [kill_sweep, kill_writer]
     if LAUNCHER and os.path.exists(os.path.join(os.environ.get("PPSIM_MODULE_DIR") or os.path.dirname(base.program),
                                                 "ppsim_mpi.so")):
-        kinds += [kill_rank, kill_farm]
+        kinds += [kill_rank]
     return rng.choice(kinds)(rng, base, ppsim.folder)
 
 

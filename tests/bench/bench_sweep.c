@@ -52,7 +52,7 @@ int main(int argc, char **argv)
         pp_sweep_work_new(&sweep, &file, &lines, &work, &err))
         return fail(&err);
     int64_t begin_ns = pp_clock_now_ns();
-    pp_sweep_compute(work, (uint32_t)threads, false);
+    pp_sweep_compute(work, (uint32_t)threads);
     double seconds = (double)(pp_clock_now_ns() - begin_ns) * 1e-9;
     if (pp_sweep_result(work, &err))
         return fail(&err);

@@ -1,14 +1,15 @@
 /* ppsim sweep: computes many plans or simulations and writes one line for each into a file. A sweep
  * that was killed continues from its file. */
+#include "runtime/module/module.h"
 #include "sim/base/file.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/files.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/commands.h"
 #include "tools/ppsim/plan/interrupt.h"
-#include "tools/ppsim/sweep/farm.h"
 #include "tools/ppsim/sweep/point.h"
 #include "tools/ppsim/sweep/print.h"
+#include "tools/ppsim/sweep/work.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -135,7 +136,7 @@ static pp_status run_alone(const pp_args *args, sweeping *s, pp_err *err)
     if (status)
         return status;
     pp_interrupt_begin(true, &before);
-    pp_sweep_compute(s->work, (uint32_t)s->threads, false);
+    pp_sweep_compute(s->work, (uint32_t)s->threads);
     pp_interrupt_end(&before);
     status = pp_sweep_result(s->work, err);
     if (!status && pp_interrupted(pp_console_current()) &&
@@ -156,26 +157,6 @@ static pp_status run_alone(const pp_args *args, sweeping *s, pp_err *err)
     return status;
 }
 
-/* Runs process 0 of several. */
-static pp_status run_first(const pp_args *args, sweeping *s, pp_sweep_farm *farm, pp_err *err)
-{
-    pp_err ending = pp_err_like(err);
-    pp_status status = begin(args, s, err);
-    pp_status served = pp_sweep_farm_serve(farm, s->work, &ending);
-    if (!status)
-        status = pp_sweep_result(s->work, err);
-    if (!status && served)
-        status = pp_err_set(err, served, ending.where, "%s", ending.text);
-    if (farm->silent_count == 1)
-        pp_remark("process rank %" PRIu32 " of %" PRIu32 " died; the others computed its points",
-                  farm->silent, farm->processes);
-    else if (farm->silent_count)
-        pp_remark("%" PRIu32 " of %" PRIu32 " processes died, the first of them rank %" PRIu32
-                  "; the others computed their points",
-                  farm->silent_count, farm->processes, farm->silent);
-    return status;
-}
-
 /* Refuses to overwrite a file that the grid names. */
 static pp_status check_inputs(const pp_args *args, const pp_sweep *sweep, pp_err *err)
 {
@@ -185,28 +166,31 @@ static pp_status check_inputs(const pp_args *args, const pp_sweep *sweep, pp_err
     return status;
 }
 
+/* Each process of an MPI job would run the whole sweep and write the same file. */
+static pp_status check_alone(pp_err *err)
+{
+    if (pp_console_current() || !pp_module_launched()) /* a program has its own processes */
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, NULL,
+                      "an MPI launcher has started this process, but each would run the whole "
+                      "sweep; start ppsim alone, with --shard I/N for each of many machines, or "
+                      "give ppsim.sweep of Python an executor of mpi4py.futures");
+}
+
 static pp_status sweep_grid(const pp_args *args, sweeping *s, pp_err *err)
 {
-    pp_sweep_farm farm PP_CLEANUP(pp_sweep_farm_close) = { 0 };
     if (pp_args_word(args, 0))
         return pp_err_set(err, PP_USAGE, NULL,
                           "'%.64s' is not an option; write values after their option, and merge "
                           "files with --merge",
                           pp_args_word(args, 0));
-    pp_status status = pp_grid_read(args, pp_command_sweep.options, &s->sweep.grid, err);
+    pp_status status = check_alone(err);
+    if (!status)
+        status = pp_grid_read(args, pp_command_sweep.options, &s->sweep.grid, err);
     if (status || (status = pp_sweep_load(&s->sweep, err)) ||
-        (status = check_inputs(args, &s->sweep, err)) ||
-        (!pp_console_current() && (status = pp_sweep_farm_open(&farm, err))))
-        return status; /* a program that calls ppsim has its own processes */
-    if (farm.processes > 1 && pp_args_has(args, "--threads")) {
-        farm.missing = true;
-        return pp_err_set(err, PP_USAGE, "--threads",
-                          "each process of an MPI job computes one point at a time; remove the "
-                          "option and start more processes");
-    }
-    if (farm.process > 0)
-        return pp_sweep_farm_work(&farm, &s->sweep, err);
-    status = farm.processes > 1 ? run_first(args, s, &farm, err) : run_alone(args, s, err);
+        (status = check_inputs(args, &s->sweep, err)))
+        return status;
+    status = run_alone(args, s, err);
     return status ? status : print(args, s, err);
 }
 
@@ -311,8 +295,7 @@ const pp_command pp_command_sweep = {
         "Options of 'ppsim plan' (or of 'ppsim simulate', with --study simulate) take lists: "
         "--pp 4,8,16 or --pp 4..16*2 or --pp 4..16+4. If a value contains commas itself, as "
         "that of --costs does, give the option several times.\n"
-        "If FILE exists, the sweep continues where it stopped. To use MPI, start 'mpirun -n P "
-        "ppsim sweep ...'.\n",
+        "If FILE exists, the sweep continues where it stopped.\n",
     .examples = "ppsim sweep --model llama3-8b --pp 2..8*2 --tp 1,2 -o sweep.jsonl\n"
                 "ppsim sweep --study simulate --schedule 1f1b,zb-h1 --pp 4,8 \\\n"
                 "    --microbatches 8..64*2 --costs F=1ms,B=2ms -o s.jsonl --csv s.csv\n",

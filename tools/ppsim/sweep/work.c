@@ -23,7 +23,6 @@ struct pp_sweep_work {
     pp_sweep_file *file;
     pp_sweep_lines *lines;
     uint32_t next;         /* all points before it have been handed out */
-    uint32_t again;        /* the search for points to hand out again continues here */
     uint32_t left, wanted; /* points without a line; points of this shard */
     pp_err failure;
     pp_ticker ticker;
@@ -71,20 +70,13 @@ static bool is_over(const pp_sweep_work *work)
     return work->left == 0 || work->failure.status || pp_interrupted(work->console);
 }
 
-bool pp_sweep_take(pp_sweep_work *work, bool again, uint32_t *point_out)
+static bool take(pp_sweep_work *work, uint32_t *point_out)
 {
     pthread_mutex_lock(&work->lock);
     bool over = is_over(work);
     bool found = !over && find_open(work, &work->next);
     if (found) {
         *point_out = work->next++;
-    } else if (again && !over) { /* some points have no line yet: they are handed out in a cycle */
-        if (!find_open(work, &work->again)) {
-            work->again = 0;
-            (void)find_open(work, &work->again);
-        }
-        *point_out = work->again++;
-        found = true;
     }
     pthread_mutex_unlock(&work->lock);
     return found;
@@ -98,20 +90,22 @@ static void show(pp_sweep_work *work)
         pp_ticker_end(&work->ticker);
 }
 
-static void fail(pp_sweep_work *work, const pp_err *why)
+/* After it no point is handed out. The caller holds the lock. */
+static void fail_locked(pp_sweep_work *work, const pp_err *why)
 {
     if (!work->failure.status)
         work->failure = *why;
 }
 
-void pp_sweep_give(pp_sweep_work *work, uint32_t point, char *line, size_t bytes)
+/* Takes over the line of a point. */
+static void give(pp_sweep_work *work, uint32_t point, char *line, size_t bytes)
 {
     pp_err err = PP_COMMAND_ERR;
     pthread_mutex_lock(&work->lock);
     if (work->lines->line[point] || work->failure.status) {
         free(line);
     } else if (pp_sweep_file_append(work->file, line, bytes, &err)) {
-        fail(work, &err);
+        fail_locked(work, &err);
         free(line);
     } else {
         work->lines->line[point] = line;
@@ -122,19 +116,11 @@ void pp_sweep_give(pp_sweep_work *work, uint32_t point, char *line, size_t bytes
     pthread_mutex_unlock(&work->lock);
 }
 
-void pp_sweep_fail(pp_sweep_work *work, const pp_err *why)
+static void fail(pp_sweep_work *work, const pp_err *why)
 {
     pthread_mutex_lock(&work->lock);
-    fail(work, why);
+    fail_locked(work, why);
     pthread_mutex_unlock(&work->lock);
-}
-
-bool pp_sweep_over(pp_sweep_work *work)
-{
-    pthread_mutex_lock(&work->lock);
-    bool over = is_over(work);
-    pthread_mutex_unlock(&work->lock);
-    return over;
 }
 
 pp_status pp_sweep_result(pp_sweep_work *work, pp_err *err)
@@ -155,38 +141,38 @@ bool pp_sweep_unfinished(pp_sweep_work *work, uint32_t *done_out, uint32_t *want
     return *done_out < *wanted_out;
 }
 
-static void compute(pp_sweep_work *work, bool again)
+static void compute(pp_sweep_work *work)
 {
     uint32_t point;
-    while (pp_sweep_take(work, again, &point)) {
+    while (take(work, &point)) {
         char *line = NULL;
         size_t bytes = 0;
         pp_err err = PP_COMMAND_ERR;
         pp_status status = pp_point_run(work->sweep, point, &line, &bytes, &err);
         err.status = status; /* the status is set even if there is no message */
         if (status)
-            pp_sweep_fail(work, &err);
+            fail(work, &err);
         else
-            pp_sweep_give(work, point, line, bytes);
+            give(work, point, line, bytes);
     }
 }
 
 static void *run_thread(void *argument)
 {
     pp_console_use(((pp_sweep_work *)argument)->console);
-    compute(argument, false);
+    compute(argument);
     return NULL;
 }
 
 /* If a thread cannot be created, the others compute its points. */
-void pp_sweep_compute(pp_sweep_work *work, uint32_t threads, bool again)
+void pp_sweep_compute(pp_sweep_work *work, uint32_t threads)
 {
     pthread_t *thread = pp_alloc_array(threads, sizeof *thread);
     uint32_t started = 0;
     while (thread && started + 1 < threads &&
            pthread_create(&thread[started], NULL, run_thread, work) == 0)
         started++;
-    compute(work, again);
+    compute(work);
     for (uint32_t i = 0; i < started; i++)
         pthread_join(thread[i], NULL);
     free(thread);

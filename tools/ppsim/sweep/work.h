@@ -13,22 +13,13 @@ PP_MUST_CHECK pp_status pp_sweep_work_new(const pp_sweep *sweep, pp_sweep_file *
                                           pp_sweep_lines *lines, pp_sweep_work **work_out,
                                           pp_err *err);
 void pp_sweep_work_free(pp_sweep_work **work); /* for PP_CLEANUP */
-/* Takes the next point. Returns false if there is none. With `again`, points that were handed out
- * and have no line yet are handed out again. */
-bool pp_sweep_take(pp_sweep_work *work, bool again, uint32_t *point_out);
-/* Stores the line of a point, which is taken over. A second line for a point is dropped. */
-void pp_sweep_give(pp_sweep_work *work, uint32_t point, char *line, size_t bytes);
-/* Reports a failure. After it no point is handed out. */
-void pp_sweep_fail(pp_sweep_work *work, const pp_err *why);
-/* Returns whether all lines are there, the work has failed, or the user has interrupted it. */
-bool pp_sweep_over(pp_sweep_work *work);
 /* Returns the result of the work. Fails: as the point or file that failed. */
 PP_MUST_CHECK pp_status pp_sweep_result(pp_sweep_work *work, pp_err *err);
 /* Returns whether points are left, and ends the line of progress then. done_out, wanted_out: the
  * points of this shard that have a line, and all of them. */
 bool pp_sweep_unfinished(pp_sweep_work *work, uint32_t *done_out, uint32_t *wanted_out);
 /* Computes points with `threads` threads of this process, the caller included, until there are
- * none. again: as in pp_sweep_take. */
-void pp_sweep_compute(pp_sweep_work *work, uint32_t threads, bool again);
+ * none. */
+void pp_sweep_compute(pp_sweep_work *work, uint32_t threads);
 
 #endif
