@@ -39,8 +39,9 @@ struct pp_candidate {
     bool tie;                        /* the best one's percentile is not measurably below its own */
     int64_t peak_bytes, short_bytes; /* short: bytes beyond the memory limit */
     uint32_t peak_rank;
-    bool roomy;     /* every rank leaves the request's headroom free */
-    uint32_t setup; /* internal */
+    bool roomy;                /* every rank leaves the request's headroom free */
+    int32_t unshard_lookahead; /* as in pp_pytorch_settings */
+    uint32_t setup;            /* internal */
 };
 
 /* The schedule "planned": an order that was found, not generated. */

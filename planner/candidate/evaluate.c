@@ -62,6 +62,7 @@ pp_exchange_options pp_candidate_exchange(const pp_plan_problem *problem,
     const pp_p2p_curve *link = inside ? &hardware->node_p2p : &hardware->network_p2p;
     if (!problem->request->shape_message_given && !pp_exchange_is_plain(&exchange))
         exchange.shape_message_ns = (pp_ns)(link->alpha_s * 1e9 + 0.5);
+    exchange.pytorch.unshard_lookahead = candidate->unshard_lookahead;
     return exchange;
 }
 

@@ -159,6 +159,16 @@ static pp_status check_graphs(const pp_plan_problem *problem, pp_err *err)
                       pp_err_name(err, PP_FIELD_RECOMPUTE), pp_err_name(err, PP_FIELD_RECOMPUTE));
 }
 
+static pp_status check_reshard(const pp_plan_problem *problem, pp_err *err)
+{
+    const pp_plan_request *request = problem->request;
+    return request->switches.value.reshard_after_forward == PP_RESHARD_NEVER
+               ? PP_OK
+               : pp_framework_check_reshard(problem->framework,
+                                            request->schedule && request->schedule->splits_backward,
+                                            err);
+}
+
 static pp_status check_zero(const pp_plan_problem *problem, pp_err *err)
 {
     const pp_plan_request *request = problem->request;
@@ -278,6 +288,10 @@ static pp_status fill(pp_plan_problem *problem, const pp_plan_request *request, 
         status = check_graphs(problem, err);
     if (!status)
         status = check_zero(problem, err);
+    if (!status)
+        status = check_reshard(problem, err);
+    if (!status)
+        status = pp_framework_check_settings(problem->framework, &request->exchange.pytorch, err);
     if (!status)
         status = check_split(problem, err);
     if (!status)

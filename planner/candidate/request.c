@@ -93,6 +93,7 @@ pp_switches pp_switches_requested(const pp_switch_request *request, pp_switches 
     if (request->given.zero)
         stack.zero = value->zero;
     stack.dp_replicate = value->dp_replicate;
+    stack.reshard_after_forward = value->reshard_after_forward;
     stack.low_parameters &= stack.zero == 1; /* the gather of ZeRO-1 brings the weights */
     if (request->given.scatter_gather)
         stack.scatter_gather = value->scatter_gather;

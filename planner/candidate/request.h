@@ -139,6 +139,10 @@ typedef struct pp_plan_request {
     const pp_framework *framework; /* NULL: ideal */
     pp_exchange_options exchange;
     pp_free_settings free;
+    struct {
+        bool copies, unshard_lookahead, reshard;
+    } given_sharding; /* settings of sharded parameters whose value is the request's; the others are
+                         chosen (planner/search/sharding_choice.h) */
     bool shape_message_given;   /* otherwise a size message takes the latency of the link */
     pp_buffer_settings buffers; /* ignored by framework ideal */
     pp_switch_request switches;

@@ -8,6 +8,7 @@
 
 #include "sim/base/text.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define PP_ORDER_PROBLEM_OPS_MAX (1u << 24)
@@ -44,6 +45,7 @@ typedef struct pp_order_problem {
     uint32_t ops;         /* 3 * stages * microbatches */
     uint32_t *stage_rank; /* [stages] */
     int64_t *room;        /* [ranks]: memory, net of weights */
+    bool rooms_are_low;   /* an order may have more: nothing follows from what does not fit */
     pp_task *task;        /* [ops + 1]: the last one is "no op", which takes no time */
     pp_task_memory *memory;
 } pp_order_problem;

@@ -463,10 +463,24 @@ static pp_status bounding_new(bounding *b, pp_err *err)
     return PP_OK;
 }
 
+static void free_rooms(int64_t **rooms)
+{
+    free(*rooms);
+}
+
 pp_status pp_order_bounds_find(const pp_order_problem *problem, pp_order_bounds *bounds_out,
                                pp_err *err)
 {
-    bounding b PP_CLEANUP(bounding_free) = { .x = problem };
+    pp_order_problem open = *problem;
+    int64_t *unlimited PP_CLEANUP(free_rooms) = NULL;
+    if (problem->rooms_are_low) {
+        if (!(unlimited = pp_alloc_array(problem->ranks, sizeof *unlimited)))
+            return pp_err_nomem(err);
+        for (uint32_t r = 0; r < problem->ranks; r++)
+            unlimited[r] = PP_ORDER_PROBLEM_BYTES_MAX;
+        open.room = unlimited;
+    }
+    bounding b PP_CLEANUP(bounding_free) = { .x = &open };
     pp_order_bounds bounds = { .ticks = 0 };
     pp_status status = bounding_new(&b, err);
     if (status)

@@ -95,6 +95,7 @@ pp_status pp_order_problem_from_costs(const pp_costs *costs, const uint32_t *sta
         return status;
     bool limited = costs->has_memory && memory_limit_bytes > 0 &&
                    memory_limit_bytes <= PP_ORDER_PROBLEM_BYTES_MAX;
+    x->rooms_are_low = costs->sharded && limited;
     fill_rooms(costs, stage_rank, limited, memory_limit_bytes, x);
     for (uint32_t j = 0; j < costs->microbatches; j++)
         for (uint32_t s = 0; s < costs->stages; s++)

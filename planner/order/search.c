@@ -419,8 +419,8 @@ pp_status pp_order_search(const pp_order_problem *problem, int64_t bound,
     found->makespan = best->best;
     if ((status = add_runners(&s, found, err)))
         return status;
-    found->exhausted = s.exhausted;
-    found->proved = best->best <= bound || s.exhausted;
+    found->exhausted = s.exhausted && !s.problem->rooms_are_low;
+    found->proved = best->best <= bound || found->exhausted;
     found->ended_early =
         options->iterations && options->spent && options->spent(options->context) >= 1;
     *found_out = found;

@@ -227,6 +227,36 @@ static void draw_costs(worker *w, uint64_t block, uint32_t lane)
     }
 }
 
+/* Draws gathers and reductions of sharded parameters like transfers: one factor for those of a
+ * stage in a step, of each kind. */
+static void draw_sharding(worker *w, uint64_t block, uint32_t lane)
+{
+    const study *s = w->study;
+    const pp_costs *costs = s->subject->costs;
+    pp_costs *out = w->costs;
+    const struct {
+        const pp_ns *from;
+        pp_ns *to;
+        uint32_t kind;
+    } tables[] = {
+        { costs->unshard_ns, out->unshard_ns, 0 },
+        { costs->reduce_grad_ns, out->reduce_grad_ns, 1 },
+        { costs->regather_ns, out->regather_ns, 2 },
+        { costs->regather_first_ns, out->regather_first_ns, 2 },
+        { costs->regather_last_ns, out->regather_last_ns, 2 },
+    };
+    for (size_t k = 0; costs->sharded && k < sizeof tables / sizeof *tables; k++) {
+        for (uint32_t stage = 0; stage < costs->stages; stage++) {
+            const pp_op none = { .stage = (uint16_t)stage,
+                                 .kind = PP_OP_KIND_COUNT,
+                                 .microbatch = tables[k].kind };
+            const uint64_t bits = pp_jitter_bits(pp_jitter_key(s->seed, none), block);
+            tables[k].to[stage] = scale(tables[k].from[stage], 1,
+                                        pp_jitter_draws(&s->pool, bits, PP_JITTER_COMM)[lane]);
+        }
+    }
+}
+
 static pp_status run_scenario(worker *w, uint64_t scenario, pp_err *err)
 {
     const pp_program *program = w->study->subject->program;
@@ -234,6 +264,7 @@ static pp_status run_scenario(worker *w, uint64_t scenario, pp_err *err)
     set_factors(w, block);
     draw_costs(w, block, (uint32_t)(scenario % PP_JITTER_LANES));
     draw_pairs(w, block, (uint32_t)(scenario % PP_JITTER_LANES));
+    draw_sharding(w, block, (uint32_t)(scenario % PP_JITTER_LANES));
     pp_status status = pp_simulate_into(program, w->costs, w->timeline, err);
     if (status)
         return status;

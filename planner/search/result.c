@@ -5,6 +5,7 @@
 
 #include "planner/candidate/evaluate.h"
 #include "planner/order/renumber.h"
+#include "planner/search/sharding_choice.h"
 #include "sim/base/alloc.h"
 #include "sim/base/field.h"
 #include "sim/program/program_new.h"
@@ -73,6 +74,7 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     plan->parallel = c->parallel;
     plan->zero = switches->zero;
     plan->dp_replicate = switches->dp_replicate;
+    plan->reshard_after_forward = switches->reshard_after_forward;
     plan->sequence_parallel = switches->sequence_parallel;
     plan->precision = switches->precision;
     plan->low_parameters = switches->low_parameters;
@@ -94,6 +96,7 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     plan->sizes = exchange.shapes;
     plan->has_sizes = true;
     plan->host = exchange.host;
+    plan->pytorch = exchange.pytorch;
     plan->shape_message_ns = exchange.shape_message_ns;
     plan->tensors = exchange.tensors;
     plan->recompute = c->recompute;
@@ -341,7 +344,9 @@ pp_status pp_search_result_new(pp_search *search, const pp_search_outcome *outco
         return pp_err_nomem(err);
     const pp_setup *setup = &search->pool.setup[search->pool.candidate[outcome->best].setup];
     result->bound = setup->bound;
-    pp_status status = make_plan(search, outcome, &result->plan, &result->why, err);
+    pp_status status = pp_search_choose_sharding(search, outcome->best, result->setting, err);
+    if (!status)
+        status = make_plan(search, outcome, &result->plan, &result->why, err);
     if (status)
         return status;
     result->context = setup->context;

@@ -13,6 +13,9 @@ typedef enum pp_setting_kind {
     PP_SETTING_FRAMEWORK,
     PP_SETTING_SHAPES,
     PP_SETTING_COMMUNICATORS,
+    PP_SETTING_COPIES, /* this and the next two of sharded parameters: sharding_choice.h, */
+    PP_SETTING_LOOKAHEAD,
+    PP_SETTING_RESHARD, /* and planner/study/plan_search.h */
     PP_SETTING_COUNT,
 } pp_setting_kind;
 
@@ -30,10 +33,13 @@ typedef struct pp_setting_value {
     const pp_framework *framework;
     pp_size_protocol shapes;
     pp_communicators communicators;
+    int64_t copies, reshard_after_forward; /* as in pp_switches */
+    int32_t unshard_lookahead;             /* as in pp_pytorch_settings */
     pp_setting_standing standing;
     pp_ns step_ns; /* of the best plan with it; 0: not searched, or on another number of GPUs */
     double more;   /* relative excess of step x GPUs over the chosen one; up to RATED */
     bool tie;      /* it ties with the chosen one */
+    bool crowded;  /* unlike the chosen one, its plan does not leave the headroom */
 } pp_setting_value;
 
 typedef struct pp_setting_choice {

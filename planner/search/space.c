@@ -324,7 +324,8 @@ static bool wanted(const pp_plan_problem *problem, const pp_schedule *schedule)
         return false;
     if (request->partition == PP_PARTITION_LAYOUT && schedule->placement != PP_PLACE_LOOP)
         return false;
-    if (request->no_split && schedule->splits_backward)
+    if ((request->no_split || request->switches.value.reshard_after_forward != PP_RESHARD_NEVER) &&
+        schedule->splits_backward)
         return false;
     for (size_t i = 0; request->only && request->only[i]; i++) {
         if (request->only[i] == schedule)

@@ -7,13 +7,15 @@
  * If nothing fits and recomputation is free, full recomputation of N layers at a time follows, with
  * N = 2, 3, 4, 6, 8, 12, ... It takes as long as of one at a time, keeps fewer inputs of layers and
  * holds more layers while it recomputes, so that it only matters where that does not fit. A larger
- * N is tried until the step gets no shorter. */
+ * N is tried until the step gets no shorter. If nothing fits then and parameters are sharded, the
+ * same is searched with parameters that forwards free, which makes no step shorter. */
 #include "planner/study/plan_search.h"
 
 #include "planner/candidate/budget.h"
 #include "planner/candidate/rules.h"
 #include "planner/study/framework_choice.h"
 #include "planner/study/gpu_splits.h"
+#include "sim/base/alloc.h"
 
 static pp_status plan(const pp_plan_request *request, pp_search_result **choice_out, pp_err *err)
 {
@@ -112,20 +114,58 @@ static pp_status plan_in_chunks(const pp_plan_request *request, pp_search_result
     return PP_OK;
 }
 
+/* True if freeing parameters after forwards may make room: with several stages per rank, those
+ * whose last op was a forward are not held. Not where GPUs are to be split, of which the search
+ * takes long enough, and where other splits need less. */
+static bool may_reshard(const pp_plan_request *request)
+{
+    const pp_switch_request *s = &request->switches;
+    return !request->given_sharding.reshard && s->given.zero && s->value.zero == 3 &&
+           request->framework && request->framework->shards && request->framework->splits_late &&
+           request->parallel.vpp != 1 && !request->gpus && !pp_budget_is_limited(request);
+}
+
+/* *choice_out stays NULL if nothing fits. Fails: NOMEM. */
+static pp_status plan_resharded(const pp_plan_request *request, pp_search_result **choice_out,
+                                pp_err *err)
+{
+    pp_search_result *found PP_CLEANUP(pp_search_result_free) = NULL;
+    pp_plan_request one = *request;
+    pp_err why = pp_err_like(err);
+    one.switches.value.reshard_after_forward = PP_RESHARD_ALWAYS;
+    const pp_status status = plan(&one, &found, &why);
+    if (status)
+        return status == PP_NOMEM ? pp_err_nomem(err) : PP_OK;
+    pp_setting_choice *choice = &found->setting[PP_SETTING_RESHARD];
+    choice->value = pp_alloc_array(2, sizeof *choice->value);
+    if (!choice->value)
+        return pp_err_nomem(err);
+    choice->count = 2;
+    choice->value[0] = (pp_setting_value){ .reshard_after_forward = PP_RESHARD_ALWAYS,
+                                           .step_ns = found->candidate[0].step_ns };
+    choice->value[1] = (pp_setting_value){ .reshard_after_forward = PP_RESHARD_NEVER,
+                                           .standing = PP_SETTING_NOTHING_FITS };
+    *choice_out = found;
+    found = NULL; /* the caller's now */
+    return PP_OK;
+}
+
 pp_status pp_plan_search(const pp_plan_request *request, pp_search_result **choice_out, pp_err *err)
 {
     pp_plan_request first = *request;
     pp_err why = pp_err_like(err);
     if (request->max_simulations && depends(request))
         return plan_in_steps(request, choice_out, err);
-    if (!may_recompute_chunks(request))
+    if (!may_recompute_chunks(request) && !may_reshard(request))
         return plan(request, choice_out, err);
     first.no_advice = true;
     first.missed = NULL;
     pp_status status = plan(&first, choice_out, &why);
     if (status == PP_INFEASIBLE) {
         pp_search_result *found = NULL;
-        if ((status = plan_in_chunks(&first, &found, err)))
+        if (may_recompute_chunks(request) && (status = plan_in_chunks(&first, &found, err)))
+            return status;
+        if (!found && may_reshard(request) && (status = plan_resharded(&first, &found, err)))
             return status;
         if (!found)
             return plan(request, choice_out, err); /* with advice */

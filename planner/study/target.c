@@ -294,6 +294,23 @@ pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given,
                           "target %s shards experts over all copies, which is not predicted; leave "
                           "this option out",
                           target->name);
+    if (request->switches.given.zero && request->switches.value.zero == 3 &&
+        !target->frameworks[0]->shards)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_ZERO),
+                          "target %s does not shard parameters, as ZeRO 3 does; plan with %s 1, or "
+                          "for a target that does, such as torchtitan",
+                          target->name, pp_err_name(err, PP_FIELD_ZERO));
+    if (target->experts_in_all_copies && request->model && request->model->experts > 0)
+        request->given_sharding.copies = true;
+    if (request->switches.value.reshard_after_forward > 0)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RESHARD),
+                          "target %s cannot be told a number of GPUs; give always or never",
+                          target->name);
+    if (request->exchange.pytorch.unshard_lookahead != PP_LOOKAHEAD_FULL)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_UNSHARD_LOOKAHEAD),
+                          "target %s cannot be told how far ahead to gather; leave this option "
+                          "out, or plan for executor torch-2.15 without a target",
+                          target->name);
     pp_status status = check_recompute(target, request, err);
     if (!status)
         status = check_formats(target, request, err);
@@ -333,6 +350,9 @@ pp_status pp_target_compare(const pp_target_limits *target, const pp_plan_reques
     train_as(target, &one);
     one.framework = choice->plan->framework;
     one.buffers = choice->plan->buffers;
+    /* chosen for the plan, and no limit of the target */
+    one.switches.value.dp_replicate = choice->plan->dp_replicate;
+    one.switches.value.reshard_after_forward = choice->plan->reshard_after_forward;
     one.free = (pp_free_settings){ .framework = false };
     one.parallel = choice->plan->parallel;
     one.parallel.vpp = free_request->parallel.vpp;

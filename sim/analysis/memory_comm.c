@@ -35,7 +35,8 @@ typedef struct held {
 /* What the rank holds of a stage whose parameters are sharded. */
 typedef struct unsharded {
     uint32_t weight_gradients; /* microbatches whose backward for weight has run */
-    bool parameters, gradients;
+    int64_t parameters_bytes;  /* gathered ones */
+    bool gradients;
 } unsharded;
 
 typedef struct event_list {
@@ -188,15 +189,27 @@ static void posted(rank_replay *w, uint32_t g)
     }
 }
 
+static void hold_bytes(rank_replay *w, uint32_t stage, int64_t bytes)
+{
+    unsharded *own = &w->unsharded[w->index.local[stage]];
+    change(w, PP_MEMORY_PARAMETERS, bytes - own->parameters_bytes);
+    own->parameters_bytes = bytes;
+}
+
 /* Gathers the parameters of a stage, or frees them. */
 static void hold_parameters(rank_replay *w, uint32_t stage, bool now)
 {
-    unsharded *own = &w->unsharded[w->index.local[stage]];
-    if (own->parameters == now)
-        return;
-    own->parameters = now;
-    change(w, PP_MEMORY_PARAMETERS,
-           now ? w->costs->gathered_bytes[stage] : -w->costs->gathered_bytes[stage]);
+    hold_bytes(w, stage, now ? w->costs->gathered_bytes[stage] : 0);
+}
+
+/* An op gathers what a forward has freed: a backward all layers, which stay; a forward two at a
+ * time. */
+static void regather(rank_replay *w, pp_op op)
+{
+    const int64_t all = w->costs->gathered_bytes[op.stage];
+    const bool freed = w->unsharded[w->index.local[op.stage]].parameters_bytes < all;
+    if (freed && op.kind != PP_OP_W)
+        hold_bytes(w, op.stage, op.kind == PP_OP_F ? w->costs->passing_bytes[op.stage] : all);
 }
 
 /* The gradients of a stage are reduced: their shards are left, and nothing needs its parameters. */
@@ -233,7 +246,9 @@ static void use_unsharded(rank_replay *w, pp_op op)
     if (!w->unsharded)
         return;
     unsharded *own = &w->unsharded[w->index.local[op.stage]];
-    if (w->comm->gathers_in_ops)
+    if (w->costs->regathers)
+        regather(w, op);
+    else if (w->comm->gathers_in_ops)
         hold_parameters(w, op.stage, true);
     if (op.kind == PP_OP_F || op.kind == PP_OP_I || own->gradients)
         return;
@@ -244,6 +259,8 @@ static void use_unsharded(rank_replay *w, pp_op op)
 /* Without marks the last backward for weight of a stage reduces its gradients. */
 static void used_unsharded(rank_replay *w, pp_op op)
 {
+    if (w->unsharded && w->costs->regathers && op.kind == PP_OP_F)
+        hold_bytes(w, op.stage, w->costs->kept_bytes[op.stage]);
     if (!w->unsharded || !w->comm->gathers_in_ops || op.kind == PP_OP_F || op.kind == PP_OP_I)
         return;
     if (++w->unsharded[w->index.local[op.stage]].weight_gradients == w->program->microbatches)

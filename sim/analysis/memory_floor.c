@@ -18,7 +18,8 @@ void pp_memory_floor(const pp_order *order, const pp_costs *costs, uint32_t rank
         pp_memory_at_start(op, costs, bytes);
         int64_t now[PP_MEMORY_COUNT];
         memcpy(now, bytes, sizeof bytes);
-        pp_memory_add_unsharded(costs, op.stage, op.kind == PP_OP_B || op.kind == PP_OP_W, now);
+        if (!costs->regathers || op.kind != PP_OP_F) /* which may hold two layers */
+            pp_memory_add_unsharded(costs, op.stage, op.kind == PP_OP_B || op.kind == PP_OP_W, now);
         const int64_t sum = pp_memory_total(now);
         if (sum > peak.total_bytes) {
             peak.total_bytes = sum;

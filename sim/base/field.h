@@ -41,6 +41,7 @@
     X(RECOMPUTE, "recompute")                          \
     X(ZERO, "zero")                                    \
     X(DP_REPLICATE, "dp_replicate")                    \
+    X(RESHARD, "reshard_after_forward")                \
     X(GRAD_SYNC, "grad_sync")                          \
     X(SEQUENCE_PARALLEL, "sequence_parallel")          \
     X(ATTENTION, "attention")                          \

@@ -164,6 +164,32 @@ static pp_status check_precision(const pp_cost_context *context, pp_err *err)
                       context->hardware->name, recipe->name, known.data ? known.data : "bf16");
 }
 
+/* Like _get_post_forward_mesh_info of torch/distributed/fsdp/_fully_shard, for both groups. */
+static pp_status check_reshard(const pp_cost_context *context, pp_err *err)
+{
+    const pp_parallel *par = &context->parallel;
+    const int64_t kept = context->switches.reshard_after_forward;
+    const int64_t copies = context->switches.dp_replicate > 1 ? context->switches.dp_replicate : 1;
+    const int64_t dense = par->dp * par->cp / copies;
+    const int64_t expert =
+        context->model->experts > 0 ? pp_parallel_expert_gpus(par) / par->ep / copies : dense;
+    if (kept == PP_RESHARD_NEVER)
+        return PP_OK;
+    if (context->switches.zero != 3)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RESHARD),
+                          "frees gathered parameters, and needs %s 3",
+                          pp_err_name(err, PP_FIELD_ZERO));
+    if (kept > 0 && (dense % kept != 0 || kept == dense || expert % kept != 0))
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RESHARD),
+                          "must divide the %" PRId64 " GPUs that share %s, and be fewer than the "
+                          "%" PRId64 " that share all, not %" PRId64 "; give always, or a divisor",
+                          dense % kept != 0 ? dense : expert,
+                          dense % kept != 0 || expert == dense ? "a copy of the parameters"
+                                                               : "the same experts",
+                          dense, kept);
+    return PP_OK;
+}
+
 pp_status pp_cost_context_check(const pp_cost_context *context, pp_err *err)
 {
     const pp_parallel *par = &context->parallel;
@@ -211,7 +237,9 @@ pp_status pp_cost_context_check(const pp_cost_context *context, pp_err *err)
                           " GPUs that hold the same experts; give fewer copies, or a smaller %s",
                           copies, pp_parallel_expert_gpus(par) / par->ep,
                           pp_err_name(err, PP_FIELD_EP));
-    pp_status status = check_precision(context, err);
+    pp_status status = check_reshard(context, err);
+    if (!status)
+        status = check_precision(context, err);
     if (!status)
         status = check_tensor_parallel(context, err);
     if (!status)

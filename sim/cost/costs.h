@@ -42,11 +42,22 @@ typedef struct pp_costs {
     pp_ns *unshard_copy_ns;
     pp_ns *reduce_grad_ns;
     double unshard_slowdown; /* factor of compute beside a gather; 0 means 1 */
+    /* With regathers a forward frees them again, layer by layer, and the next F, I or B of the
+     * stage gathers them in the op: one layer ahead of the compute, so that the gather of its first
+     * layer is exposed, and unshard_copy_ns follows. I and B free nothing. Otherwise all zero. */
+    bool regathers;
+    pp_ns *regather_ns;       /* of all layers of the stage */
+    pp_ns *regather_first_ns; /* of its first layer, exposed in F */
+    pp_ns *regather_last_ns;  /* of its last layer, exposed in I and B */
     /* Bytes of a stage beside its shards: its gathered parameters, its gradients from the first
      * backward for weight until they are reduced, and after that. Valid if has_memory. */
     int64_t *gathered_bytes;
     int64_t *whole_gradient_bytes;
     int64_t *gradient_shard_bytes;
+    /* With regathers: the part of gathered_bytes that a forward leaves, and that which it holds
+     * while it gathers them again. */
+    int64_t *kept_bytes;
+    int64_t *passing_bytes;
     uint32_t gathered_stages; /* of a rank, at the same time, at most; 0: all */
 
     bool has_memory;

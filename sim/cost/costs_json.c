@@ -58,10 +58,19 @@ static const table sharding[] = {
     { "unshard_copy_ns", COLUMN(unshard_copy_ns), PP_NS_MAX, -1 },
     { "reduce_grad_ns", COLUMN(reduce_grad_ns), PP_NS_MAX, -1 },
 };
+static const table regathering[] = {
+    { "regather_ns", COLUMN(regather_ns), PP_NS_MAX, -1 },
+    { "regather_first_ns", COLUMN(regather_first_ns), PP_NS_MAX, -1 },
+    { "regather_last_ns", COLUMN(regather_last_ns), PP_NS_MAX, -1 },
+};
 static const table sharding_memory[] = {
     { "gathered_bytes", COLUMN(gathered_bytes), PP_BYTES_MAX, -1 },
     { "whole_gradient_bytes", COLUMN(whole_gradient_bytes), PP_BYTES_MAX, -1 },
     { "gradient_shard_bytes", COLUMN(gradient_shard_bytes), PP_BYTES_MAX, -1 },
+};
+static const table regathering_memory[] = {
+    { "kept_bytes", COLUMN(kept_bytes), PP_BYTES_MAX, -1 },
+    { "passing_bytes", COLUMN(passing_bytes), PP_BYTES_MAX, -1 },
 };
 static const table step_ranks[] = {
     { "grad_sync_ns", COLUMN(grad_sync_ns), PP_NS_MAX, -1 },
@@ -290,6 +299,11 @@ static pp_status fill_sharding(const pp_json_at *root, pp_costs *costs, pp_err *
         costs->sharded |= pp_json_has(root, sharding[i].key);
         status = fill_list(root, &sharding[i], costs->stages, "stage", costs, err);
     }
+    for (size_t i = 0; i < COUNT(regathering) && !status; i++) {
+        costs->regathers |= pp_json_has(root, regathering[i].key);
+        status = fill_list(root, &regathering[i], costs->stages, "stage", costs, err);
+    }
+    costs->sharded |= costs->regathers;
     if (!status && pp_json_has(root, "unshard_slowdown"))
         status = pp_json_get_double(root, "unshard_slowdown", 1, PP_SLOWDOWN_MAX,
                                     &costs->unshard_slowdown, err);
@@ -417,6 +431,8 @@ static pp_status fill_memory(const pp_json_at *root, pp_costs *costs, pp_err *er
         status = fill_ranks(&at, &limits, costs, err);
     for (size_t i = 0; i < COUNT(sharding_memory) && !status; i++)
         status = fill_list(&at, &sharding_memory[i], costs->stages, "stage", costs, err);
+    for (size_t i = 0; i < COUNT(regathering_memory) && !status; i++)
+        status = fill_list(&at, &regathering_memory[i], costs->stages, "stage", costs, err);
     costs->has_memory = true;
     return status;
 }
@@ -445,32 +461,40 @@ static pp_status fill_step(const pp_json_at *root, pp_costs *costs, pp_err *err)
 
 static pp_status check_keys(const pp_json_at *at, pp_err *err)
 {
-    static const char *const keys[] = {
-        "format",          "version",  "ranks",      "stages",          "microbatches",
-        "forward_ns",      "input_ns", "weight_ns",  "backward_ns",     "pair_ns",
-        "hidden_ns",       "again_ns", "comm_ns",    "send_forward_ns", "send_backward_ns",
-        "memory",          "step",     "unshard_ns", "reduce_grad_ns",  "unshard_slowdown",
-        "unshard_copy_ns", NULL
+    static const char *const keys[] = { "format",
+                                        "version",
+                                        "ranks",
+                                        "stages",
+                                        "microbatches",
+                                        "forward_ns",
+                                        "input_ns",
+                                        "weight_ns",
+                                        "backward_ns",
+                                        "pair_ns",
+                                        "hidden_ns",
+                                        "again_ns",
+                                        "comm_ns",
+                                        "send_forward_ns",
+                                        "send_backward_ns",
+                                        "memory",
+                                        "step",
+                                        "unshard_ns",
+                                        "reduce_grad_ns",
+                                        "unshard_slowdown",
+                                        "unshard_copy_ns",
+                                        "regather_ns",
+                                        "regather_first_ns",
+                                        "regather_last_ns",
+                                        NULL };
+    static const char *const memory_keys[] = {
+        "activation_bytes", "stash_bytes",           "recompute_bytes",
+        "logits_bytes",     "temporary_bytes",       "output_bytes",
+        "message_bytes",    "parameter_bytes",       "gradient_bytes",
+        "optimizer_bytes",  "workspace_bytes",       "comm_library_bytes",
+        "limit_bytes",      "weight_gradient_bytes", "again_bytes",
+        "gathered_bytes",   "whole_gradient_bytes",  "gradient_shard_bytes",
+        "kept_bytes",       "passing_bytes",         NULL
     };
-    static const char *const memory_keys[] = { "activation_bytes",
-                                               "stash_bytes",
-                                               "recompute_bytes",
-                                               "logits_bytes",
-                                               "temporary_bytes",
-                                               "output_bytes",
-                                               "message_bytes",
-                                               "parameter_bytes",
-                                               "gradient_bytes",
-                                               "optimizer_bytes",
-                                               "workspace_bytes",
-                                               "comm_library_bytes",
-                                               "limit_bytes",
-                                               "weight_gradient_bytes",
-                                               "again_bytes",
-                                               "gathered_bytes",
-                                               "whole_gradient_bytes",
-                                               "gradient_shard_bytes",
-                                               NULL };
     pp_status status = pp_json_only(at, keys, err);
     if (!status && (!at->parent || pp_json_has(at, "format")))
         status = pp_json_check_format(at, "ppsim.costs", 1, err);
@@ -701,6 +725,8 @@ pp_json *pp_costs_write(const pp_costs *costs, pp_json_build *build)
         write_table(build, root, costs, costs->has_pairs ? &pairs : &hidden);
     for (size_t i = 0; costs->sharded && i < COUNT(sharding); i++)
         write_list(build, root, costs, &sharding[i], costs->stages);
+    for (size_t i = 0; costs->regathers && i < COUNT(regathering); i++)
+        write_list(build, root, costs, &regathering[i], costs->stages);
     if (costs->sharded && costs->unshard_slowdown > 1)
         pp_json_put_double(build, root, "unshard_slowdown", costs->unshard_slowdown);
     if (costs->has_memory) {
@@ -713,6 +739,8 @@ pp_json *pp_costs_write(const pp_costs *costs, pp_json_build *build)
             write_ranks(build, memory, costs, &memory_ranks[i]);
         for (size_t i = 0; costs->sharded && i < COUNT(sharding_memory); i++)
             write_list(build, memory, costs, &sharding_memory[i], costs->stages);
+        for (size_t i = 0; costs->regathers && i < COUNT(regathering_memory); i++)
+            write_list(build, memory, costs, &regathering_memory[i], costs->stages);
         uint32_t own = 0;
         while (own < costs->ranks && !costs->limit_bytes[own])
             own++;

@@ -229,6 +229,8 @@ typedef struct data_groups {
     pp_collective_group dense_copies, expert_copies; /* with several copies of sharded parameters:
                                                         of these GPUs, those with the same shard;
                                                         dense and expert are one copy then */
+    pp_collective_group dense_kept, expert_kept; /* of one copy, those among which parameters stay
+                                                    divided after a forward that frees them */
 } data_groups;
 
 static data_groups data_groups_of(const pp_cost_context *context)
@@ -239,11 +241,14 @@ static data_groups data_groups_of(const pp_cost_context *context)
     const int64_t dense = par->dp * par->cp / copies;
     const int64_t expert = pp_parallel_expert_gpus(par) / par->ep / copies;
     const int64_t stride = pp_parallel_etp(par) * par->ep;
+    const int64_t kept = context->switches.reshard_after_forward;
     return (data_groups){
         .dense = pp_group_of(node_part, dense, par->tp),
         .expert = pp_group_of(node_part, expert, stride),
         .dense_copies = pp_group_of(node_part, copies, par->tp * dense),
         .expert_copies = pp_group_of(node_part, copies, stride * expert),
+        .dense_kept = pp_group_of(node_part, kept > 0 ? kept : dense, par->tp),
+        .expert_kept = pp_group_of(node_part, kept > 0 ? kept : expert, stride),
     };
 }
 
@@ -251,11 +256,47 @@ static data_groups data_groups_of(const pp_cost_context *context)
  * (torchtitan, AutoModel: fp32). */
 #define SHARD_BYTES 4.0
 
+/* True if a forward of the stage begins with a unit of this kind or, `first` false, ends with it.
+ */
+static bool is_end_unit(const pp_cost_context *context, const pp_stage *stage,
+                        const stage_unit *unit, bool first)
+{
+    const int64_t layer = first ? stage->first_layer : stage->first_layer + stage->layers - 1;
+    if (unit->times <= 0)
+        return false;
+    if (first && stage->embedding > 0)
+        return unit->kind == PP_UNIT_EMBEDDING;
+    if (!first && stage->loss > 0)
+        return unit->kind == PP_UNIT_LOSS;
+    if (stage->layers == 0 || (!first && stage->mtp > 0))
+        return unit->kind == PP_UNIT_MTP || stage->mtp == 0;
+    return unit->kind == PP_UNIT_LAYER && unit->type == pp_model_type_at(context->model, layer);
+}
+
+/* What stays gathered of a stage after a forward. */
+typedef struct kept_sum {
+    double parameters;
+    double largest; /* unit; while the next one is gathered, two are there */
+} kept_sum;
+
+/* Adds `times` equal units. After a forward a parameter is on one of the GPUs that keep it, in the
+ * type of training, or with `always` nowhere but in the shards. */
+static void add_kept(const data_groups *groups, const rank_parameters *one, double times,
+                     int64_t reshard, kept_sum *sum)
+{
+    if (reshard > 0)
+        sum->parameters += times * (one->dense / (double)groups->dense_kept.ranks +
+                                    one->expert / (double)groups->expert_kept.ranks);
+    if (times > 0)
+        sum->largest = fmax(sum->largest, one->dense + one->expert);
+}
+
 /* FSDP2 gathers and reduces unit by unit: every layer, the embedding, and the head with its norm is
  * one (torchtitan and AutoModel, apply_fsdp). Before a gather the shards are cast to the type of
  * training, and after it copied into the parameters, both on the stream of the compute; before a
  * reduction the gradients are copied (foreach_all_gather, get_all_gather_streams and foreach_reduce
  * in torch/distributed/fsdp/_fully_shard). Compute beside a gather lacks the SMs that NCCL holds.
+ * What a forward frees is gathered again from the GPUs that keep it (_get_post_forward_mesh_info).
  */
 static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *stage,
                                pp_costs *costs, uint32_t s, pp_err *err)
@@ -266,7 +307,9 @@ static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *s
     const double bytes = (double)pp_dtype_bytes(sw->dtype);
     const double gradient_bytes = (double)pp_dtype_bytes(sw->grad_dtype);
     const double memory_bytes_per_s = hw->elementwise * hw->memory_bytes_per_s;
-    double gather = 0, copy = 0, reduce = 0, parameters = 0, owned = 0;
+    double gather = 0, copy = 0, reduce = 0, again = 0, first = 0, last = 0;
+    double parameters = 0, owned = 0;
+    kept_sum kept = { 0 };
     stage_unit units[STAGE_UNITS_MAX];
     const int count = units_of(context, stage, units);
     for (int k = 0; k < count; k++) {
@@ -276,9 +319,10 @@ static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *s
             one.dense += table_parameters(context); /* for its look-up */
         const struct {
             double parameters;
-            pp_collective_group group, copies;
-        } parts[] = { { one.dense, groups.dense, groups.dense_copies },
-                      { one.expert, groups.expert, groups.expert_copies } };
+            pp_collective_group group, copies, kept;
+        } parts[] = { { one.dense, groups.dense, groups.dense_copies, groups.dense_kept },
+                      { one.expert, groups.expert, groups.expert_copies, groups.expert_kept } };
+        double regather = 0;
         for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
             const double n = parts[i].parameters, ranks = (double)parts[i].group.ranks;
             const double times = units[k].times;
@@ -297,9 +341,15 @@ static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *s
             gather += times * pp_collective_seconds(hw, PP_ALL_GATHER, parts[i].group, n * bytes);
             reduce += times * pp_collective_seconds(hw, PP_REDUCE_SCATTER, parts[i].group,
                                                     n * gradient_bytes);
+            regather += pp_collective_seconds(hw, PP_ALL_GATHER, parts[i].kept, n * bytes);
         }
+        again += units[k].times * regather;
+        add_kept(&groups, &one, units[k].times, sw->reshard_after_forward, &kept);
+        first = is_end_unit(context, stage, &units[k], true) ? regather : first;
+        last = is_end_unit(context, stage, &units[k], false) ? regather : last;
     }
     costs->sharded = true;
+    costs->regathers = sw->reshard_after_forward != PP_RESHARD_NEVER;
     costs->gathered_stages = context->gathers_all ? 0 : PP_GATHERED_STAGES;
     costs->unshard_slowdown = 1 / (1 - pp_collective_sm_share(hw, groups.dense));
     const struct {
@@ -309,8 +359,10 @@ static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *s
         { parameters * bytes, &costs->gathered_bytes[s] },
         { parameters * gradient_bytes, &costs->whole_gradient_bytes[s] },
         { owned * SHARD_BYTES, &costs->gradient_shard_bytes[s] },
+        { kept.parameters * bytes, &costs->kept_bytes[s] },
+        { fmin(parameters, kept.parameters + 2 * kept.largest) * bytes, &costs->passing_bytes[s] },
     };
-    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+    for (size_t k = 0; k < (costs->regathers ? 5 : 3); k++) {
         if (!(sizes[k].bytes <= (double)PP_BYTES_MAX))
             return pp_err_set(err, PP_INPUT, NULL,
                               "stage %u needs %g bytes: the model is too large", s, sizes[k].bytes);
@@ -324,14 +376,20 @@ static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *s
         { gather, "gather of a stage's parameters", &costs->unshard_ns[s] },
         { copy / memory_bytes_per_s, "copy of a stage's parameters", &costs->unshard_copy_ns[s] },
         { reduce, "reduction of a stage's gradients", &costs->reduce_grad_ns[s] },
+        { again, "gather after a forward", &costs->regather_ns[s] },
+        { first, "gather of a stage's first layer", &costs->regather_first_ns[s] },
+        { last, "gather of a stage's last layer", &costs->regather_last_ns[s] },
     };
+    const size_t count_ns = costs->regathers ? sizeof parts / sizeof parts[0] : 3;
     pp_status status = PP_OK;
-    for (size_t k = 0; k < sizeof parts / sizeof parts[0] && !status; k++)
+    for (size_t k = 0; k < count_ns && !status; k++)
         status = pp_ns_from_seconds(parts[k].seconds, parts[k].what, parts[k].ns, err);
     return status;
 }
 
-/* The stage of a rank whose gradients are reduced after its last op: its first one. */
+/* The stage of a rank whose gradients are reduced after its last op: its first one, whose B follows
+ * that of every later stage for the same microbatch. (An order with W may end with the W of another
+ * one, of which this is an estimate; named schedules do not.) */
 static pp_ns last_reduction(const pp_cost_context *context, const pp_costs *costs, uint32_t rank)
 {
     uint32_t s = 0;

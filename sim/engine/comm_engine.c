@@ -42,6 +42,7 @@ typedef struct run {
     uint32_t *waiting;  /* [ranks]: the group that the rank waits for, or NONE */
     pp_ns *gathered_ns; /* [stages]: when the parameters are there; NULL: they are not sharded */
     bool *copied;       /* [stages]: they are in place, too */
+    bool *freed;        /* [stages]: a forward has freed them again; all false unless regathers */
     pp_ns *gathers_ns;  /* [ranks]: when the last gather of the rank ends */
     uint32_t *wake;     /* stack of ranks to run */
     uint32_t *try;      /* stack of entries that may start */
@@ -61,6 +62,7 @@ static void run_free(run *r)
     free(r->gathered_ns);
     free(r->gathers_ns);
     free(r->copied);
+    free(r->freed);
     free(r->wake);
     free(r->try);
     pp_shared_rates_free(&r->rates);
@@ -73,6 +75,10 @@ static pp_status check_sharding(const pp_program *program, const pp_costs *costs
     double sum_ns = 0;
     for (uint32_t s = 0; comm->gathers_in_ops && s < costs->stages; s++)
         sum_ns += (double)costs->unshard_ns[s] + (double)costs->unshard_copy_ns[s];
+    for (size_t i = 0; costs->regathers && i < program->count; i++) {
+        const uint32_t s = program->op[i].stage;
+        sum_ns += (double)costs->regather_ns[s] + (double)costs->unshard_copy_ns[s];
+    }
     for (size_t s = 0; s < comm->step_count; s++) {
         const pp_comm_step step = comm->step[s];
         if (step.kind == PP_COMM_STEP_MARK && step.mark == PP_MARK_UNSHARD)
@@ -85,7 +91,7 @@ static pp_status check_sharding(const pp_program *program, const pp_costs *costs
                ? PP_OK
                : pp_err_set(err, PP_INPUT, NULL,
                             "gathers and reductions of %g s together are too long; give shorter "
-                            "ones (unshard_ns, unshard_copy_ns, reduce_grad_ns)",
+                            "ones (unshard_ns, unshard_copy_ns, reduce_grad_ns, regather_ns)",
                             1e-9 * sum_ns);
 }
 
@@ -111,7 +117,8 @@ static pp_status run_new(const pp_program *program, const pp_costs *costs, pp_ti
         r->gathered_ns = pp_alloc_array(program->stages, sizeof *r->gathered_ns);
         r->gathers_ns = pp_alloc_array(program->ranks, sizeof *r->gathers_ns);
         r->copied = pp_alloc_array(program->stages, sizeof *r->copied);
-        if (!r->gathered_ns || !r->gathers_ns || !r->copied)
+        r->freed = pp_alloc_array(program->stages, sizeof *r->freed);
+        if (!r->gathered_ns || !r->gathers_ns || !r->copied || !r->freed)
             return pp_err_nomem(err);
     }
     memcpy(r->next, comm->step_begin, program->ranks * sizeof *r->next);
@@ -395,7 +402,7 @@ static void take_mark(run *r, uint32_t rank, pp_comm_step step)
                                          .reduces = !gathers });
     if (gathers) {
         r->gathered_ns[stage] = r->gathers_ns[rank];
-        r->copied[stage] = false;
+        r->copied[stage] = r->freed[stage] = false;
     } else if (runs_later(r, rank)) {
         await_collective(r, rank, r->gathers_ns[rank]);
     }
@@ -424,22 +431,52 @@ static pp_ns beside_gather(const run *r, pp_ns takes_ns, pp_ns gather_ns)
                : takes_ns + (pp_ns)llround((double)gather_ns * (1 - 1 / factor));
 }
 
-/* The duration of an op of `stage` that the rank starts now, with what is gathered in it or beside
- * it. */
-static pp_ns with_gather(run *r, uint32_t rank, uint32_t stage, pp_ns takes_ns)
+/* What an op gathers itself. */
+typedef struct own_gather {
+    pp_ns all_ns, exposed_ns, copy_ns;
+} own_gather;
+
+/* Adds what op needs and is not there: the first gather of its stage if programs have no UNSHARD,
+ * or what the forward before it has freed. (W needs no parameters.) The stage is as after the op
+ * then. */
+static void gather_in_op(run *r, pp_op op, own_gather *sum)
 {
-    if (!r->comm->gathers_in_ops)
-        return beside_gather(r, takes_ns, r->gathers_ns[rank] - r->clock_ns[rank]);
-    if (r->copied[stage])
-        return takes_ns;
-    const pp_ns gather_ns = r->costs->unshard_ns[stage], begin_ns = r->clock_ns[rank];
-    r->copied[stage] = true;
-    note_sharding(r, (pp_sharding_span){ .start_ns = begin_ns,
-                                         .end_ns = begin_ns + gather_ns,
+    const pp_costs *costs = r->costs;
+    const uint32_t s = op.stage;
+    if (!r->copied[s]) {
+        sum->all_ns += costs->unshard_ns[s];
+        sum->copy_ns += costs->unshard_copy_ns[s];
+    } else if (r->freed[s] && op.kind != PP_OP_W) {
+        sum->all_ns += costs->regather_ns[s];
+        sum->exposed_ns +=
+            op.kind == PP_OP_F ? costs->regather_first_ns[s] : costs->regather_last_ns[s];
+        sum->copy_ns += costs->unshard_copy_ns[s];
+    }
+    r->copied[s] = true;
+    if (op.kind != PP_OP_W)
+        r->freed[s] = costs->regathers && op.kind == PP_OP_F;
+}
+
+/* The duration of an op that the rank starts now, or of a pair, with what is gathered in it or
+ * beside it. The second op of a pair takes no time. */
+static pp_ns with_gather(run *r, uint32_t rank, uint32_t i, bool pair, pp_ns takes_ns)
+{
+    const pp_op op = r->program->op[i];
+    const pp_ns begin_ns = r->clock_ns[rank], before_ns = r->gathers_ns[rank] - begin_ns;
+    own_gather own = { 0 };
+    gather_in_op(r, op, &own);
+    if (pair)
+        gather_in_op(r, r->program->op[i + 1], &own);
+    if (!own.all_ns)
+        return beside_gather(r, takes_ns, before_ns) + own.copy_ns;
+    const pp_ns wait_ns = pp_max(before_ns, 0) + pp_min(own.exposed_ns, own.all_ns);
+    const pp_ns rest_ns = own.all_ns - pp_min(own.exposed_ns, own.all_ns);
+    r->gathers_ns[rank] = begin_ns + pp_max(before_ns, 0) + own.all_ns;
+    note_sharding(r, (pp_sharding_span){ .start_ns = r->gathers_ns[rank] - own.all_ns,
+                                         .end_ns = r->gathers_ns[rank],
                                          .rank = rank,
-                                         .stage = (uint16_t)stage });
-    return pp_max(beside_gather(r, takes_ns, gather_ns), gather_ns) +
-           r->costs->unshard_copy_ns[stage];
+                                         .stage = (uint16_t)op.stage });
+    return wait_ns + pp_max(beside_gather(r, takes_ns, rest_ns), rest_ns) + own.copy_ns;
 }
 
 /* Executes a step. Returns false when the rank cannot do so yet. */
@@ -485,7 +522,8 @@ static bool take_step(run *r, uint32_t rank, pp_comm_step step)
             takes_ns = pair ? pp_pair_ns(r->program, costs, i) : 0;
         r->host[rank].clock_ns += (1 + pair - ends) * r->comm->semantics.host.launch_ns;
         await_host(r, rank, ends ? 0 : r->host[rank].clock_ns, NONE);
-        takes_ns = r->gathered_ns ? with_gather(r, rank, op.stage, takes_ns) : takes_ns;
+        if (r->gathered_ns && !ends)
+            takes_ns = with_gather(r, rank, i, pair, takes_ns);
         r->timeline->start_ns[i] = r->clock_ns[rank];
         if (r->rates) { /* the step is taken when the op has ended */
             pp_shared_rates_compute(r->rates, rank, r->clock_ns[rank], takes_ns);

@@ -22,20 +22,42 @@ static const char *list_sharding(char *buffer, size_t size)
     return buffer;
 }
 
+/* PyTorch's I looks for the weights among the parameters that are registered when it begins, which
+ * are the shards then (stage_backward_input of torch/distributed/pipelining/_backward.py). */
+static bool splits_backward(const pp_order *order)
+{
+    size_t i = 0;
+    while (i < order->rank_begin[order->ranks] && order->ops[i].kind != PP_OP_I)
+        i++;
+    return i < order->rank_begin[order->ranks];
+}
+
+static bool are_set(const pp_pytorch_settings *settings)
+{
+    return settings &&
+           (settings->unshard_lookahead != PP_LOOKAHEAD_FULL || settings->max_outstanding_sends);
+}
+
+pp_status pp_framework_check_settings(const pp_framework *framework,
+                                      const pp_pytorch_settings *settings, pp_err *err)
+{
+    if (!are_set(settings) || framework->lower_set)
+        return PP_OK;
+    return pp_err_set(
+        err, PP_USAGE,
+        pp_err_name(err, settings->max_outstanding_sends ? PP_FIELD_OUTSTANDING_SENDS
+                                                         : PP_FIELD_UNSHARD_LOOKAHEAD),
+        "is PyTorch 2.15's; choose executor torch-2.15 instead of %s, or leave it out",
+        framework->name);
+}
+
 pp_status pp_framework_lower(const pp_framework *framework, const pp_order *order,
                              const pp_costs *costs, const pp_pytorch_settings *settings,
                              pp_program **program_out, pp_err *err)
 {
-    bool set = settings && (settings->unshard_lookahead != PP_LOOKAHEAD_FULL ||
-                            settings->max_outstanding_sends);
-    if (set && !framework->lower_set)
-        return pp_err_set(err, PP_USAGE,
-                          pp_err_name(err, settings->max_outstanding_sends
-                                               ? PP_FIELD_OUTSTANDING_SENDS
-                                               : PP_FIELD_UNSHARD_LOOKAHEAD),
-                          "is PyTorch 2.15's; choose executor torch-2.15 instead of %s, or leave "
-                          "it out",
-                          framework->name);
+    pp_status status = pp_framework_check_settings(framework, settings, err);
+    if (status)
+        return status;
     /* under ideal the gather takes no time */
     if (costs && costs->sharded && framework->size_protocols && !framework->shards) {
         char known[160];
@@ -45,10 +67,15 @@ pp_status pp_framework_lower(const pp_framework *framework, const pp_order *orde
                           framework->name, list_sharding(known, sizeof known),
                           pp_err_name(err, PP_FIELD_ZERO));
     }
-    pp_status status = set ? framework->lower_set(order, settings, program_out, err)
-                       : costs && framework->lower_timed
-                           ? framework->lower_timed(order, costs, program_out, err)
-                           : framework->lower(order, program_out, err);
+    if (costs && costs->regathers &&
+        (status = pp_framework_check_reshard(framework, splits_backward(order), err)))
+        return status;
+    if (are_set(settings))
+        status = framework->lower_set(order, settings, program_out, err);
+    else if (costs && framework->lower_timed)
+        status = framework->lower_timed(order, costs, program_out, err);
+    else
+        status = framework->lower(order, program_out, err);
     if (!status)
         (*program_out)->overlaps_pairs = framework->overlaps_pairs;
     if (!status && (*program_out)->comm)
@@ -66,6 +93,22 @@ pp_status pp_framework_check_zero(const pp_framework *framework, int zero, pp_er
                       "plan with %s 1",
                       framework->name, list_sharding(known, sizeof known),
                       pp_err_name(err, PP_FIELD_ZERO));
+}
+
+pp_status pp_framework_check_reshard(const pp_framework *framework, bool splits, pp_err *err)
+{
+    if (framework->size_protocols && !framework->splits_late)
+        return pp_err_set(
+            err, PP_USAGE, pp_err_name(err, PP_FIELD_RESHARD),
+            "executor %s does not free parameters after forwards; plan with never, or "
+            "for an executor of PyTorch, such as torch-2.15",
+            framework->name);
+    if (splits)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RESHARD),
+                          "PyTorch loses the gradients of weights if parameters are freed after "
+                          "forwards and the backward is split into I and W; plan with never, or "
+                          "choose a schedule with B, such as 1f1b or interleaved");
+    return PP_OK;
 }
 
 pp_status pp_framework_check_stages(const pp_framework *framework, const pp_stage *stages,

@@ -34,7 +34,8 @@ typedef struct pp_framework {
                                  predicate; NULL: it may */
     const char *pytorch;      /* the version of PyTorch whose compute_comms rows its programs are:
                                  "2.15"; NULL: they are none */
-    bool splits_late;         /* it is PyTorch: its I frees nothing (pp_costs_split_late) */
+    bool splits_late;         /* it is PyTorch: its I frees nothing (pp_costs_split_late), and with
+                                 `shards` it can free parameters after forwards */
     bool shards;              /* its programs gather and reduce sharded parameters, as FSDP2 does */
     bool gathers_all;         /* then all stages of a rank stay gathered */
     bool overlaps_pairs;      /* the halves of an overlapped pair run at the same time, so that the
@@ -53,9 +54,20 @@ PP_MUST_CHECK pp_status pp_framework_lower(const pp_framework *framework, const 
                                            const pp_pytorch_settings *settings,
                                            pp_program **program_out, pp_err *err);
 
+/* Whether the framework has PyTorch's settings as far as they are not the defaults. Fails: USAGE.
+ */
+PP_MUST_CHECK pp_status pp_framework_check_settings(const pp_framework *framework,
+                                                    const pp_pytorch_settings *settings,
+                                                    pp_err *err);
+
 /* Whether the framework has this ZeRO stage. Fails: USAGE, with the frameworks that have it. */
 PP_MUST_CHECK pp_status pp_framework_check_zero(const pp_framework *framework, int zero,
                                                 pp_err *err);
+
+/* Whether the framework frees parameters after forwards, in orders that split the backward or do
+ * not. Fails: USAGE. */
+PP_MUST_CHECK pp_status pp_framework_check_reshard(const pp_framework *framework, bool splits,
+                                                   pp_err *err);
 
 /* Whether the framework runs these stages: with bare ends, one has no layer. stages: NULL, or
  * [stage_count]. what: the option or file that messages name. Fails: `refusal`. */

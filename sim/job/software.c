@@ -1,6 +1,13 @@
 /* Names of settings of the training software. */
 #include "sim/job/software.h"
 
+#include "sim/base/field.h"
+#include "sim/base/units.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
 const char *const *pp_communicators_names(void)
 {
     static const char *const names[] = { "world", "pp", "per-edge", NULL };
@@ -68,4 +75,26 @@ double pp_optimizer_bytes(const pp_switches *switches)
     const bool remainders = switches->moments != PP_MOMENTS_FP32 &&
                             switches->dtype == PP_DTYPE_BF16 && !switches->low_parameters;
     return (remainders ? 2 : 4) + 2 * pp_moment_bytes(switches->moments);
+}
+
+pp_status pp_reshard_parse(const char *text, int64_t *reshard_out, pp_err *err)
+{
+    int64_t gpus = 0;
+    if (strcmp(text, "never") == 0 || strcmp(text, "always") == 0)
+        gpus = *text == 'n' ? PP_RESHARD_NEVER : PP_RESHARD_ALWAYS;
+    else if (pp_parse_int(text, NULL, 2, 1 << 20, &gpus, NULL))
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RESHARD),
+                          "'%.40s' is neither never nor always nor a number of GPUs, 2 or more",
+                          text);
+    *reshard_out = gpus;
+    return PP_OK;
+}
+
+const char *pp_reshard_print(int64_t reshard, char *buffer, size_t size)
+{
+    if (reshard > 0)
+        snprintf(buffer, size, "%" PRId64, reshard);
+    else
+        snprintf(buffer, size, "%s", reshard == PP_RESHARD_ALWAYS ? "always" : "never");
+    return buffer;
 }

@@ -86,6 +86,9 @@ const char *const *pp_dispatcher_names(void);
 /* True if it can send rows to experts in 8 bits. */
 bool pp_dispatcher_has_fp8(pp_dispatcher kind);
 
+#define PP_RESHARD_NEVER 0
+#define PP_RESHARD_ALWAYS (-1)
+
 /* Settings of the training software. A stack (sim/job/stack.h) is a named set of
  * them. */
 typedef struct pp_switches {
@@ -121,8 +124,11 @@ typedef struct pp_switches {
                              parameters, with FSDP2 */
     int64_t dp_replicate; /* with zero 3: copies of the parameters, each divided by dp x cp / this;
                              0: 1 */
-    bool scatter_gather;  /* without sequence parallelism, each tp rank sends 1/tp of a tensor,
-                             and the receivers gather it */
+    int64_t reshard_after_forward; /* with zero 3: gathered parameters are freed after a forward;
+                                      PP_RESHARD_NEVER, PP_RESHARD_ALWAYS, or the GPUs among which
+                                      they stay divided in the type of training */
+    bool scatter_gather; /* without sequence parallelism, each tp rank sends 1/tp of a tensor,
+                            and the receivers gather it */
     pp_communicators communicators;
     pp_p2p p2p;
     pp_cp_comm cp_comm;
@@ -141,6 +147,11 @@ typedef struct pp_switches {
     double power_limit;   /* of the power that a GPU may draw; 0: all of it */
     double step_offset_s; /* what a step takes in addition to what the hardware file says */
 } pp_switches;
+
+/* "never", "always" or a number of GPUs, 2 or more. Fails: USAGE. */
+PP_MUST_CHECK pp_status pp_reshard_parse(const char *text, int64_t *reshard_out, pp_err *err);
+/* Returns buffer. */
+const char *pp_reshard_print(int64_t reshard, char *buffer, size_t size);
 
 /* Bytes of a weight of a layer as its GEMMs read it: in 8 and 4 bits quantized, as it is and
  * transposed, and unless it is kept in that precision alone also in 16 bits. */

@@ -41,12 +41,13 @@ typedef struct pp_plan {
     pp_p2p p2p;
     char compute_settings[128]; /* settings of compute backend cpu when measured; "": it was not */
     pp_recompute recompute;
-    int64_t recompute_layers;   /* of full recomputation: the layers of a chunk; 0: 1 */
-    unsigned recompute_modules; /* of selective recomputation: a set of pp_recompute_module */
-    unsigned graphs;            /* what CUDA graphs capture: a set of pp_graph */
-    int sequence_parallel;      /* 1: on, 0: off, negative: not known */
-    int zero;                   /* ZeRO stage, 0, 1 or 3; negative: not known */
-    int64_t dp_replicate;       /* with zero 3: copies of the sharded parameters; 0: 1 */
+    int64_t recompute_layers;      /* of full recomputation: the layers of a chunk; 0: 1 */
+    unsigned recompute_modules;    /* of selective recomputation: a set of pp_recompute_module */
+    unsigned graphs;               /* what CUDA graphs capture: a set of pp_graph */
+    int sequence_parallel;         /* 1: on, 0: off, negative: not known */
+    int zero;                      /* ZeRO stage, 0, 1 or 3; negative: not known */
+    int64_t dp_replicate;          /* with zero 3: copies of the sharded parameters; 0: 1 */
+    int64_t reshard_after_forward; /* as in pp_switches */
     pp_precision precision;
     bool low_parameters; /* weights are kept in that precision, too */
     bool experts;        /* its model has experts; files say so in 8 and 4 bits,

@@ -169,6 +169,21 @@ static pp_status read_modules(const pp_json_at *root, pp_plan *plan, pp_err *err
     return pp_json_fail(&graphs, err, "%s", fault);
 }
 
+static pp_status read_reshard(const pp_json_at *at, pp_plan *plan, pp_err *err)
+{
+    const char *text = "";
+    pp_json_at place;
+    pp_err why = pp_err_like(err);
+    pp_status status = pp_json_get_text(at, "reshard_after_forward", &text, err);
+    if (status || (status = pp_json_get(at, "reshard_after_forward", &place, err)))
+        return status;
+    if (pp_reshard_parse(text, &plan->reshard_after_forward, &why))
+        return pp_json_fail(&place, err, "%s", why.text);
+    return plan->zero == 3 || plan->reshard_after_forward == PP_RESHARD_NEVER
+               ? PP_OK
+               : pp_json_fail(&place, err, "needs \"zero\" 3");
+}
+
 static pp_status read_precision(const pp_json_at *at, pp_plan *plan, pp_err *err)
 {
     const char *name = "";
@@ -247,6 +262,7 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
                                         "sequence_parallel",
                                         "zero",
                                         "dp_replicate",
+                                        "reshard_after_forward",
                                         "precision",
                                         "low_parameters",
                                         "experts",
@@ -315,6 +331,8 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
             return pp_json_fail(
                 &place, err, "needs \"zero\" 3, and must divide \"dp\", which is %" PRId64, p->dp);
     }
+    if (pp_json_has(&at, "reshard_after_forward") && (status = read_reshard(&at, plan, err)))
+        return status;
     if ((pp_json_has(&at, "precision") && (status = read_precision(&at, plan, err))) ||
         (pp_json_has(&at, "experts") &&
          (status = pp_json_get_bool(&at, "experts", &plan->experts, err))) ||
@@ -509,6 +527,12 @@ static pp_status read_costs(const pp_json_at *root, pp_plan *plan, pp_err *err)
                                       "parameters, which \"zero\" 3 of \"parallel\" has"
                                     : "have sharded parameters (\"unshard_ns\"), but \"zero\" of "
                                       "\"parallel\" is not 3");
+        const bool regathers = plan->reshard_after_forward != PP_RESHARD_NEVER;
+        if (!status && plan->zero >= 0 && plan->costs[i]->regathers != regathers)
+            return pp_json_fail(&one, err,
+                                "%s \"regather_ns\", but \"reshard_after_forward\" of "
+                                "\"parallel\" is %s",
+                                regathers ? "lack" : "have", regathers ? "set" : "never");
         if (status)
             return status;
     }

@@ -44,6 +44,11 @@ static pp_json *write_parallel(const pp_plan *plan, pp_json_build *build)
         pp_json_put_int(build, object, "zero", plan->zero);
     if (plan->dp_replicate > 1)
         pp_json_put_int(build, object, "dp_replicate", plan->dp_replicate);
+    if (plan->reshard_after_forward != PP_RESHARD_NEVER) {
+        char policy[32];
+        pp_json_put_text(build, object, "reshard_after_forward",
+                         pp_reshard_print(plan->reshard_after_forward, policy, sizeof policy));
+    }
     if (plan->precision != PP_PRECISION_BF16) {
         pp_json_put_text(build, object, "precision", pp_recipe_of(plan->precision)->name);
         pp_json_put_bool(build, object, "low_parameters", plan->low_parameters);

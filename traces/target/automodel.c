@@ -66,6 +66,8 @@ static void print(const pp_export *data, const pp_torch_run *run, pp_text *text)
         if (plan->dp_replicate > 1)
             add_known(text, "  ", "dp_replicate_size", plan->dp_replicate);
         add_known(text, "  ", "ep_size", plan->parallel.ep);
+        if (plan->reshard_after_forward == PP_RESHARD_ALWAYS)
+            pp_text_add(text, "  reshard_after_forward: true\n");
     }
     if (run->known && plan->parallel.ep > 1)
         pp_text_add(

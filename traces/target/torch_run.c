@@ -50,6 +50,17 @@ static pp_status check_order(const char *name, const pp_export *data, pp_torch_r
                       "two per rank; choose such a schedule",
                       err);
     const pp_pytorch_settings *set = &data->plan->pytorch;
+    if (data->plan->reshard_after_forward > 0)
+        return refuse(name,
+                      "it cannot be told over how many GPUs parameters stay divided after a "
+                      "forward; plan with --reshard-after-forward always or never",
+                      err);
+    if (facts->split && data->plan->reshard_after_forward != PP_RESHARD_NEVER)
+        return refuse(name,
+                      "PyTorch loses the gradients of weights if parameters are freed after "
+                      "forwards and the backward is split into I and W; plan with "
+                      "--reshard-after-forward never",
+                      err);
     if (set->max_outstanding_sends || set->unshard_lookahead != PP_LOOKAHEAD_FULL)
         return refuse(name,
                       "it cannot be told max_outstanding_sends and unshard_lookahead; simulate the "

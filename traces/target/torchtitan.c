@@ -110,6 +110,8 @@ static void add_parallelism(config *c)
     }
     if (c->python && degrees->tp > 1 && c->data->plan->sequence_parallel == 0)
         add_switch(c, section, "enable_sequence_parallel", false);
+    if (c->data->plan->reshard_after_forward == PP_RESHARD_ALWAYS)
+        add_text(c, section, "fsdp_reshard_after_forward", "always");
     add_text(c, section, "pipeline_parallel_schedule", c->run->schedule);
     begin_option(c, section, "pipeline_parallel_schedule_csv");
     pp_torch_print_quoted(c->data->path, ".csv", c->text);

@@ -96,7 +96,13 @@ class PlanOptions(TypedDict, total=False):
     fsdp: bool
     'same as --zero 3'
     dp_replicate: Union[int, str]
-    'with --zero 3: N copies of the parameters, each divided over dp x cp / N ranks (HSDP) (default: 1)'
+    'with --zero 3: N copies of the parameters, each divided over dp x cp / N ranks (HSDP) (default: 1, or the fastest of those that fit in nodes)'
+    dp_shard: Union[int, str]
+    'with --zero 3 and --dp: each copy is divided over N ranks, so that there are dp x cp / N copies'
+    reshard_after_forward: Union[int, float, str, Path]
+    "with --zero 3: free a stage's parameters after its forwards, and gather them again layer by layer (N: they stay divided over N GPUs) (default: never, or always if nothing fits otherwise)"
+    unshard_lookahead: Union[int, float, str, Path]
+    'with --zero 3 and torch-2.15: of how many stages of a rank parameters are gathered ahead (default: full, which is 3, or the fastest with more than three stages per rank)'
     sequence_parallel: Union[bool, str]
     'sequence parallelism among the tensor-parallel GPUs (default: on if tp > 1)'
     attention: Union[int, float, str, Path]
@@ -305,7 +311,7 @@ class SimulateOptions(TypedDict, total=False):
     max_outstanding_sends: Union[int, float, str, Path]
     "with torch-2.15: how many sends of a rank may be under way, by waiting for others earlier (default: the plan's, or none)"
     unshard_lookahead: Union[int, float, str, Path]
-    "with torch-2.15: of how many stages parameters are gathered ahead. It changes the emitted rows, not the predicted time (default: the plan's, or full, which is 3)"
+    "with torch-2.15: of how many stages parameters are gathered ahead. It changes the emitted rows, and with sharded parameters the time (default: the plan's, or full, which is 3)"
     profile: File
     'refuse a plan that was not made from this profile, unless --recost is given'
     recost: bool

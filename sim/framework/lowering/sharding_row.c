@@ -32,18 +32,43 @@ static bool contains(const uint16_t *list, size_t count, uint16_t stage)
     return false;
 }
 
-/* Lists the next distinct stages that compute from op i on: `most` of them, or one more if the
- * second half of a pair adds it. out: [PP_PYTHON_SET_MAX]. */
-static size_t look_ahead(const pp_program *program, size_t i, size_t end, size_t most,
-                         uint16_t *out)
+/* From an op on, the first op of each of the next distinct stages, or PP_NO_SOURCE: the op itself
+ * is the first one. */
+typedef struct nearest {
+    uint32_t op[LOOK_AHEAD];
+} nearest;
+
+/* Fills nearest_out: [end - begin], from the last op back: its stage moves to the front. To scan
+ * from every op on takes as long as its stage and another one alternate. */
+static void find_nearest(const pp_program *program, size_t begin, size_t end, nearest *nearest_out)
+{
+    nearest now;
+    for (size_t k = 0; k < LOOK_AHEAD; k++)
+        now.op[k] = PP_NO_SOURCE;
+    for (size_t i = end; i-- > begin;) {
+        uint32_t moved = (uint32_t)i;
+        for (size_t k = 0; k < LOOK_AHEAD && moved != PP_NO_SOURCE; k++) {
+            const uint32_t old = now.op[k];
+            now.op[k] = moved;
+            const bool same = old != PP_NO_SOURCE && program->op[old].stage == program->op[i].stage;
+            moved = same ? PP_NO_SOURCE : old;
+        }
+        nearest_out[i - begin] = now;
+    }
+}
+
+/* Lists the next distinct stages: `most` of them, or one more if the second half of a pair adds it.
+ * out: [PP_PYTHON_SET_MAX]. */
+static size_t look_ahead(const pp_program *program, const nearest *from, size_t most, uint16_t *out)
 {
     size_t count = 0;
-    bool second = false; /* op is the second half of a pair */
-    for (; i < end && (count < most || second); i++) {
-        if (!contains(out, count, program->op[i].stage))
-            out[count++] = program->op[i].stage;
-        second = program->op[i].paired;
-    }
+    for (; count < most && from->op[count] != PP_NO_SOURCE; count++)
+        out[count] = program->op[from->op[count]].stage;
+    if (count < most)
+        return count;
+    const pp_op *last = &program->op[from->op[count - 1]];
+    if (last->paired && !contains(out, count, last[1].stage))
+        out[count++] = last[1].stage;
     return count;
 }
 
@@ -161,22 +186,27 @@ pp_status pp_sharding_row_make(const pp_program *program, uint32_t rank, pp_shar
                                pp_sharding_row *row, pp_err *err)
 {
     const pp_op *op = program->op;
-    size_t end = program->rank_begin[rank + 1];
+    const size_t begin = program->rank_begin[rank], end = program->rank_begin[rank + 1];
     size_t most = count_stages(program, rank);
     size_t gathers = gathers_ahead(rules.lookahead, rank);
     size_t ops_before = 0; /* of the previous action */
     gathered active = { .in_order = rules.waits };
-    for (size_t i = program->rank_begin[rank]; i < end;) {
+    nearest *next PP_CLEANUP(pp_free_array) = pp_alloc_array(end - begin, sizeof *next);
+    if (!next)
+        return pp_err_nomem(err);
+    find_nearest(program, begin, end, next);
+    for (size_t i = begin; i < end;) {
         size_t ops = op[i].paired ? 2 : 1;
         pp_status status = PP_OK;
         /* after one op of the same stage, the next stages are the same, unless a pair has two */
         if (ops_before != 1 || op[i].stage != op[i - 1].stage || op[i].paired) {
             uint16_t wanted[PP_PYTHON_SET_MAX];
-            size_t count = look_ahead(program, i, end, most, wanted);
+            const nearest *from = &next[i - begin];
+            size_t count = look_ahead(program, from, most, wanted);
             if (count < most)
                 most = count; /* one of them has run its last op */
             uint16_t ahead[PP_PYTHON_SET_MAX];
-            size_t first = look_ahead(program, i, end, gathers < most ? gathers : most, ahead);
+            size_t first = look_ahead(program, from, gathers < most ? gathers : most, ahead);
             status = slide(row, &active, wanted, count, first, err);
         }
         if (status ||

@@ -33,6 +33,7 @@ const struct pp_field_names pp_option_names = { {
     [PP_FIELD_RECOMPUTE] = "--recompute",
     [PP_FIELD_ZERO] = "--zero",
     [PP_FIELD_DP_REPLICATE] = "--dp-replicate",
+    [PP_FIELD_RESHARD] = "--reshard-after-forward",
     [PP_FIELD_GRAD_SYNC] = "--grad-sync",
     [PP_FIELD_SEQUENCE_PARALLEL] = "--sequence-parallel",
     [PP_FIELD_ATTENTION] = "--attention",

@@ -70,7 +70,7 @@
 #define PP_OPTION_UNSHARD_LOOKAHEAD                                                             \
     PP_ROW("--unshard-lookahead", "full|auto|K", FRAMEWORK,                                     \
            "with torch-2.15: of how many stages parameters are gathered ahead. It changes the " \
-           "emitted rows, not the predicted time",                                              \
+           "emitted rows, and with sharded parameters the time",                                \
            "the plan's, or full, which is 3")
 #define PP_OPTION_COLUMNS \
     PP_ROW("--columns", "N", OUTPUT, "width of the text timeline, in characters", "80")

@@ -125,6 +125,7 @@ static pp_status set_switches(const pp_plan *plan, const pp_profile_in_use *use,
     if (plan->zero >= 0)
         switches->zero = plan->zero;
     switches->dp_replicate = plan->dp_replicate;
+    switches->reshard_after_forward = plan->reshard_after_forward;
     switches->precision = plan->precision;
     switches->low_parameters = plan->low_parameters;
     switches->grad_dtype = plan->grad_dtype;

@@ -722,6 +722,7 @@ static pp_status read_switches(const pp_args *args, pp_plan_input *r, pp_err *er
     int dtype = PP_DTYPE_BF16;
     int zero = 0;
     const char *stack = pp_args_text(args, "--stack");
+    const char *reshard = pp_args_text(args, "--reshard-after-forward");
     pp_status status =
         pp_load_stack(stack ? stack : PP_DEFAULT_STACK, &r->hardware, &r->stack, err);
     s->stack = &r->stack;
@@ -735,6 +736,7 @@ static pp_status read_switches(const pp_args *args, pp_plan_input *r, pp_err *er
         (status = pp_args_choice(args, "--grad-dtype", pp_dtype_names(), &dtype, err)) ||
         (status = pp_args_choice(args, "--zero", zeros, &zero, err)) ||
         (status = pp_args_int(args, "--dp-replicate", 1, 1 << 20, &s->value.dp_replicate, err)) ||
+        (reshard && (status = pp_reshard_parse(reshard, &s->value.reshard_after_forward, err))) ||
         (status = read_layout(args, r, err)) || (status = read_cp_comm(args, s, err)) ||
         (status = read_dispatcher(args, s, err)) || (status = read_imbalance(args, s, err)) ||
         (status = read_capacity(args, &r->model, s, err)) ||
@@ -774,6 +776,32 @@ static pp_status read_buffers(const pp_args *args, pp_plan_request *request, pp_
     return pp_buffer_settings_parse(recv, send, outputs, &request->buffers, err);
 }
 
+/* The number of copies by the number of ranks that share each. */
+static pp_status read_dp_shard(const pp_args *args, pp_plan_request *request, pp_err *err)
+{
+    int64_t *copies = &request->switches.value.dp_replicate;
+    const int64_t cp = request->parallel.cp ? request->parallel.cp : 1;
+    const int64_t ranks = request->parallel.dp * cp;
+    int64_t shard = 0;
+    pp_status status = pp_args_int(args, "--dp-shard", 1, 1 << 20, &shard, err);
+    if (status || !shard)
+        return status;
+    if (!request->parallel.dp)
+        return pp_err_set(err, PP_USAGE, "--dp-shard",
+                          "needs --dp, with which it says how many copies there are; give it, or "
+                          "--dp-replicate");
+    if (ranks % shard)
+        return pp_err_set(err, PP_USAGE, "--dp-shard",
+                          "%" PRId64 " does not divide dp x cp, which is %" PRId64, shard, ranks);
+    if (pp_args_has(args, "--dp-replicate") && *copies != ranks / shard)
+        return pp_err_set(err, PP_USAGE, "--dp-shard",
+                          "%" PRId64 " ranks with %" PRId64 " copies are not dp x cp, which is "
+                          "%" PRId64 "; leave out one of --dp-shard and --dp-replicate",
+                          shard, *copies, ranks);
+    *copies = ranks / shard;
+    return PP_OK;
+}
+
 static pp_status read_program(const pp_args *args, pp_plan_input *r, pp_err *err)
 {
     pp_plan_request *request = &r->request;
@@ -810,6 +838,10 @@ static pp_status read_program(const pp_args *args, pp_plan_input *r, pp_err *err
     if (!status)
         status = pp_args_exchange_or_auto(args, &request->exchange, &request->free.shapes, err);
     request->shape_message_given = pp_args_has(args, "--shape-message");
+    request->given_sharding.unshard_lookahead = pp_args_has(args, "--unshard-lookahead");
+    request->given_sharding.copies =
+        pp_args_has(args, "--dp-replicate") || pp_args_has(args, "--dp-shard");
+    request->given_sharding.reshard = pp_args_has(args, "--reshard-after-forward");
     request->no_step_sync = !step_sync;
     request->why = pp_args_has(args, "--why");
     if (partition && strcmp(partition, "uniform") == 0) {
@@ -1066,8 +1098,9 @@ pp_status pp_plan_input_read_with(const pp_args *args, const char *lengths, pp_p
 {
     pp_status status = read_machines(args, input, err);
     if (status || (status = read_sizes(args, input, err)) ||
-        (status = read_switches(args, input, err)) || (status = keep_stages(args, input, err)) ||
-        (status = read_program(args, input, err)) ||
+        (status = read_switches(args, input, err)) ||
+        (status = read_dp_shard(args, &input->request, err)) ||
+        (status = keep_stages(args, input, err)) || (status = read_program(args, input, err)) ||
         (status = read_preference(args, &input->request, err)) ||
         (status = read_jitter(args, input, err)) ||
         (status = pp_args_rank_overrides(args, &input->overrides, err)) ||

@@ -116,11 +116,18 @@ void pp_free_orders_say(const pp_search_result *result, pp_text *text)
 static void say_value(pp_setting_kind kind, const pp_setting_value *v, pp_text *text)
 {
     char sizes[64];
+    if (kind == PP_SETTING_COPIES) {
+        pp_text_add(text, "%" PRId64, v->copies);
+        return;
+    }
     pp_text_add(text, "%s",
                 kind == PP_SETTING_FRAMEWORK ? v->framework->name
                 : kind == PP_SETTING_SHAPES
                     ? pp_size_protocol_print(&v->shapes, sizes, sizeof sizes)
-                    : pp_communicators_names()[v->communicators - 1]);
+                : kind == PP_SETTING_COMMUNICATORS ? pp_communicators_names()[v->communicators - 1]
+                : kind == PP_SETTING_LOOKAHEAD
+                    ? pp_unshard_lookahead_print(v->unshard_lookahead, sizes, sizeof sizes)
+                    : pp_reshard_print(v->reshard_after_forward, sizes, sizeof sizes));
 }
 
 /* Appends "torch 1.927 s (+3.66 %)" */
@@ -137,7 +144,8 @@ static void say_cost(pp_setting_kind kind, const pp_setting_value *v, pp_text *t
     if (v->standing == PP_SETTING_RATED)
         pp_text_add(text, " %+.2f %%", more);
     else
-        pp_text_add(text, " (%+.2f %%%s)", more, v->tie ? ", a tie" : "");
+        pp_text_add(text, " (%+.2f %%%s%s)", more, v->tie ? ", a tie" : "",
+                    v->crowded ? ", without the headroom" : "");
 }
 
 void pp_setting_say(const pp_search_result *result, pp_setting_kind kind, pp_text *text)
@@ -386,6 +394,9 @@ pp_status pp_plan_note_choices(const pp_search_result *result, pp_err *err)
         [PP_SETTING_FRAMEWORK] = "executor choice",
         [PP_SETTING_SHAPES] = "shapes choice",
         [PP_SETTING_COMMUNICATORS] = "communicators choice",
+        [PP_SETTING_COPIES] = "dp-replicate choice",
+        [PP_SETTING_LOOKAHEAD] = "unshard-lookahead choice",
+        [PP_SETTING_RESHARD] = "reshard-after-forward choice",
     };
     pp_status status = PP_OK;
     if (result->packing.verdict > PP_PACKING_UNSEARCHED) {

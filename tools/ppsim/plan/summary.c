@@ -177,18 +177,29 @@ static void print_confidence(const pp_plan_view *view, pp_text *text)
     pp_print_labelled(text, "how sure", &words);
 }
 
-static void print_settings(const pp_search_result *result, pp_text *text)
+/* Settings that were not asked for are shown if their default is not taken, or on demand. */
+static bool is_shown(const pp_plan_view *view, pp_setting_kind kind)
+{
+    const pp_setting_choice *choice = &view->result->setting[kind];
+    if (!choice->count || kind < PP_SETTING_COPIES)
+        return choice->count > 0;
+    return view->verbose || view->result->plan->prediction->has_why ||
+           choice->value[0].copies > 1 || choice->value[0].unshard_lookahead != PP_LOOKAHEAD_FULL ||
+           choice->value[0].reshard_after_forward != PP_RESHARD_NEVER;
+}
+
+static void print_settings(const pp_plan_view *view, pp_text *text)
 {
     static const char *const labels[PP_SETTING_COUNT] = {
-        [PP_SETTING_FRAMEWORK] = "executor",
-        [PP_SETTING_SHAPES] = "shapes",
-        [PP_SETTING_COMMUNICATORS] = "communicators",
+        [PP_SETTING_FRAMEWORK] = "executor",          [PP_SETTING_SHAPES] = "shapes",
+        [PP_SETTING_COMMUNICATORS] = "communicators", [PP_SETTING_COPIES] = "copies",
+        [PP_SETTING_LOOKAHEAD] = "lookahead",         [PP_SETTING_RESHARD] = "reshard",
     };
     for (int k = 0; k < PP_SETTING_COUNT; k++) {
         pp_text words PP_CLEANUP(pp_text_free) = { 0 };
-        if (!result->setting[k].count)
+        if (!is_shown(view, (pp_setting_kind)k))
             continue;
-        pp_setting_say(result, (pp_setting_kind)k, &words);
+        pp_setting_say(view->result, (pp_setting_kind)k, &words);
         pp_print_labelled(text, labels[k], &words);
     }
 }
@@ -201,7 +212,7 @@ static void print_requested(const pp_plan_view *view, pp_text *text)
     pp_text packing PP_CLEANUP(pp_text_free) = { 0 };
     pp_text target PP_CLEANUP(pp_text_free) = { 0 };
     pp_text jitter PP_CLEANUP(pp_text_free) = { 0 };
-    print_settings(result, text);
+    print_settings(view, text);
     if (view->packing || view->verbose || result->packing.verdict == PP_PACKING_TAKEN ||
         result->packing.verdict == PP_PACKING_ONLY)
         pp_packing_say(&result->packing, view->packing || view->verbose, &packing);

@@ -132,6 +132,11 @@ void pp_answer_setup(const pp_plan *plan, pp_text *words)
         pp_text_add(words, ", ZeRO %d", plan->zero);
     if (plan->dp_replicate > 1)
         pp_text_add(words, " (%" PRId64 " copies)", plan->dp_replicate);
+    if (plan->reshard_after_forward == PP_RESHARD_ALWAYS)
+        pp_text_add(words, ", resharded after forwards");
+    else if (plan->reshard_after_forward > 0)
+        pp_text_add(words, ", resharded after forwards over %" PRId64 " GPUs",
+                    plan->reshard_after_forward);
     if (plan->moments != PP_MOMENTS_FP32)
         pp_text_add(words, ", optimizer in %s", pp_moments_names()[plan->moments]);
     pp_text_add(words, "; ");

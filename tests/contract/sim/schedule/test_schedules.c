@@ -56,6 +56,29 @@ START_TEST(orders_are_complete_and_valid)
 }
 END_TEST
 
+/* What sim/cost/step.c takes as the stage whose gradients are reduced at the end of the step. */
+static void ends_with_its_first_stage(const pp_schedule *schedule, const pp_schedule_params *shape,
+                                      pp_order *order)
+{
+    for (uint32_t r = 0; r < order->ranks; r++) {
+        uint32_t first = 0;
+        while (order->stage_rank[first] != r)
+            first++;
+        ck_assert_msg(order->ops[order->rank_begin[r + 1] - 1].stage == first,
+                      "%s p=%u v=%u m=%u: rank %u", schedule->name, shape->ranks, shape->chunks,
+                      shape->microbatches, r);
+    }
+    pp_order_free(&order);
+}
+
+START_TEST(every_rank_ends_with_its_first_stage)
+{
+    const pp_schedule *schedule = pp_schedule_at((size_t)_i);
+    if (!schedule->simulate_only) /* stages on two ranks */
+        over_shapes(schedule, ends_with_its_first_stage);
+}
+END_TEST
+
 static void is_repeatable(const pp_schedule *schedule, const pp_schedule_params *shape,
                           pp_order *order)
 {
@@ -225,6 +248,7 @@ int main(void)
     int count = (int)pp_schedule_count();
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, orders_are_complete_and_valid, 0, count);
+    tcase_add_loop_test(tc, every_rank_ends_with_its_first_stage, 0, count);
     tcase_add_loop_test(tc, equal_input_gives_equal_orders, 0, count);
     tcase_add_loop_test(tc, orders_for_any_costs_are_complete_and_run, 0, count);
     tcase_add_loop_test(tc, time_and_memory_are_conserved, 0, count);

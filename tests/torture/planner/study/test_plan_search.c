@@ -136,6 +136,24 @@ START_TEST(free_settings_take_no_allocation_for_granted)
 }
 END_TEST
 
+/* Copies and how far ahead to gather are tried. */
+START_TEST(sharded_parameters_take_no_allocation_for_granted)
+{
+    question q = { .recompute = PP_RECOMPUTE_FULL, .schedule = "interleaved" };
+    pp_err err = { 0 };
+    ck_assert_msg(load(&q, &err) == PP_OK, "%s", err.text);
+    q.request.schedule = pp_schedule_find("interleaved");
+    q.request.parallel.vpp = 4;
+    q.request.parallel.dp = 4;
+    q.request.global_batch_size = 16;
+    q.request.framework = &pp_framework_torch_2_15;
+    q.request.switches.given.zero = q.request.switches.given.recompute = true;
+    q.request.switches.value.zero = 3;
+    q.request.switches.value.recompute = PP_RECOMPUTE_FULL;
+    try(&q);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("plan torture");
@@ -146,6 +164,7 @@ int main(void)
     tcase_add_test(tc, free_orders_take_no_allocation_for_granted);
     tcase_add_test(tc, free_settings_take_no_allocation_for_granted);
     tcase_add_test(tc, packing_takes_no_allocation_for_granted);
+    tcase_add_test(tc, sharded_parameters_take_no_allocation_for_granted);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

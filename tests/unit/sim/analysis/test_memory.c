@@ -547,6 +547,44 @@ START_TEST(sharded_stages_are_whole_from_gather_to_reduction)
 }
 END_TEST
 
+/* The same rank, where a forward leaves 7 of its stage and holds 30 while it gathers: 0F0 frees
+ * stage 0 (400 + 7), 0F1 holds 30 of it, 2F0 frees stage 2 (7 + 7), 2F1 holds 30 of that, 2B0 has
+ * it whole (7 + 400), and after its reduction 0B0 has stage 0 whole. */
+START_TEST(a_forward_frees_what_a_backward_gathers)
+{
+    static const char *const frameworks[] = { "torch", "torch-2.15" };
+    for (size_t i = 0; i < sizeof frameworks / sizeof frameworks[0]; i++) {
+        step s PP_CLEANUP(step_free) = { 0 };
+        pp_memory_peak peak;
+        unsharded_log log = { 0 };
+        pp_err err = { 0 };
+        const pp_framework *found = NULL;
+        s.order = step_order("interleaved", 2, 2, 2, 0);
+        s.costs = costs_of(2, 2, 2);
+        s.costs->sharded = s.costs->regathers = true;
+        for (uint32_t k = 0; k < 4; k++) {
+            s.costs->gathered_bytes[k] = k < 2 ? 100 : 400;
+            s.costs->kept_bytes[k] = 7;
+            s.costs->passing_bytes[k] = 30;
+        }
+        STEP_OK(pp_framework_get(frameworks[i], &found, &err), err);
+        STEP_OK(pp_framework_lower(found, s.order, s.costs, NULL, &s.program, &err), err);
+        STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
+        STEP_OK(
+            pp_memory_replay(s.program, s.timeline, s.costs, 0, log_unsharded, &log, &peak, &err),
+            err);
+        static const int64_t held[] = { 0, 500, 407, 430, 407, 14, 37, 14, 407, 100 };
+        size_t at = 0;
+        for (size_t k = 0; k < log.count; k++) {
+            at += log.parameters[k] != held[at];
+            ck_assert_uint_lt(at, sizeof held / sizeof *held);
+            ck_assert_int_eq(log.parameters[k], held[at]);
+        }
+        ck_assert_uint_eq(at, sizeof held / sizeof *held - 1);
+    }
+}
+END_TEST
+
 /* An evaluation holds nothing for a backward. */
 START_TEST(evaluations_balance)
 {
@@ -615,6 +653,7 @@ int main(void)
     tcase_add_test(tc, every_framework_has_its_settings);
     tcase_add_test(tc, executors_differ_in_peak);
     tcase_add_test(tc, every_policy_balances);
+    tcase_add_test(tc, a_forward_frees_what_a_backward_gathers);
     tcase_add_test(tc, evaluations_balance);
     tcase_add_test(tc, sharded_stages_are_whole_from_gather_to_reduction);
     tcase_add_test(tc, overlapped_pairs_hold_both_halves);

@@ -139,6 +139,50 @@ START_TEST(copies_reduce_what_they_own)
 }
 END_TEST
 
+/* What a forward frees is gathered again from all 4 GPUs or, by rings of two, from 2. Of a stage of
+ * layers alone any one is exposed; the first stage begins with the embedding, the last one ends
+ * with the head. */
+START_TEST(parameters_are_gathered_again_from_those_that_keep_them)
+{
+    const pp_hardware hw = run_hardware("a100-80g");
+    run r = job();
+    r.switches.zero = 0;
+    pp_costs *whole = run_costs(&r, &hw);
+    r.switches.zero = 3;
+    pp_costs *never = run_costs(&r, &hw);
+    ck_assert(!never->regathers);
+    ck_assert_int_eq(never->regather_ns[1], 0);
+    r.switches.reshard_after_forward = PP_RESHARD_ALWAYS;
+    pp_costs *always = run_costs(&r, &hw);
+    r.switches.reshard_after_forward = 2;
+    pp_costs *two = run_costs(&r, &hw);
+    ck_assert(always->regathers && two->regathers);
+    for (int s = 0; s < 4; s++) {
+        ck_assert_int_eq(always->regather_ns[s], never->unshard_ns[s]);
+        within(two->regather_ns[s], 0.5 * (double)whole->parameter_bytes[s] / rate_of(&hw));
+        if (s == 1 || s == 2) {
+            within(always->regather_first_ns[s],
+                   0.75 * (double)whole->parameter_bytes[s] / 12 / rate_of(&hw));
+            ck_assert_int_eq(always->regather_first_ns[s], always->regather_last_ns[s]);
+        }
+    }
+    /* nothing stays, or a half; two of twelve layers pass through */
+    ck_assert_int_eq(always->kept_bytes[1], 0);
+    ck_assert_double_eq_tol((double)two->kept_bytes[1], (double)two->gathered_bytes[1] / 2, 1);
+    ck_assert_double_eq_tol((double)always->passing_bytes[1], (double)always->gathered_bytes[1] / 6,
+                            1);
+    ck_assert_int_eq(never->passing_bytes[1], 0);
+    ck_assert_int_ne(always->regather_first_ns[0], always->regather_first_ns[1]);
+    ck_assert_int_eq(always->regather_last_ns[0], always->regather_first_ns[1]);
+    ck_assert_int_eq(always->regather_first_ns[3], always->regather_first_ns[1]);
+    ck_assert_int_ne(always->regather_last_ns[3], always->regather_first_ns[1]);
+    pp_costs_free(&whole);
+    pp_costs_free(&never);
+    pp_costs_free(&always);
+    pp_costs_free(&two);
+}
+END_TEST
+
 /* 51200 / 8 x 6144 gradients of 4 bytes; two ranks on two nodes send each other the whole table. */
 START_TEST(the_tied_table_crosses_the_network)
 {
@@ -216,6 +260,7 @@ int main(void)
     tcase_add_test(tc, gradients_are_reduced_over_the_network);
     tcase_add_test(tc, the_optimizer_updates_what_it_owns);
     tcase_add_test(tc, sharded_parameters_are_whole_in_the_step);
+    tcase_add_test(tc, parameters_are_gathered_again_from_those_that_keep_them);
     tcase_add_test(tc, copies_reduce_what_they_own);
     tcase_add_test(tc, moments_of_fewer_bits_take_less);
     tcase_add_test(tc, the_tied_table_crosses_the_network);

@@ -168,6 +168,66 @@ START_TEST(sharded_parameters_are_gathered_and_reduced)
 }
 END_TEST
 
+/* A forward frees the parameters, and the next F or B of the stage gathers them in 5 us: F with 1
+ * us of them exposed, B with 3, and both with 0.5 of copies. A backward frees nothing. */
+START_TEST(parameters_are_gathered_again_after_a_forward)
+{
+    static const char rows[] = "0UNSHARD,0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
+                               "1UNSHARD,1RECV_F0,1F0,1RECV_F1,1B0,1SEND_B0,1F1,1B1,1SEND_B1\n";
+    static const pp_ns takes_ns[] = { 1000, 5500, 5500, 2000, 1000, 5500, 1000, 5500 };
+    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 10000, 0 };
+    pp_program *program PP_CLEANUP(pp_program_free) = program_of(rows, PP_ROWS_SINGLE, false);
+    pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_costs_uniform(&uniform, 2, 2, 2, &costs, &err), err);
+    costs->sharded = costs->regathers = true;
+    for (int s = 0; s < 2; s++) {
+        costs->unshard_copy_ns[s] = 500;
+        costs->regather_ns[s] = 5000;
+        costs->regather_first_ns[s] = 1000;
+        costs->regather_last_ns[s] = 3000;
+    }
+    STEP_OK(pp_simulate(program, costs, &timeline, &err), err);
+    for (size_t i = 0; i < 8; i++)
+        ck_assert_int_eq(timeline->end_ns[i] - timeline->start_ns[i], takes_ns[i]);
+    /* UNSHARD brings them, too, and a longer compute hides all but what is exposed */
+    costs->f_ns[0] = 9000;
+    pp_timeline_free(&timeline);
+    STEP_OK(pp_simulate(program, costs, &timeline, &err), err);
+    ck_assert_int_eq(timeline->end_ns[0] - timeline->start_ns[0], 9000);
+    ck_assert_int_eq(timeline->end_ns[1] - timeline->start_ns[1], 10500);
+}
+END_TEST
+
+/* Both have one communicator: the reduction of stage 2 begins at 66, when stage 0 has been gathered
+ * again, and the rank waits for it until 106. */
+START_TEST(a_reduction_queues_behind_a_gather)
+{
+    static const char rows[] =
+        "0UNSHARD,2UNSHARD,0F0,0SEND_F0,2RECV_F0,2F0,2SEND_F0,2RECV_B0,2B0,2SEND_B0,0RESHARD,"
+        "0UNSHARD,2REDUCE_GRAD,2RESHARD,0RECV_B0,0B0,0REDUCE_GRAD,0RESHARD\n"
+        "1UNSHARD,3UNSHARD,1RECV_F0,1F0,1SEND_F0,3RECV_F0,3F0,3B0,3SEND_B0,3REDUCE_GRAD,"
+        "3RESHARD,1RECV_B0,1B0,1SEND_B0,1REDUCE_GRAD,1RESHARD\n";
+    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 10000, 0 };
+    pp_program *program PP_CLEANUP(pp_program_free) = program_of(rows, PP_ROWS_SINGLE, false);
+    pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_costs_uniform(&uniform, 2, 4, 1, &costs, &err), err);
+    costs->sharded = true;
+    costs->unshard_ns[0] = 5000;
+    costs->unshard_ns[2] = 30000;
+    costs->reduce_grad_ns[2] = 40000;
+    STEP_OK(pp_simulate(program, costs, &timeline, &err), err);
+    const pp_sharding_span *last = &timeline->comm->sharding[timeline->comm->sharding_count - 1];
+    ck_assert(last->reduces);
+    ck_assert_int_eq(last->start_ns, 66000);
+    ck_assert_int_eq(last->end_ns, 106000);
+    ck_assert_int_eq(timeline->start_ns[3], 116000); /* 0B0, after a transfer of 10 us */
+}
+END_TEST
+
 /* Two replicas of two ranks with a stage each. Alike they meet. If one gathers and the other
  * reduces, they do not; nor if rank 1 gathers after rank 0 in one replica, and before it in the
  * other: each waits for an op that comes after the gather of the other. */
@@ -315,6 +375,8 @@ int main(void)
     tcase_add_test(tc, a_missing_send_counts_as_done);
     tcase_add_test(tc, eager_ends_at_its_limit);
     tcase_add_test(tc, sharded_parameters_are_gathered_and_reduced);
+    tcase_add_test(tc, parameters_are_gathered_again_after_a_forward);
+    tcase_add_test(tc, a_reduction_queues_behind_a_gather);
     tcase_add_test(tc, replicas_meet_or_wait_forever);
     tcase_add_test(tc, rows_that_do_not_pair_up_are_refused);
     tcase_add_test(tc, a_send_follows_the_op_that_makes_its_tensor);
