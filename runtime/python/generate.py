@@ -187,8 +187,8 @@ def reference(package, tables):
         with open(os.path.join(package, name), encoding="utf-8") as file:
             return ast.parse(file.read())
 
-    init, results, errors, call, sweeps = (
-        tree(n) for n in ("__init__.py", "_results.py", "_errors.py", "_call.py", "_sweep.py")
+    init, api, results, errors, call, sweeps = (
+        tree(n) for n in ("__init__.py", "_api.py", "_results.py", "_errors.py", "_call.py", "_sweep.py")
     )
     lines = [
         "# Python",
@@ -203,7 +203,7 @@ def reference(package, tables):
         "## Functions",
         "",
     ]
-    for node in documented(init):
+    for node in documented(api):
         lines += [
             f"### {node.name}",
             "",

@@ -119,6 +119,7 @@ class _Run:
         self.stop = ffi.new("sig_atomic_t *")
         self.progress = progress
         self.handle = ffi.new_handle(self)
+        self.thread: Optional[threading.Thread] = None
         self.raised: Optional[BaseException] = None
         self.answer: Optional[Answer] = None
         self.error: Optional[_errors.Failure] = None
@@ -223,13 +224,15 @@ def _prepare() -> None:
 
 def _wait(run: _Run, request: Any, command: str) -> None:
     """Runs in a thread while this one, which gets the signals, waits."""
-    thread = threading.Thread(target=run.run, args=(request, command), name=f"ppsim {command}", daemon=True)
-    thread.start()
+    run.thread = threading.Thread(
+        target=run.run, args=(request, command), name=f"ppsim {command}", daemon=True
+    )
+    run.thread.start()
     try:
-        thread.join()
+        run.thread.join()
     except BaseException:
         run.stop[0] = 1
-        thread.join()  # a second interrupt leaves it
+        run.thread.join()  # a second interrupt leaves it
         raise
 
 
@@ -263,7 +266,6 @@ def call(
     check(lib.ppsim_request_new(command.encode(), request, error))
     run = _Run(progress)
     run.stop[0] = stopped
-    abandoned = True
     try:
         for word in words:
             check(lib.ppsim_request_word(request[0], _bytes(word), error))
@@ -280,13 +282,11 @@ def call(
         if progress:
             lib.ppsim_request_progress(request[0], lib.ppsim_python_progress, run.handle)
         if threading.current_thread() is threading.main_thread():
-            abandoned = False
             _wait(run, request[0], command)
         else:
             run.run(request[0], command)
-        abandoned = True
     finally:
-        if abandoned:  # not while a thread that was left still uses it
+        if not (run.thread and run.thread.is_alive()):  # one that was left still uses it
             lib.ppsim_request_free(request[0])
     if run.raised:
         raise run.raised
