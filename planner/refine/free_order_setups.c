@@ -28,11 +28,12 @@ static bool is_usable(const pp_setup *setup)
            !(setup->split && pp_setup_stops(setup));
 }
 
-/* Split backwards can do all that fused ones can, so the split twin is used. */
+/* Split backwards can do all that fused ones can, so the split twin is used, unless they take
+ * longer and hold more, as under frameworks that split late. */
 static size_t split_twin(const pp_pool *pool, size_t index)
 {
     const pp_setup *setup = &pool->setup[index];
-    for (size_t i = 0; i < pool->setup_count && !setup->split; i++) {
+    for (size_t i = 0; i < pool->setup_count && !setup->split && !setup->context.splits_late; i++) {
         const pp_setup *other = &pool->setup[i];
         if (other->split && is_usable(other) && are_twins(setup, other))
             return i;
