@@ -29,7 +29,8 @@ uint64_t pp_program_hash(const pp_program *program, const pp_costs *costs)
                                         op.kind);
     }
     for (size_t s = 0; s < comm->step_count; s++)
-        hash = pp_hash_number(hash, ((uint64_t)comm->step[s].index << 8) | comm->step[s].kind);
+        hash = pp_hash_number(hash, ((uint64_t)comm->step[s].index << 16) |
+                                        ((uint64_t)comm->step[s].mark << 8) | comm->step[s].kind);
     for (size_t t = 0; t < comm->transfer_count; t++) {
         const pp_transfer *own = &comm->transfer[t];
         hash =

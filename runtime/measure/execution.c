@@ -8,12 +8,17 @@
 
 #include <stdlib.h>
 
-void pp_execution_free(pp_execution *x)
+bool pp_execution_given_up(const pp_execution *x)
 {
     bool given_up = x->result.given_up;
     for (uint32_t k = 0; k < x->others; k++)
         given_up = given_up || x->other[k]->result.given_up;
-    if (given_up)
+    return given_up;
+}
+
+void pp_execution_free(pp_execution *x)
+{
+    if (pp_execution_given_up(x))
         return; /* a thread still uses it */
     for (uint32_t k = 0; k < x->others; k++) {
         pp_execution_free(x->other[k]);

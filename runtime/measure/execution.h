@@ -76,6 +76,8 @@ PP_MUST_CHECK pp_status pp_execution_prepare(const pp_plan *plan,
 pp_plan pp_plan_as_executed(const pp_plan *plan, const pp_transport *transport,
                             pp_communicators communicators);
 
+/* Returns whether a thread of any replica does not end, so that nothing may be freed. */
+bool pp_execution_given_up(const pp_execution *execution);
 void pp_execution_free(pp_execution *execution); /* for PP_CLEANUP; all zero is fine */
 
 #endif

@@ -86,13 +86,14 @@ pp_status pp_measure_ops(const pp_run_plan_options *options, pp_execution *x, pp
     load_thread load_threads[NEIGHBOURS_MAX] = { 0 };
     atomic_bool over = false;
     uint32_t processors = pp_processors();
+    const uint64_t ranks = (uint64_t)x->work.ranks * (x->work.replicas ? x->work.replicas : 1);
     pp_status status =
         pp_sequential_new(options->compute, &x->work, x->program, x->costs, &sequential, err);
     if (status)
         return status;
     sequential->stop = options->stop;
     for (uint32_t k = 0; k < NEIGHBOURS_MAX && !options->compute->memory; k++) {
-        if (k + 1 < x->work.ranks && k + 1 < processors)
+        if (k + 1 < ranks && k + 1 < processors)
             start_load(options, x, &load_threads[k], &over);
     }
     status = time_ops(sequential, x->costs, err);

@@ -7,6 +7,7 @@
 #include "runtime/measure/replay.h"
 #include "sim/base/alloc.h"
 #include "sim/base/field.h"
+#include "sim/base/hash.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/replicas.h"
 
@@ -276,6 +277,8 @@ static void name_lost(const pp_transport *transport, pp_execution *x, pp_err *er
 typedef struct replica_run {
     pp_run_plan_options options;
     pp_execution *x;
+    struct replica_run *all; /* [count]: of which this is one */
+    uint32_t count;
     pthread_t thread;
     pp_status status;
     pp_err err;
@@ -285,6 +288,8 @@ static void *run_replica(void *argument)
 {
     replica_run *own = argument;
     own->status = run(&own->options, false, own->x, &own->err);
+    for (uint32_t k = 0; own->status && k < own->count; k++) /* none trains on alone */
+        own->options.transport->abort(own->all[k].x->job.world);
     return NULL;
 }
 
@@ -343,7 +348,12 @@ static pp_status run_all(replica_run *replica, uint32_t count, pp_err *err)
                 break;
         }
     }
-    return worst ? pp_err_set(err, worst->status, worst->err.where, "%s", worst->err.text) : PP_OK;
+    if (!worst)
+        return PP_OK;
+    const uint32_t which = worst->options.replica;
+    return which ? pp_err_set(err, worst->status, worst->err.where, "replica %" PRIu32 ": %s",
+                              which, worst->err.text)
+                 : pp_err_set(err, worst->status, worst->err.where, "%s", worst->err.text);
 }
 
 /* Gathers and reductions of all replicas have to meet. */
@@ -375,7 +385,9 @@ static pp_status set_up_replicas(const pp_plan *ours, const pp_run_plan_options 
         each->job.compute = options->compute;
         each->job.replica = x->replica;
         x->replica[k] = &each->job;
-        replica[k] = (replica_run){ .options = *options, .x = each, .err = pp_err_like(err) };
+        replica[k] = (replica_run){
+            .options = *options, .x = each, .all = replica, .count = count, .err = pp_err_like(err)
+        };
         replica[k].options.replica = k;
         if (k) { /* faults are those of the first */
             replica[k].options.faults = NULL;
@@ -386,6 +398,55 @@ static pp_status set_up_replicas(const pp_plan *ours, const pp_run_plan_options 
     return !status && options->zero >= 2 ? check_meetings(replica, count, err) : status;
 }
 
+/* What has to be the same in all replicas. */
+typedef struct same_options {
+    uint64_t work;
+    uint32_t zero, replicas, warmup, iterations;
+    uint32_t verify, forward_only;
+} same_options;
+
+/* Replicas in processes of their own may have been started with different options. */
+static pp_status agree_with_replicas(const replica_run *own, uint32_t rank, pp_err *err)
+{
+    const pp_run_plan_options *o = &own->options;
+    const pp_compute_work *work = &own->x->work;
+    pp_err why = pp_err_like(err);
+    same_options mine, *all PP_CLEANUP(pp_free_array) = pp_alloc_array(o->replicas, sizeof *all);
+    if (!all)
+        return pp_err_nomem(err);
+    memset(&mine, 0, sizeof mine);
+    mine.work = pp_hash_number(PP_HASH_START, work->seed);
+    mine.work = pp_hash_bytes(mine.work, work->settings, strlen(work->settings) + 1);
+    mine.work = pp_hash_bytes(mine.work, o->compute->name, strlen(o->compute->name));
+    mine.zero = (uint32_t)o->zero;
+    mine.replicas = o->replicas;
+    mine.warmup = o->warmup;
+    mine.iterations = o->iterations;
+    mine.verify = o->verify;
+    mine.forward_only = work->forward_only;
+    pp_status status =
+        o->transport->gather_replicas(own->x->job.world, rank, &mine, sizeof mine, all, &why);
+    if (status)
+        return say(&why, status, own->x, err);
+    for (uint32_t k = 0; k < o->replicas; k++) {
+        const char *what =
+            all[k].work != all[0].work           ? "compute, settings or seed"
+            : all[k].zero != all[0].zero         ? "ZeRO stages"
+            : all[k].replicas != all[0].replicas ? "numbers of replicas"
+            : all[k].warmup != all[0].warmup || all[k].iterations != all[0].iterations
+                ? "numbers of steps"
+            : all[k].verify != all[0].verify             ? "orders to verify"
+            : all[k].forward_only != all[0].forward_only ? "passes"
+                                                         : NULL;
+        if (what)
+            return pp_err_set(err, PP_INPUT, NULL,
+                              "replicas %" PRIu32 " and 0 have different %s; start all processes "
+                              "with the same options",
+                              k, what);
+    }
+    return PP_OK;
+}
+
 /* Runs and verifies the replica of this process. Only the process of rank 0 of the first one
  * reports. */
 static pp_status run_own(const pp_plan *ours, replica_run *own, pp_err *err)
@@ -394,7 +455,9 @@ static pp_status run_own(const pp_plan *ours, replica_run *own, pp_err *err)
     const pp_run_plan_options *options = &own->options;
     uint32_t first = 0, hosted = 0;
     options->transport->hosts(x->job.world, &first, &hosted);
-    pp_status status = first == 0 && options->measure_ops ? pp_measure_ops(options, x, err) : PP_OK;
+    pp_status status = agree_with_replicas(own, first, err);
+    if (!status && first == 0 && options->measure_ops)
+        status = pp_measure_ops(options, x, err);
     if (!status)
         status = predict(ours, options, false, x, err);
     if (!status)
@@ -436,8 +499,12 @@ static pp_status run_replicas(const pp_plan *plan, const pp_plan *ours,
         status = run_all(replica, count, err);
     if (!status)
         status = report(ours, false, x, err);
-    for (uint32_t k = 0; k < count && options->verify && !status; k++)
-        status = verify(options, replica[k].x, err);
+    for (uint32_t k = 0; k < count && options->verify && !status; k++) {
+        status = verify(options, replica[k].x, &replica[k].err);
+        if (status)
+            (void)pp_err_set(err, status, replica[k].err.where, "replica %" PRIu32 ": %s", k,
+                             replica[k].err.text);
+    }
     return status;
 }
 

@@ -346,7 +346,7 @@ static pp_status judge_replicas(pp_check_verdict *v, const pp_check_subject *s, 
     for (uint32_t i = 0; i < count; i++)
         pp_program_free(&program[i]);
     free(program);
-    v->hangs = status == PP_INFEASIBLE;
+    v->hangs = v->apart = status == PP_INFEASIBLE;
     return status == PP_NOMEM ? pp_err_nomem(err) : PP_OK;
 }
 

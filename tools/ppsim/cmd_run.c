@@ -343,7 +343,11 @@ static void write_flight(const pp_args *args, const pp_execution *x)
     else if (pp_output_write(path, x->result.flight, strlen(x->result.flight), &err))
         pp_remark("%s: %s", err.where, err.text);
     else
-        pp_remark("the last moments of %s are in %s", all ? "every rank" : "this rank", path);
+        pp_remark("the last moments of %s are in %s",
+                  !all                   ? "this rank"
+                  : x->work.replicas > 1 ? "every rank of the first replica"
+                                         : "every rank",
+                  path);
 }
 
 /* Adds to the message about a hang the commands that help. */
@@ -381,7 +385,7 @@ typedef struct running {
 
 static void running_free(running **r)
 {
-    if (!*r || (*r)->execution.result.given_up)
+    if (!*r || pp_execution_given_up(&(*r)->execution))
         return; /* a thread that did not end still uses all of this */
     pp_execution_free(&(*r)->execution);
     pp_program_free(&(*r)->written);
@@ -436,7 +440,7 @@ static bool knows_sizes(const pp_costs *costs)
 static void remark(const pp_plan *plan, const pp_run_plan_options *o)
 {
     bool real = o->compute->describe != NULL; /* its tensors have known sizes */
-    uint32_t ranks = plan->order[0]->ranks;
+    const uint32_t ranks = plan->order[0]->ranks * (o->replicas ? o->replicas : 1);
     if (real && !o->compute->memory && ranks > pp_processors())
         pp_remark("%" PRIu32 " ranks compute on %" PRIu32
                   " processors, but the prediction gives each rank its own",

@@ -246,6 +246,10 @@ static void rewrite_rank(late *l, uint32_t rank)
             pp_comm_run(l->builder, rank, step.index);
             continue;
         }
+        if (step.kind == PP_COMM_STEP_MARK) {
+            pp_comm_mark(l->builder, rank, (pp_mark)step.mark, step.index);
+            continue;
+        }
         uint32_t t = posts(l, step);
         assert(t != NONE);
         if (!pp_transfer_sends((pp_transfer_kind)from->transfer[t].kind)) {

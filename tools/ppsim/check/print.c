@@ -268,6 +268,8 @@ static void print_verdict(const pp_check_verdict *v, pp_text *text)
     if (v->mismatch) {
         pp_print_line(text, "verdict", "valid, but %stensor sizes do not match%s", bad, end);
         pp_print_line(text, "sizes", "%s", v->reason.text);
+    } else if (v->apart) {
+        pp_print_line(text, "verdict", "valid, but %shangs%s: %s", bad, end, v->reason.text);
     } else if (v->hangs) {
         pp_print_line(text, "verdict", "valid, but %scan hang%s: these ops wait for each other",
                       bad, end);
@@ -310,7 +312,7 @@ pp_status pp_check_print_text(const pp_args *args, const pp_check_verdict *v,
 {
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     print_verdict(v, &text);
-    if (v->valid && !v->mismatch && v->hangs)
+    if (v->valid && !v->mismatch && v->hangs && !v->apart)
         print_hang(v, s, &text);
     print_runtime(v, err, &text);
     print_settings(v, &text);

@@ -16,6 +16,7 @@ typedef struct pp_check_verdict {
     bool protocol;                 /* a size protocol is part of the question */
     bool mismatch;                 /* a size differs from the one that its receiver expects */
     bool hangs;
+    bool apart; /* it hangs because replicas do not meet; `reason` says where */
     bool sized; /* the sizes of messages are known */
     bool flips; /* it hangs, but not if messages of up to flip_bytes are buffered */
     int64_t flip_bytes;

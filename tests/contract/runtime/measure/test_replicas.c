@@ -87,6 +87,24 @@ START_TEST(shards_train_to_the_bits_of_a_sequential_run)
 }
 END_TEST
 
+/* Messages about sizes are posted where their receivers need them, around gathers and reductions. */
+START_TEST(sizes_travel_beside_gathers)
+{
+    static const pp_size_protocol_kind kinds[] = { PP_SIZES_MESSAGE, PP_SIZES_CACHED };
+    for (int k = 0; k < 2; k++) {
+        executing e PP_CLEANUP(executing_free);
+        pp_err err = { 0 };
+        prepare(&e, "interleaved", 4, 2, true, "hidden=16,heads=2,mlp=24");
+        e.plan->sizes.kind = kinds[k];
+        e.plan->has_sizes = true;
+        e.options.zero = 3;
+        STEP_OK(pp_run_plan(e.plan, NULL, &e.options, &e.x, &err), err);
+        ck_assert_uint_eq(e.x.verdict.differing, 0);
+        ck_assert_uint_gt(e.x.result.memory_checks, 0);
+    }
+}
+END_TEST
+
 /* What a rank holds of parameters and gradients at its peak, the first backward, with 2 replicas
  * and 2 stages per rank. ZeRO 3 holds a half and both stages gathered, ZeRO 2 and 3 the gradients
  * of the second stage alone. */
@@ -188,6 +206,7 @@ int main(void)
     tcase_set_timeout(tc, 120 * (double)step_patience());
     tcase_add_loop_test(tc, shards_train_to_the_bits_of_a_sequential_run, 0,
                         sizeof schedules / sizeof schedules[0]);
+    tcase_add_test(tc, sizes_travel_beside_gathers);
     tcase_add_test(tc, shards_hold_what_they_say);
     tcase_add_test(tc, one_failure_ends_all_replicas);
     tcase_add_test(tc, a_part_left_out_is_found);
