@@ -87,7 +87,8 @@ START_TEST(shards_train_to_the_bits_of_a_sequential_run)
 }
 END_TEST
 
-/* Messages about sizes are posted where their receivers need them, around gathers and reductions. */
+/* Messages about sizes are posted where their receivers need them, around gathers and reductions.
+ */
 START_TEST(sizes_travel_beside_gathers)
 {
     static const pp_size_protocol_kind kinds[] = { PP_SIZES_MESSAGE, PP_SIZES_CACHED };
