@@ -135,8 +135,13 @@ static bool is_useful(const pp_cost_context *context, int64_t copies)
     const int64_t node = pp_hardware_node_part(context->hardware, p);
     const int64_t gpus = p->tp * p->cp * p->dp / copies;
     const int64_t experts = pp_parallel_expert_gpus(p) / p->ep;
+    const int64_t kept = context->switches.reshard_after_forward;
+    const int64_t dense = p->dp * p->cp / copies;
     if (copies >= p->dp || p->dp % copies != 0 ||
         (context->model->experts > 0 && experts % copies != 0))
+        return false;
+    if (kept > 0 && (kept >= dense || dense % kept != 0 ||
+                     (context->model->experts > 0 && experts / copies % kept != 0)))
         return false;
     return gpus <= node ? node % gpus == 0 : gpus % node == 0;
 }

@@ -78,7 +78,7 @@ const pp_option pp_plan_options[] = {
     { PP_ROW("--reshard-after-forward", "never|always|N", FRAMEWORK,
              "with --zero 3: free a stage's parameters after its forwards, and gather them again "
              "layer by layer (N: they stay divided over N GPUs)",
-             "never, or always if nothing fits otherwise") },
+             "never, or the fastest value that fits if nothing fits otherwise, without --budget") },
     { PP_ROW("--unshard-lookahead", "full|auto|K", FRAMEWORK,
              "with --zero 3 and torch-2.15: of how many stages of a rank parameters are gathered "
              "ahead",
