@@ -226,7 +226,7 @@ static pp_status check_sharding(const splits *list, pp_err *err)
     }
     if (!piped)
         return PP_OK; /* which another refusal says */
-    for (int64_t n = copied ? 1 : 2; n <= list->request->gpus && bytes < sizeof legal - 24; n++) {
+    for (int64_t n = 2; n <= list->request->gpus && bytes < sizeof legal - 24; n++) {
         size_t i = list->request->gpus % n ? list->count : 0;
         while (i < list->count &&
                !shards(list, &list->row[i].parallel, copied ? copies : n, copied ? n : 0))
