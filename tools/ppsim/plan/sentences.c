@@ -158,6 +158,8 @@ void pp_setting_say(const pp_search_result *result, pp_setting_kind kind, pp_tex
     char step[32];
     say_value(kind, &choice->value[0], text);
     pp_text_add(text, ", %s", pp_format_duration(step, sizeof step, choice->value[0].step_ns));
+    if (kind == PP_SETTING_COPIES && choice->value[0].step_ns != result->candidate[0].step_ns)
+        pp_text_add(text, " before lookahead was chosen");
     for (int s = 0; s < PP_SETTING_STANDINGS; s++) {
         bool begun = false;
         for (size_t i = 1; i < choice->count; i++) {
