@@ -15,6 +15,19 @@ double pp_candidate_score(const pp_candidate *candidate, pp_ns step_ns)
     return (double)step_ns * (double)pp_parallel_gpus(&candidate->parallel);
 }
 
+double pp_candidate_more(const pp_candidate *c, const pp_candidate *best)
+{
+    const pp_candidate *const both[2] = { c, best };
+    const bool chosen = c->searched_ns && best->searched_ns;
+    double score[2];
+    for (size_t i = 0; i < 2; i++)
+        score[i] =
+            pp_candidate_score(both[i], !chosen && both[i]->searched_ns ? both[i]->searched_ns
+                                        : both[i]->step_ns              ? both[i]->step_ns
+                                                                        : both[i]->least_step_ns);
+    return score[0] / score[1] - 1;
+}
+
 bool pp_is_worth(double least, double score, double best_score)
 {
     return least * (1 + 1.0 / PP_MEASURABLE_PART) < best_score &&

@@ -40,7 +40,10 @@ struct pp_candidate {
     int64_t peak_bytes, short_bytes; /* short: bytes beyond the memory limit */
     uint32_t peak_rank;
     bool roomy;                /* every rank leaves the request's headroom free */
+    int64_t copies;            /* of sharded parameters; 0: 1 */
     int32_t unshard_lookahead; /* as in pp_pytorch_settings */
+    pp_ns searched_ns;         /* step_ns before copies and lookahead were chosen for it, with those
+                                  of the other candidates; 0: they were not looked at */
     uint32_t setup;            /* internal */
 };
 
@@ -51,6 +54,9 @@ bool pp_candidate_is_named(const pp_candidate *candidate);
 
 /* Step time x GPUs: what is compared, since all candidates train the same tokens. */
 double pp_candidate_score(const pp_candidate *candidate, pp_ns step_ns);
+/* By which part c takes longer than `best`, by the steps of both or the bound of c: as they were
+ * searched, unless settings of sharded parameters were chosen for both. */
+double pp_candidate_more(const pp_candidate *c, const pp_candidate *best);
 /* True if further work can pay off: the bound `least` is measurably below the best score, and
  * `score` exceeds the best score by at most five times the gain that the bound allows. */
 bool pp_is_worth(double least, double score, double best_score);

@@ -92,6 +92,7 @@ pp_status pp_pool_add_candidate(pp_pool *pool, const pp_plan_problem *problem,
         .bound_rank = setup->bound.part_rank[setup->bound.part],
         .short_bytes = setup->short_bytes,
         .peak_rank = setup->short_rank,
+        .copies = setup->context.switches.dp_replicate,
         .unshard_lookahead = problem->request->exchange.pytorch.unshard_lookahead,
         .setup = (uint32_t)setup_index,
     };

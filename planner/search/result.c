@@ -343,8 +343,8 @@ pp_status pp_search_result_new(pp_search *search, const pp_search_outcome *outco
     if (!result)
         return pp_err_nomem(err);
     const pp_setup *setup = &search->pool.setup[search->pool.candidate[outcome->best].setup];
-    result->bound = setup->bound;
     pp_status status = pp_search_choose_sharding(search, outcome->best, result->setting, err);
+    result->bound = setup->bound;
     if (!status)
         status = make_plan(search, outcome, &result->plan, &result->why, err);
     if (status)

@@ -5,6 +5,7 @@
 #include "planner/search/sharding_choice.h"
 
 #include "planner/candidate/evaluate.h"
+#include "planner/search/limit.h"
 #include "sim/base/alloc.h"
 
 #include <math.h>
@@ -26,10 +27,12 @@ static void set(pp_search *search, size_t index, pp_setting_kind kind,
                 const pp_setting_value *value)
 {
     pp_candidate *c = &search->pool.candidate[index];
-    if (kind == PP_SETTING_LOOKAHEAD)
+    if (kind == PP_SETTING_LOOKAHEAD) {
         c->unshard_lookahead = value->unshard_lookahead;
-    else
+    } else {
+        c->copies = value->copies;
         search->pool.setup[c->setup].context.switches.dp_replicate = value->copies;
+    }
 }
 
 /* Simulates the candidate as it is now set. *trial_out: the candidate afterwards. */
@@ -132,8 +135,13 @@ static bool is_useful(const pp_cost_context *context, int64_t copies)
     const int64_t node = pp_hardware_node_part(context->hardware, p);
     const int64_t gpus = p->tp * p->cp * p->dp / copies;
     const int64_t experts = pp_parallel_expert_gpus(p) / p->ep;
+    const int64_t kept = context->switches.reshard_after_forward;
+    const int64_t dense = p->dp * p->cp / copies;
     if (copies >= p->dp || p->dp % copies != 0 ||
         (context->model->experts > 0 && experts % copies != 0))
+        return false;
+    if (kept > 0 && (kept >= dense || dense % kept != 0 ||
+                     (context->model->experts > 0 && experts / copies % kept != 0)))
         return false;
     return gpus <= node ? node % gpus == 0 : gpus % node == 0;
 }
@@ -159,12 +167,34 @@ static pp_status choose_copies(pp_search *search, size_t index, pp_setting_choic
     return PP_OK;
 }
 
+/* The end of the step depends on the copies, and with it the bound. */
+static pp_status bound_again(pp_search *search, size_t index, pp_err *err)
+{
+    pp_candidate *c = &search->pool.candidate[index];
+    pp_setup *setup = &search->pool.setup[c->setup];
+    pp_status status = pp_search_bound_again(search->problem, &search->pool, setup, err);
+    if (status)
+        return status;
+    c->least_step_ns = setup->least_step_ns;
+    c->bound = setup->bound.part;
+    c->bound_rank = setup->bound.part_rank[setup->bound.part];
+    if (c->reason.kind == PP_REASON_STEP_GAP)
+        c->reason.gap = (double)c->step_ns / (double)c->least_step_ns - 1;
+    return PP_OK;
+}
+
 pp_status pp_search_choose_sharding(pp_search *search, size_t index, pp_setting_choice *choice,
                                     pp_err *err)
 {
-    const pp_candidate *c = &search->pool.candidate[index];
+    pp_candidate *c = &search->pool.candidate[index];
+    const int64_t copies = c->copies;
     if (search->problem->request->jitter || !is_sharded(search, &search->pool.setup[c->setup]))
         return PP_OK;
+    c->searched_ns = c->step_ns;
     pp_status status = choose_copies(search, index, &choice[PP_SETTING_COPIES], err);
-    return status ? status : choose_lookahead(search, index, &choice[PP_SETTING_LOOKAHEAD], err);
+    if (!status)
+        status = choose_lookahead(search, index, &choice[PP_SETTING_LOOKAHEAD], err);
+    if (!status && c->copies > 1 && c->copies != copies)
+        status = bound_again(search, index, err);
+    return status;
 }

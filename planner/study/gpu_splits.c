@@ -20,6 +20,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct split {
@@ -190,6 +191,56 @@ static pp_status none_legal(const splits *list, pp_err *err)
         "%" PRId64 " GPUs cannot be split with these degrees; pp x tp x cp x dp must "
         "equal that number, with pp up to %" PRId64 " and tp, unless given, up to %" PRId64,
         request->gpus, stages_most(request), (int64_t)request->hardware->gpus_per_node);
+}
+
+/* True if the parameters of a split may be sharded with so many copies and, kept > 0, stay divided
+ * over so many GPUs after a forward: pp_cost_context_check. */
+static bool shards(const splits *list, const pp_parallel *p, int64_t copies, int64_t kept)
+{
+    const int64_t dense = p->dp * p->cp / copies;
+    const int64_t experts =
+        list->request->model->experts > 0 ? pp_parallel_expert_gpus(p) / p->ep : p->dp * p->cp;
+    if (p->pp == 1 || p->dp % copies != 0 || experts % copies != 0)
+        return false;
+    return kept <= 0 || (kept < dense && dense % kept == 0 && experts / copies % kept == 0);
+}
+
+/* Refuses a number of copies, or of GPUs that keep a parameter, that no split admits, and names
+ * those that one does. */
+static pp_status check_sharding(const splits *list, pp_err *err)
+{
+    const pp_switch_request *s = &list->request->switches;
+    const int64_t copies = s->value.dp_replicate > 1 ? s->value.dp_replicate : 1;
+    const int64_t kept = s->value.reshard_after_forward;
+    char legal[200] = "";
+    size_t bytes = 0;
+    bool piped = false;
+    bool copied = false;
+    if (!s->given.zero || s->value.zero != 3 || (copies == 1 && kept <= 0))
+        return PP_OK;
+    for (size_t i = 0; i < list->count; i++) {
+        if (shards(list, &list->row[i].parallel, copies, kept))
+            return PP_OK;
+        piped |= list->row[i].parallel.pp > 1;
+        copied |= shards(list, &list->row[i].parallel, copies, 0);
+    }
+    if (!piped)
+        return PP_OK; /* which another refusal says */
+    for (int64_t n = 2; n <= list->request->gpus && bytes < sizeof legal - 24; n++) {
+        size_t i = list->request->gpus % n ? list->count : 0;
+        while (i < list->count &&
+               !shards(list, &list->row[i].parallel, copied ? copies : n, copied ? n : 0))
+            i++;
+        if (i < list->count)
+            bytes += (size_t)snprintf(legal + bytes, sizeof legal - bytes, ", %" PRId64, n);
+    }
+    return pp_err_set(err, PP_USAGE,
+                      pp_err_name(err, copied ? PP_FIELD_RESHARD : PP_FIELD_DP_REPLICATE),
+                      copied ? "%" PRId64 " GPUs cannot keep a copy of the parameters in any split "
+                               "of %" PRId64 " GPUs; possible values: never, always%s"
+                             : "%" PRId64 " copies of the parameters have no split of %" PRId64
+                               " GPUs; possible values: 1%s",
+                      copied ? kept : copies, list->request->gpus, legal);
 }
 
 /* The bounds of all splits, each on its own. */
@@ -927,7 +978,8 @@ static pp_status choose(splits *list, pp_search_result **choice_out, pp_err *err
 static pp_status examine(splits *list, bool any, pp_err *err)
 {
     pp_status status = list_splits(list, any, err);
-    if (status || (status = find_first_fit(list, err)) || (status = bound_splits(list, err)))
+    if (status || (status = check_sharding(list, err)) || (status = find_first_fit(list, err)) ||
+        (status = bound_splits(list, err)))
         return status;
     sort_rows(list);
     status = look_at_plain(list, err);

@@ -8,7 +8,8 @@
  * N = 2, 3, 4, 6, 8, 12, ... It takes as long as of one at a time, keeps fewer inputs of layers and
  * holds more layers while it recomputes, so that it only matters where that does not fit. A larger
  * N is tried until the step gets no shorter. If nothing fits then and parameters are sharded, the
- * same is searched with parameters that forwards free, which makes no step shorter. */
+ * same is searched with parameters that forwards free, which makes no step shorter, wholly or down
+ * to a part of the GPUs that share them. */
 #include "planner/study/plan_search.h"
 
 #include "planner/candidate/budget.h"
@@ -16,6 +17,9 @@
 #include "planner/study/framework_choice.h"
 #include "planner/study/gpu_splits.h"
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
+
+#include <stdio.h>
 
 static pp_status plan(const pp_plan_request *request, pp_search_result **choice_out, pp_err *err)
 {
@@ -115,38 +119,104 @@ static pp_status plan_in_chunks(const pp_plan_request *request, pp_search_result
 }
 
 /* True if freeing parameters after forwards may make room: with several stages per rank, those
- * whose last op was a forward are not held. Not where GPUs are to be split, of which the search
- * takes long enough, and where other splits need less. */
-static bool may_reshard(const pp_plan_request *request)
+ * whose last op was a forward are not held. */
+static bool reshards(const pp_plan_request *request)
 {
     const pp_switch_request *s = &request->switches;
     return !request->given_sharding.reshard && s->given.zero && s->value.zero == 3 &&
            request->framework && request->framework->shards && request->framework->splits_late &&
-           request->parallel.vpp != 1 && !request->gpus && !pp_budget_is_limited(request);
+           request->parallel.vpp != 1;
 }
 
-/* *choice_out stays NULL if nothing fits. Fails: NOMEM. */
+static bool may_reshard(const pp_plan_request *request)
+{
+    return reshards(request) && !pp_budget_is_limited(request);
+}
+
+/* Adds to a refusal what was not tried, since a limited budget is for one search. */
+static pp_status with_way_out(const pp_plan_request *request, pp_status status, pp_err *err)
+{
+    char before[sizeof err->text];
+    if (status != PP_INFEASIBLE || !reshards(request) || !pp_budget_is_limited(request))
+        return status;
+    snprintf(before, sizeof before, "%s", err->text);
+    snprintf(err->text, sizeof err->text, "%.900s; %s always, not tried with a budget, needs less",
+             before, pp_err_name(err, PP_FIELD_RESHARD));
+    return status;
+}
+
+/* The most numbers of GPUs that are tried, the largest ones, which need the least memory. */
+enum { KEPT_MOST = 3 };
+
+/* The values to try. always needs the least memory, and fewer GPUs less time. */
+static size_t list_resharding(const pp_plan_request *request, int64_t values[1 + KEPT_MOST])
+{
+    const int64_t copies = request->switches.value.dp_replicate;
+    const int64_t cp = request->parallel.cp > 1 ? request->parallel.cp : 1;
+    const int64_t ranks = request->parallel.dp * cp / (copies > 1 ? copies : 1);
+    size_t count = 0;
+    values[count++] = PP_RESHARD_ALWAYS;
+    if (request->gpus || request->target) /* other splits have other divisors */
+        return count;
+    for (int64_t n = ranks / 2; n > 1 && count <= KEPT_MOST; n--) {
+        if (ranks % n == 0)
+            values[count++] = n;
+    }
+    return count;
+}
+
+/* Tries what may fit until a value does not, or is no faster. *choice_out stays NULL if nothing
+ * fits. Fails: NOMEM. */
 static pp_status plan_resharded(const pp_plan_request *request, pp_search_result **choice_out,
                                 pp_err *err)
 {
-    pp_search_result *found PP_CLEANUP(pp_search_result_free) = NULL;
+    pp_search_result *best PP_CLEANUP(pp_search_result_free) = NULL;
     pp_plan_request one = *request;
-    pp_err why = pp_err_like(err);
-    one.switches.value.reshard_after_forward = PP_RESHARD_ALWAYS;
-    const pp_status status = plan(&one, &found, &why);
-    if (status)
-        return status == PP_NOMEM ? pp_err_nomem(err) : PP_OK;
-    pp_setting_choice *choice = &found->setting[PP_SETTING_RESHARD];
-    choice->value = pp_alloc_array(2, sizeof *choice->value);
+    int64_t values[1 + KEPT_MOST];
+    const size_t count = list_resharding(request, values);
+    pp_setting_value tried[2 + KEPT_MOST];
+    size_t tries = 0, taken = 0;
+    bool better = true;
+    for (size_t i = 0; i < count && better; i++) {
+        pp_search_result *now PP_CLEANUP(pp_search_result_free) = NULL;
+        pp_err why = pp_err_like(err);
+        one.switches.value.reshard_after_forward = values[i];
+        const pp_status status = plan(&one, &now, &why);
+        if (status == PP_NOMEM)
+            return pp_err_nomem(err);
+        if (!best && status)
+            return PP_OK;
+        tried[tries] =
+            (pp_setting_value){ .reshard_after_forward = values[i],
+                                .standing = status ? PP_SETTING_NOTHING_FITS : PP_SETTING_SEARCHED,
+                                .step_ns = now ? now->candidate[0].step_ns : 0 };
+        better =
+            !status && (!best || pp_search_result_fastest(now) < pp_search_result_fastest(best));
+        if (better) {
+            pp_search_result_free(&best);
+            best = now;
+            now = NULL;
+            taken = tries;
+        }
+        tries++;
+    }
+    tried[tries++] = (pp_setting_value){ .reshard_after_forward = PP_RESHARD_NEVER,
+                                         .standing = PP_SETTING_NOTHING_FITS };
+    pp_setting_choice *choice = &best->setting[PP_SETTING_RESHARD];
+    choice->value = pp_alloc_array(tries, sizeof *choice->value);
     if (!choice->value)
         return pp_err_nomem(err);
-    choice->count = 2;
-    choice->value[0] = (pp_setting_value){ .reshard_after_forward = PP_RESHARD_ALWAYS,
-                                           .step_ns = found->candidate[0].step_ns };
-    choice->value[1] = (pp_setting_value){ .reshard_after_forward = PP_RESHARD_NEVER,
-                                           .standing = PP_SETTING_NOTHING_FITS };
-    *choice_out = found;
-    found = NULL; /* the caller's now */
+    choice->value[choice->count++] = tried[taken];
+    for (size_t i = 0; i < tries; i++) {
+        if (i == taken)
+            continue;
+        pp_setting_value *value = &choice->value[choice->count++];
+        *value = tried[i];
+        value->more =
+            value->step_ns ? (double)value->step_ns / (double)tried[taken].step_ns - 1 : 0;
+    }
+    *choice_out = best;
+    best = NULL; /* the caller's now */
     return PP_OK;
 }
 
@@ -155,9 +225,9 @@ pp_status pp_plan_search(const pp_plan_request *request, pp_search_result **choi
     pp_plan_request first = *request;
     pp_err why = pp_err_like(err);
     if (request->max_simulations && depends(request))
-        return plan_in_steps(request, choice_out, err);
+        return with_way_out(request, plan_in_steps(request, choice_out, err), err);
     if (!may_recompute_chunks(request) && !may_reshard(request))
-        return plan(request, choice_out, err);
+        return with_way_out(request, plan(request, choice_out, err), err);
     first.no_advice = true;
     first.missed = NULL;
     pp_status status = plan(&first, choice_out, &why);

@@ -111,6 +111,7 @@ static pp_status account_memory(const pp_program *program, const pp_timeline *ti
                                 const pp_costs *costs, pp_report *report, pp_err *err)
 {
     report->has_memory = true;
+    report->sharded = costs->sharded;
     for (uint32_t r = 0; r < report->ranks; r++) {
         pp_rank_report *rank = &report->per_rank[r];
         pp_status status =

@@ -65,6 +65,7 @@ typedef struct pp_report {
     pp_ns lower_bound_ns; /* of the makespan; set by the caller (planner/bound/bound.h) */
     char bound_name[64];  /* which bound it is */
     bool has_memory;
+    bool sharded; /* gathers and reductions change the bytes of parameters and gradients */
     int64_t peak_memory_bytes;
     uint32_t peak_memory_rank;
     int64_t memory_limit_bytes; /* 0: none was given */

@@ -292,6 +292,24 @@ static pp_status fill_ranks(const pp_json_at *object, const table *t, pp_costs *
     return fill_list(object, t, costs->ranks, "rank", costs, err);
 }
 
+/* Without them, what is gathered and what is not reduced yet would take no memory. */
+static pp_status check_sharding_memory(const pp_json_at *root, bool regathers, pp_err *err)
+{
+    static const char *const keys[] = { "gathered_bytes", "whole_gradient_bytes", "passing_bytes" };
+    pp_json_at memory;
+    if (!pp_json_has(root, "memory"))
+        return PP_OK;
+    pp_status status = pp_json_get(root, "memory", &memory, err);
+    for (size_t i = 0; i < (regathers ? 3 : 2) && !status; i++) {
+        if (!pp_json_has(&memory, keys[i]))
+            return pp_json_fail(&memory, err,
+                                "lacks \"%s\" of sharded parameters, a number or one per stage; "
+                                "plan again, or give it",
+                                keys[i]);
+    }
+    return status;
+}
+
 static pp_status fill_sharding(const pp_json_at *root, pp_costs *costs, pp_err *err)
 {
     pp_status status = PP_OK;
@@ -304,6 +322,12 @@ static pp_status fill_sharding(const pp_json_at *root, pp_costs *costs, pp_err *
         status = fill_list(root, &regathering[i], costs->stages, "stage", costs, err);
     }
     costs->sharded |= costs->regathers;
+    if (!status && costs->regathers && !pp_json_has(root, "regather_ns"))
+        return pp_json_fail(root, err,
+                            "lacks \"regather_ns\", of which \"regather_first_ns\" and "
+                            "\"regather_last_ns\" are parts");
+    if (!status && costs->sharded)
+        status = check_sharding_memory(root, costs->regathers, err);
     if (!status && pp_json_has(root, "unshard_slowdown"))
         status = pp_json_get_double(root, "unshard_slowdown", 1, PP_SLOWDOWN_MAX,
                                     &costs->unshard_slowdown, err);

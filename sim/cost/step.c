@@ -276,19 +276,24 @@ static bool is_end_unit(const pp_cost_context *context, const pp_stage *stage,
 /* What stays gathered of a stage after a forward. */
 typedef struct kept_sum {
     double parameters;
-    double largest; /* unit; while the next one is gathered, two are there */
+    double largest, second; /* units; while the next one is gathered, two are there */
 } kept_sum;
 
 /* Adds `times` equal units. After a forward a parameter is on one of the GPUs that keep it, in the
- * type of training, or with `always` nowhere but in the shards. */
+ * type of training, or nowhere but in the shards: with `always`, and if all GPUs that share it keep
+ * it (_get_post_forward_mesh_info, which the group of experts may be). */
 static void add_kept(const data_groups *groups, const rank_parameters *one, double times,
                      int64_t reshard, kept_sum *sum)
 {
-    if (reshard > 0)
-        sum->parameters += times * (one->dense / (double)groups->dense_kept.ranks +
-                                    one->expert / (double)groups->expert_kept.ranks);
-    if (times > 0)
-        sum->largest = fmax(sum->largest, one->dense + one->expert);
+    const double unit = one->dense + one->expert;
+    if (reshard > 0 && groups->dense_kept.ranks < groups->dense.ranks)
+        sum->parameters += times * one->dense / (double)groups->dense_kept.ranks;
+    if (reshard > 0 && groups->expert_kept.ranks < groups->expert.ranks)
+        sum->parameters += times * one->expert / (double)groups->expert_kept.ranks;
+    for (int k = 0; k < 2 && times > k; k++) {
+        sum->second = fmax(sum->second, fmin(sum->largest, unit));
+        sum->largest = fmax(sum->largest, unit);
+    }
 }
 
 /* FSDP2 gathers and reduces unit by unit: every layer, the embedding, and the head with its norm is
@@ -360,7 +365,8 @@ static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *s
         { parameters * gradient_bytes, &costs->whole_gradient_bytes[s] },
         { owned * SHARD_BYTES, &costs->gradient_shard_bytes[s] },
         { kept.parameters * bytes, &costs->kept_bytes[s] },
-        { fmin(parameters, kept.parameters + 2 * kept.largest) * bytes, &costs->passing_bytes[s] },
+        { fmin(parameters, kept.parameters + kept.largest + kept.second) * bytes,
+          &costs->passing_bytes[s] },
     };
     for (size_t k = 0; k < (costs->regathers ? 5 : 3); k++) {
         if (!(sizes[k].bytes <= (double)PP_BYTES_MAX))

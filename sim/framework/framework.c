@@ -32,6 +32,25 @@ static bool splits_backward(const pp_order *order)
     return i < order->rank_begin[order->ranks];
 }
 
+/* Like pp_framework_check_reshard for costs, which no option changes. */
+static pp_status check_regathers(const pp_framework *framework, bool splits, pp_err *err)
+{
+    pp_err why = { 0 };
+    if (!pp_framework_check_reshard(framework, splits, &why))
+        return PP_OK;
+    if (framework->splits_late)
+        return pp_err_set(err, PP_USAGE, NULL,
+                          "PyTorch loses the gradients of weights if forwards free parameters "
+                          "(regather_ns, or reshard_after_forward of a plan) and the backward is "
+                          "split into I and W; take costs without it, or a schedule with B, such "
+                          "as 1f1b or interleaved");
+    return pp_err_set(err, PP_USAGE, NULL,
+                      "executor %s does not free parameters after forwards (regather_ns, or "
+                      "reshard_after_forward of a plan), as those of PyTorch do, such as "
+                      "torch-2.15; choose one of them, or plan without it",
+                      framework->name);
+}
+
 static bool are_set(const pp_pytorch_settings *settings)
 {
     return settings &&
@@ -68,7 +87,7 @@ pp_status pp_framework_lower(const pp_framework *framework, const pp_order *orde
                           pp_err_name(err, PP_FIELD_ZERO));
     }
     if (costs && costs->regathers &&
-        (status = pp_framework_check_reshard(framework, splits_backward(order), err)))
+        (status = check_regathers(framework, splits_backward(order), err)))
         return status;
     if (are_set(settings))
         status = framework->lower_set(order, settings, program_out, err);

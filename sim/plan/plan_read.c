@@ -179,9 +179,17 @@ static pp_status read_reshard(const pp_json_at *at, pp_plan *plan, pp_err *err)
         return status;
     if (pp_reshard_parse(text, &plan->reshard_after_forward, &why))
         return pp_json_fail(&place, err, "%s", why.text);
-    return plan->zero == 3 || plan->reshard_after_forward == PP_RESHARD_NEVER
-               ? PP_OK
-               : pp_json_fail(&place, err, "needs \"zero\" 3");
+    const int64_t copies = plan->dp_replicate > 1 ? plan->dp_replicate : 1;
+    const int64_t ranks = plan->parallel.dp * plan->parallel.cp / copies;
+    const int64_t kept = plan->reshard_after_forward;
+    if (kept != PP_RESHARD_NEVER && plan->zero != 3)
+        return pp_json_fail(&place, err, "needs \"zero\" 3");
+    if (kept > 0 && (ranks % kept != 0 || kept == ranks))
+        return pp_json_fail(&place, err,
+                            "must divide the %" PRId64 " GPUs that share a copy of the parameters, "
+                            "and be fewer",
+                            ranks);
+    return PP_OK;
 }
 
 static pp_status read_precision(const pp_json_at *at, pp_plan *plan, pp_err *err)

@@ -148,8 +148,9 @@ static void tell_stale(const pp_compare_file *file)
 {
     char step[32];
     if (file->stale_step_ns)
-        pp_remark("%s: the file predicts a step of %s, but its order and costs give another: it "
-                  "was edited, or predicted by another version. The comparison uses a new "
+        pp_remark("%s: the file predicts a step of %s, but its order and costs give another or "
+                  "another peak: it was edited, or predicted by another version. The comparison "
+                  "uses a new "
                   "simulation, and 'ppsim simulate %s --emit plan=NEW.json' saves it",
                   file->name, pp_format_duration(step, sizeof step, file->stale_step_ns),
                   file->name);

@@ -98,9 +98,9 @@ class PlanOptions(TypedDict, total=False):
     dp_replicate: Union[int, str]
     'with --zero 3: N copies of the parameters, each divided over dp x cp / N ranks (HSDP) (default: 1, or the fastest of those that fit in nodes)'
     dp_shard: Union[int, str]
-    'with --zero 3 and --dp: each copy is divided over N ranks, so that there are dp x cp / N copies'
+    'with --zero 3 and --dp (with --gpus also --cp): each copy is divided over N ranks, so that there are dp x cp / N copies'
     reshard_after_forward: Union[int, float, str, Path]
-    "with --zero 3: free a stage's parameters after its forwards, and gather them again layer by layer (N: they stay divided over N GPUs) (default: never, or always if nothing fits otherwise)"
+    "with --zero 3: free a stage's parameters after its forwards, and gather them again layer by layer (N: they stay divided over N GPUs) (default: never, or the fastest value that fits if nothing fits otherwise, without --budget)"
     unshard_lookahead: Union[int, float, str, Path]
     'with --zero 3 and torch-2.15: of how many stages of a rank parameters are gathered ahead (default: full, which is 3, or the fastest with more than three stages per rank)'
     sequence_parallel: Union[bool, str]

@@ -8,6 +8,8 @@
 /* The names for pp_err. Every pp_err of a command is initialised with PP_COMMAND_ERR or made by
  * pp_err_like. */
 extern const struct pp_field_names pp_option_names;
+/* The same where --dp-shard gave the number of copies. */
+extern const struct pp_field_names pp_option_names_shard;
 #define PP_COMMAND_ERR            \
     {                             \
         .names = &pp_option_names \

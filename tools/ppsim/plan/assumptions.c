@@ -157,7 +157,10 @@ static pp_status note_software(const pp_search_result *result, pp_notes *notes, 
         pp_stack_print(assumed->stack->name, assumed->stack->stands_for, stack, sizeof stack),
         on_off(s->sequence_parallel), s->flash_attention ? "flash" : "unfused",
         pp_dtype_names()[s->grad_dtype],
-        s->zero == 3 ? "parameters gathered and gradients whole between microbatches"
+        s->zero == 3 ? s->reshard_after_forward == PP_RESHARD_NEVER
+                           ? "parameters gathered and gradients whole between microbatches"
+                           : "parameters freed after forwards (--reshard-after-forward) and "
+                             "gradients whole between microbatches"
                      : "gradient sync ",
         s->zero == 3           ? ""
         : s->grad_sync_overlap ? "overlapped"

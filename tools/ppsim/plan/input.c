@@ -12,6 +12,7 @@
 #include "sim/schedule/registry.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/files.h"
+#include "tools/ppsim/base/option_names.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/input/exchange_args.h"
 #include "tools/ppsim/input/load.h"
@@ -776,7 +777,8 @@ static pp_status read_buffers(const pp_args *args, pp_plan_request *request, pp_
     return pp_buffer_settings_parse(recv, send, outputs, &request->buffers, err);
 }
 
-/* The number of copies by the number of ranks that share each. */
+/* The number of copies by the number of ranks that share each. Refusals of that number name this
+ * option from now on. */
 static pp_status read_dp_shard(const pp_args *args, pp_plan_request *request, pp_err *err)
 {
     int64_t *copies = &request->switches.value.dp_replicate;
@@ -790,16 +792,38 @@ static pp_status read_dp_shard(const pp_args *args, pp_plan_request *request, pp
         return pp_err_set(err, PP_USAGE, "--dp-shard",
                           "needs --dp, with which it says how many copies there are; give it, or "
                           "--dp-replicate");
+    if (request->gpus && !request->parallel.cp)
+        return pp_err_set(err, PP_USAGE, "--dp-shard",
+                          "needs --cp, too, which --gpus leaves free: a copy is divided over part "
+                          "of dp x cp; give it, or --dp-replicate");
     if (ranks % shard)
         return pp_err_set(err, PP_USAGE, "--dp-shard",
                           "%" PRId64 " does not divide dp x cp, which is %" PRId64, shard, ranks);
+    if (request->parallel.dp % (ranks / shard))
+        return pp_err_set(err, PP_USAGE, "--dp-shard",
+                          "%" PRId64 " ranks per copy make %" PRId64 " copies, which do not divide "
+                          "dp, which is %" PRId64 "; give a multiple of cp, which is %" PRId64,
+                          shard, ranks / shard, request->parallel.dp, cp);
     if (pp_args_has(args, "--dp-replicate") && *copies != ranks / shard)
         return pp_err_set(err, PP_USAGE, "--dp-shard",
                           "%" PRId64 " ranks with %" PRId64 " copies are not dp x cp, which is "
                           "%" PRId64 "; leave out one of --dp-shard and --dp-replicate",
                           shard, *copies, ranks);
     *copies = ranks / shard;
+    if (err->names == &pp_option_names && !pp_args_has(args, "--dp-replicate"))
+        err->names = &pp_option_names_shard;
     return PP_OK;
+}
+
+/* After the target, which may shard. */
+static pp_status check_dp_shard(const pp_args *args, const pp_plan_request *request, pp_err *err)
+{
+    const pp_switch_request *s = &request->switches;
+    if (!pp_args_has(args, "--dp-shard") || (s->given.zero && s->value.zero == 3))
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, "--dp-shard",
+                      "divides the parameters, and needs --fsdp or a target that shards; give one "
+                      "of them, or leave this option out");
 }
 
 static pp_status read_program(const pp_args *args, pp_plan_input *r, pp_err *err)
@@ -1113,7 +1137,9 @@ pp_status pp_plan_input_read_with(const pp_args *args, const char *lengths, pp_p
     status = load_lengths(args, lengths, input, err);
     if (!status)
         status = load_expert_tokens(args, input, err);
-    return status ? status : read_target(args, input, err);
+    if (!status)
+        status = read_target(args, input, err);
+    return status ? status : check_dp_shard(args, &input->request, err);
 }
 
 pp_status pp_packing_read(const pp_args *args, int *choice, bool packings[PP_PACKING_COUNT],

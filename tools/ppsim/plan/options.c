@@ -70,14 +70,15 @@ const pp_option pp_plan_options[] = {
         "--dp-replicate", "N", FRAMEWORK,
         "with --zero 3: N copies of the parameters, each divided over dp x cp / N ranks (HSDP)",
         "1, or the fastest of those that fit in nodes") },
-    { PP_ROW("--dp-shard", "N", FRAMEWORK,
-             "with --zero 3 and --dp: each copy is divided over N ranks, so that there are "
-             "dp x cp / N copies",
-             NULL) },
+    { PP_ROW(
+        "--dp-shard", "N", FRAMEWORK,
+        "with --zero 3 and --dp (with --gpus also --cp): each copy is divided over N ranks, so "
+        "that there are dp x cp / N copies",
+        NULL) },
     { PP_ROW("--reshard-after-forward", "never|always|N", FRAMEWORK,
              "with --zero 3: free a stage's parameters after its forwards, and gather them again "
              "layer by layer (N: they stay divided over N GPUs)",
-             "never, or always if nothing fits otherwise") },
+             "never, or the fastest value that fits if nothing fits otherwise, without --budget") },
     { PP_ROW("--unshard-lookahead", "full|auto|K", FRAMEWORK,
              "with --zero 3 and torch-2.15: of how many stages of a rank parameters are gathered "
              "ahead",

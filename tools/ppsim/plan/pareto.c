@@ -34,6 +34,20 @@ static void print_point(const pp_pareto *pareto, const pp_pareto_point *point, p
                 pp_recompute_name(c->recompute));
 }
 
+/* Settings of sharded parameters are chosen for one plan, after its search. */
+static void print_sharding(const pp_plan_request *request, pp_text *text)
+{
+    const pp_switches *s = &request->switches.value;
+    char words[2][64];
+    pp_text_add(text,
+                "all rows: %" PRId64 " cop%s of the parameters, lookahead %s, resharded %s; a plan "
+                "at\none limit may find better values\n",
+                s->dp_replicate > 1 ? s->dp_replicate : 1, s->dp_replicate > 1 ? "ies" : "y",
+                pp_unshard_lookahead_print(request->exchange.pytorch.unshard_lookahead, words[0],
+                                           sizeof words[0]),
+                pp_reshard_print(s->reshard_after_forward, words[1], sizeof words[1]));
+}
+
 static void print_table(const pp_pareto *pareto, const pp_plan_request *request, pp_text *text)
 {
     pp_text_add(text,
@@ -47,6 +61,8 @@ static void print_table(const pp_pareto *pareto, const pp_plan_request *request,
         print_point(pareto, &pareto->point[i], text);
     pp_text_add(text, "\nbound: no candidate, nor any order of its ops, is faster within the limit "
                       "in \"to\"\n");
+    if (request->switches.given.zero && request->switches.value.zero == 3)
+        print_sharding(request, text);
 }
 
 static pp_status write_csv(const pp_args *args, const pp_pareto *pareto, pp_err *err)

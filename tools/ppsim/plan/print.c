@@ -210,7 +210,8 @@ static const pp_candidate *nearest_misfit(const pp_search_result *choice, const 
     for (size_t i = 0; i < choice->count; i++) {
         const pp_candidate *c = &choice->candidate[i];
         bool known = c->status != PP_CANDIDATE_INFEASIBLE || !c->legal ||
-                     score(c) >= score(&choice->candidate[0]) || same_row(c, &choice->candidate[0]);
+                     pp_candidate_more(c, &choice->candidate[0]) >= 0 ||
+                     same_row(c, &choice->candidate[0]);
         for (size_t k = 0; k < r->count; k++)
             known = known || same_row(c, r->row[k]) || same_misfit(c, r->row[k]);
         if (!known && (!best || c->short_bytes < best->short_bytes))
@@ -275,7 +276,7 @@ static void print_row(const pp_search_result *choice, const pp_candidate *c, pp_
     char speed[48];
     pp_text why PP_CLEANUP(pp_text_free) = { 0 };
     char cells[112];
-    double slower = 100 * (score(c) / score(&choice->candidate[0]) - 1);
+    double slower = 100 * pp_candidate_more(c, &choice->candidate[0]);
     if (c->status == PP_CANDIDATE_OK) {
         pp_slower_say(slower / 100, &why);
         say_needs(choice, c, &why);
@@ -349,7 +350,7 @@ static void print_splits(const pp_search_result *choice, pp_text *text)
         const pp_candidate *c = &choice->split[i];
         const pp_parallel *p = &c->parallel;
         pp_ns ns = c->step_ns ? c->step_ns : c->least_step_ns;
-        double slower = 100 * (score(c) / score(&choice->split[0]) - 1);
+        double slower = 100 * pp_candidate_more(c, &choice->split[0]);
         char step[32];
         pp_text why PP_CLEANUP(pp_text_free) = { 0 };
         bounds = bounds || !c->step_ns;
@@ -373,6 +374,16 @@ static void print_splits(const pp_search_result *choice, pp_text *text)
         pp_text_add(text, ">=: a lower bound of the step; the split was not simulated\n");
 }
 
+/* Copies and lookahead are chosen for the plan alone. */
+static void print_alike(const pp_search_result *choice, pp_text *text)
+{
+    const pp_candidate *c = &choice->candidate[0];
+    char step[32];
+    if (c->searched_ns && c->searched_ns != c->step_ns)
+        pp_text_add(text, "compared as searched, before sharding was chosen: the plan took %s\n",
+                    pp_format_duration(step, sizeof step, c->searched_ns));
+}
+
 static void print_runners_up(const pp_search_result *choice, pp_text *text)
 {
     rows r = pick_rows(choice);
@@ -384,6 +395,7 @@ static void print_runners_up(const pp_search_result *choice, pp_text *text)
     for (size_t i = 0; i < r.count; i++)
         print_row(choice, r.row[i], text);
     pp_text_add(text, "up to: not searched as far as the plan; --schedule NAME does that\n");
+    print_alike(choice, text);
     if (choice->candidate[0].p95_ns && !choice->ranking.verdict)
         pp_text_add(text,
                     "p95: if ops vary by 3 %% and one rank is 5 %% slow; that of the plan: %s\n",

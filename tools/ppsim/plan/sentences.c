@@ -158,6 +158,8 @@ void pp_setting_say(const pp_search_result *result, pp_setting_kind kind, pp_tex
     char step[32];
     say_value(kind, &choice->value[0], text);
     pp_text_add(text, ", %s", pp_format_duration(step, sizeof step, choice->value[0].step_ns));
+    if (kind == PP_SETTING_COPIES && choice->value[0].step_ns != result->candidate[0].step_ns)
+        pp_text_add(text, " before lookahead was chosen");
     for (int s = 0; s < PP_SETTING_STANDINGS; s++) {
         bool begun = false;
         for (size_t i = 1; i < choice->count; i++) {
@@ -230,23 +232,18 @@ void pp_ranking_say(const pp_jitter_ranking *r, pp_text *text)
         pp_text_add(text, "; %s takes %.2f %% longer", r->simplest->name, more);
 }
 
-static double score(const pp_candidate *c)
-{
-    return pp_candidate_score(c, c->step_ns);
-}
-
 static void say_headroom(const pp_search_result *result, pp_text *text)
 {
     const pp_recommendation *r = &result->recommendation;
     const pp_candidate *c = &result->candidate[0];
-    const double fastest = score(r->reason == PP_CHOICE_FASTEST ? c : &r->fastest);
+    const pp_candidate *fastest = r->reason == PP_CHOICE_FASTEST ? c : &r->fastest;
     char bytes[32];
     if (!r->headroom_bytes || c->roomy)
         return;
     pp_format_bytes(bytes, sizeof bytes, r->headroom_bytes);
     if (r->roomy.status == PP_CANDIDATE_OK)
         pp_text_add(text, "; none that leaves %s free ties: the best one found is %.2f %% slower%s",
-                    bytes, 100 * (score(&r->roomy) / fastest - 1),
+                    bytes, 100 * pp_candidate_more(&r->roomy, fastest),
                     r->reason == PP_CHOICE_FASTEST ? "" : " than the fastest");
     else
         pp_text_add(text, "; none found leaves %s free", bytes);
@@ -317,7 +314,8 @@ void pp_fastest_say(const pp_search_result *result, pp_text *text)
 {
     const pp_candidate *c = &result->candidate[0];
     const pp_candidate *f = &result->recommendation.fastest;
-    const double faster = 1 - (result->recommendation.tie > 0 ? score(f) / score(c) : 1);
+    const double faster =
+        1 - (result->recommendation.tie > 0 ? 1 / (1 + pp_candidate_more(c, f)) : 1);
     char step[32];
     char peak[32];
     if (faster * PP_MEASURABLE_PART < 1)
@@ -417,14 +415,17 @@ pp_status pp_plan_note_choices(const pp_search_result *result, pp_err *err)
 static void csv_row(const pp_candidate *c, pp_text *text)
 {
     pp_text reason PP_CLEANUP(pp_text_free) = { 0 };
-    pp_text_add(text,
-                "%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
-                ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRIu32 ",%s,%s,%" PRId64 ",",
-                pp_candidate_status_name(c->status), c->schedule ? c->schedule->name : "",
-                c->parallel.pp, c->parallel.vpp, c->parallel.tp, c->parallel.cp, c->parallel.dp,
-                c->parallel.ep, pp_parallel_etp(&c->parallel), pp_parallel_gpus(&c->parallel),
-                c->micro_batch_size, c->microbatches, pp_recompute_name(c->recompute),
-                pp_partition_name(c->partition), c->least_step_ns);
+    char ahead[64];
+    pp_text_add(
+        text,
+        "%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
+        ",%" PRId64 ",%" PRId64 ",%" PRIu32 ",%s,%s,%" PRId64 ",%s,%" PRId64 ",",
+        pp_candidate_status_name(c->status), c->schedule ? c->schedule->name : "", c->parallel.pp,
+        c->parallel.vpp, c->parallel.tp, c->parallel.cp, c->parallel.dp, c->parallel.ep,
+        pp_parallel_etp(&c->parallel), pp_parallel_gpus(&c->parallel), c->micro_batch_size,
+        c->microbatches, pp_recompute_name(c->recompute), pp_partition_name(c->partition),
+        c->copies > 1 ? c->copies : 1,
+        pp_unshard_lookahead_print(c->unshard_lookahead, ahead, sizeof ahead), c->least_step_ns);
     if (c->step_ns)
         pp_text_add(text, "%" PRId64 ",%.6f,%.3f,%.6f,", c->step_ns, c->bubble_fraction,
                     c->tokens_per_s, c->model_flops_utilization);
@@ -454,7 +455,8 @@ void pp_candidate_csv(const pp_candidate *candidate, pp_text *text)
     else
         pp_text_add(text,
                     "status,schedule,pp,vpp,tp,cp,dp,ep,etp,gpus,micro_batch_size,microbatches,"
-                    "recompute,partition,least_step_ns,step_ns,bubble_fraction,tokens_per_s,"
+                    "recompute,partition,dp_replicate,unshard_lookahead,least_step_ns,step_ns,"
+                    "bubble_fraction,tokens_per_s,"
                     "model_flops_utilization,peak_memory_bytes,peak_memory_rank,p50_ns,p95_ns,"
                     "reason\n");
 }

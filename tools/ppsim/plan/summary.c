@@ -50,11 +50,6 @@ static void print_memory(const pp_search_result *result, pp_text *text)
     pp_print_labelled(text, "memory", &words);
 }
 
-static double score(const pp_candidate *c)
-{
-    return (double)c->step_ns * (double)pp_parallel_gpus(&c->parallel);
-}
-
 /* The best split that was simulated after that of the plan, or NULL. */
 static const pp_candidate *next_split(const pp_search_result *result)
 {
@@ -73,7 +68,7 @@ static void add_next_split(const pp_search_result *result, pp_text *words)
     pp_text_add(words, "; the best other split that was simulated, ");
     pp_answer_degrees(&next->parallel, words);
     pp_text_add(words, ", is ");
-    pp_slower_say(score(next) / score(&result->split[0]) - 1, words);
+    pp_slower_say(pp_candidate_more(next, &result->split[0]), words);
 }
 
 /* Adds the next schedule, unless another split is named, which says more. */
@@ -84,7 +79,7 @@ static void add_next_schedule(const pp_search_result *result, pp_text *words)
         if (c->status != PP_CANDIDATE_OK || c->schedule == result->candidate[0].schedule)
             continue;
         pp_text_add(words, "; the next best, %s, is ", c->schedule->name);
-        pp_slower_say(score(c) / score(&result->candidate[0]) - 1, words);
+        pp_slower_say(pp_candidate_more(c, &result->candidate[0]), words);
         return;
     }
 }

@@ -128,7 +128,7 @@ void pp_answer_setup(const pp_plan *plan, pp_text *words)
         else
             add_names(plan->graphs, pp_graph_names(), words);
     }
-    if (plan->zero >= 0 && plan->parallel.dp * plan->parallel.cp > 1)
+    if (plan->zero >= 0 && (plan->zero == 3 || plan->parallel.dp * plan->parallel.cp > 1))
         pp_text_add(words, ", ZeRO %d", plan->zero);
     if (plan->dp_replicate > 1)
         pp_text_add(words, " (%" PRId64 " copies)", plan->dp_replicate);

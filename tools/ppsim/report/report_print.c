@@ -74,7 +74,7 @@ static void print_components(const pp_memory_peak *peak, pp_text *text)
     text->failed |= line.failed;
 }
 
-/* Returns the bytes that a rank holds during the whole step. */
+/* Returns the bytes that a rank holds during the whole step, unless its parameters are sharded. */
 static int64_t static_bytes(const pp_memory_peak *peak)
 {
     int64_t sum = 0;
@@ -95,7 +95,7 @@ void pp_over_limit_print(const pp_report *report, pp_text *text)
     const int64_t limit_bytes =
         rank->memory_limit_bytes ? rank->memory_limit_bytes : report->memory_limit_bytes;
     pp_format_limit(limit, sizeof limit, limit_bytes);
-    if (static_bytes(&rank->memory) > limit_bytes)
+    if (!report->sharded && static_bytes(&rank->memory) > limit_bytes)
         pp_print_line(text, "over limit",
                       "%srank %" PRIu32 " before any op: weights, gradients, optimizer and "
                       "libraries are %s of %s%s",

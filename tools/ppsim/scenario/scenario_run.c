@@ -88,6 +88,15 @@ void pp_scenario_tell_if_stale(const pp_plan *plan, const pp_report *report, con
     char is[32];
     if (!pp_plan_is_stale(plan, report))
         return;
+    if (plan->predicted_in_file_ns == report->step_ns &&
+        plan->makespan_in_file_ns == report->makespan_ns) {
+        pp_remark("%s: the file predicts a peak of %s, but its order and costs give %s: it was "
+                  "edited, or predicted by another version. The results are from a new simulation, "
+                  "and 'ppsim simulate %s --emit plan=NEW.json' saves it",
+                  path, pp_format_bytes(told, sizeof told, plan->peak_in_file_bytes),
+                  pp_format_bytes(is, sizeof is, report->peak_memory_bytes), path);
+        return;
+    }
     pp_remark("%s: the file predicts a step of %s, but its order and costs give %s: it was edited, "
               "or predicted by another version. The results are from a new simulation, and 'ppsim "
               "simulate %s --emit plan=NEW.json' saves it",

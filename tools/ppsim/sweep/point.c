@@ -33,6 +33,9 @@ const char *const pp_sweep_numbers[] = { "schedule",
                                          "peak_memory_bytes",
                                          "step_low_ns",
                                          "step_high_ns",
+                                         "dp_replicate",
+                                         "unshard_lookahead",
+                                         "reshard_after_forward",
                                          "warnings",
                                          NULL };
 
@@ -106,6 +109,17 @@ static void put_report(const pp_report *report, pp_json_build *build, pp_json *l
     }
 }
 
+static void put_sharding(const pp_plan *plan, pp_json_build *build, pp_json *line)
+{
+    char words[64];
+    pp_json_put_int(build, line, "dp_replicate", plan->dp_replicate > 1 ? plan->dp_replicate : 1);
+    pp_json_put_text(
+        build, line, "unshard_lookahead",
+        pp_unshard_lookahead_print(plan->pytorch.unshard_lookahead, words, sizeof words));
+    pp_json_put_text(build, line, "reshard_after_forward",
+                     pp_reshard_print(plan->reshard_after_forward, words, sizeof words));
+}
+
 static void put_plan(const pp_plan *plan, pp_json_build *build, pp_json *line)
 {
     const pp_parallel *p = &plan->parallel;
@@ -131,6 +145,8 @@ static void put_plan(const pp_plan *plan, pp_json_build *build, pp_json *line)
     pp_json_put_text(build, line, "recompute", pp_recompute_name(plan->recompute));
     if (plan->micro_batch_size)
         pp_json_put_int(build, line, "micro_batch_size", plan->micro_batch_size);
+    if (plan->zero == 3)
+        put_sharding(plan, build, line);
 }
 
 static pp_plan_input new_request(const pp_sweep *sweep)

@@ -360,9 +360,15 @@ static void print_value(const pp_json_at *root, const char *key, pp_text *text)
 }
 
 /* Returns whether a number has its own column. One that has the name of an axis is printed as that
- * axis. */
-static bool is_column(const pp_grid *grid, const char *key)
+ * axis, and settings of sharded parameters have columns where points have them. */
+static bool is_column(const pp_grid *grid, const char *key, bool sharded)
 {
+    static const char *const settings[] = { "dp_replicate", "unshard_lookahead",
+                                            "reshard_after_forward" };
+    for (size_t i = 0; !sharded && i < sizeof settings / sizeof *settings; i++) {
+        if (strcmp(settings[i], key) == 0)
+            return false;
+    }
     for (size_t i = 0; i < grid->axes; i++) {
         if (strcmp(pp_axis_name(&grid->axis[i]), key) == 0)
             return false;
@@ -374,11 +380,14 @@ pp_status pp_sweep_print_csv(const pp_sweep *sweep, const pp_sweep_lines *lines,
                              pp_err *err)
 {
     const pp_grid *grid = &sweep->grid;
+    bool sharded = false;
+    for (uint32_t i = 0; i < lines->points && !sharded; i++)
+        sharded = lines->line[i] && strstr(lines->line[i], "\"unshard_lookahead\":");
     pp_text_add(text, "status");
     for (size_t i = 0; i < grid->axes; i++)
         pp_text_add(text, ",%s", pp_axis_name(&grid->axis[i]));
     for (size_t i = 0; pp_sweep_numbers[i]; i++) {
-        if (is_column(grid, pp_sweep_numbers[i]))
+        if (is_column(grid, pp_sweep_numbers[i], sharded))
             pp_text_add(text, ",%s", pp_sweep_numbers[i]);
     }
     pp_text_add(text, ",reason\n");
@@ -396,7 +405,7 @@ pp_status pp_sweep_print_csv(const pp_sweep *sweep, const pp_sweep_lines *lines,
             print_cell(pp_grid_value(grid, point, i), text);
         }
         for (size_t i = 0; pp_sweep_numbers[i]; i++) {
-            if (!is_column(grid, pp_sweep_numbers[i]))
+            if (!is_column(grid, pp_sweep_numbers[i], sharded))
                 continue;
             pp_text_add(text, ",");
             print_value(&root, pp_sweep_numbers[i], text);

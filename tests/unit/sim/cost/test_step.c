@@ -183,6 +183,42 @@ START_TEST(parameters_are_gathered_again_from_those_that_keep_them)
 }
 END_TEST
 
+/* PyTorch frees all where as many GPUs would keep a parameter as share it, which is so for experts
+ * on pairs of GPUs: a half of the dense parameters stays. */
+START_TEST(what_all_gpus_keep_is_freed)
+{
+    const pp_hardware hw = run_hardware("a100-80g");
+    run r = job();
+    r.model = run_model("mixtral-8x7b");
+    r.parallel = (pp_parallel){ .pp = 4, .tp = 1, .cp = 1, .dp = 8, .ep = 4, .vpp = 1 };
+    r.switches.zero = 3;
+    r.switches.reshard_after_forward = 2;
+    pp_costs *c = run_costs(&r, &hw);
+    const double all = (double)c->gathered_bytes[1] / 2; /* and 4 bytes of an eighth, or a half */
+    const double dense = (2 * all - (double)c->parameter_bytes[1]) / (2 - 0.5);
+    ck_assert_double_gt(dense, 0.01 * all);
+    ck_assert_double_eq_tol((double)c->kept_bytes[1], 2 * dense / 2, 4);
+    pp_costs_free(&c);
+}
+END_TEST
+
+/* The two largest units pass through: a table that is larger than a layer, and one layer. */
+START_TEST(two_different_units_pass)
+{
+    const pp_hardware hw = run_hardware("a100-80g");
+    run r = job();
+    r.model.vocab *= 10;
+    r.switches.zero = 3;
+    r.switches.reshard_after_forward = PP_RESHARD_ALWAYS;
+    pp_costs *c = run_costs(&r, &hw);
+    const double layer = (double)c->gathered_bytes[1] / 12;
+    const double table = (double)c->gathered_bytes[0] - 12 * layer;
+    ck_assert_double_gt(table, layer);
+    ck_assert_double_eq_tol((double)c->passing_bytes[0], table + layer, 2);
+    pp_costs_free(&c);
+}
+END_TEST
+
 /* 51200 / 8 x 6144 gradients of 4 bytes; two ranks on two nodes send each other the whole table. */
 START_TEST(the_tied_table_crosses_the_network)
 {
@@ -262,6 +298,8 @@ int main(void)
     tcase_add_test(tc, sharded_parameters_are_whole_in_the_step);
     tcase_add_test(tc, parameters_are_gathered_again_from_those_that_keep_them);
     tcase_add_test(tc, copies_reduce_what_they_own);
+    tcase_add_test(tc, what_all_gpus_keep_is_freed);
+    tcase_add_test(tc, two_different_units_pass);
     tcase_add_test(tc, moments_of_fewer_bits_take_less);
     tcase_add_test(tc, the_tied_table_crosses_the_network);
     tcase_add_test(tc, context_parallel_ranks_exchange_keys);
