@@ -5,6 +5,7 @@
 
 #include <check.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -222,6 +223,31 @@ START_TEST(a_search_is_cancelled)
 }
 END_TEST
 
+static void *stop_later(void *stop)
+{
+    sleep(3);
+    *(volatile sig_atomic_t *)stop = 1;
+    return NULL;
+}
+
+/* Also while it looks for orders, which with a number of iterations takes as long as these do. */
+START_TEST(a_search_of_orders_is_cancelled)
+{
+    const char *const options[] = { "model", "gpt175b", "pp",          "16", "threads",
+                                    "1",     "budget",  "900000000it", NULL };
+    volatile sig_atomic_t stop = 0;
+    pthread_t thread;
+    ppsim_request *request = make("plan", options);
+    ppsim_result *result = NULL;
+    ppsim_request_stop(request, &stop);
+    ck_assert_int_eq(pthread_create(&thread, NULL, stop_later, (void *)&stop), 0);
+    ck_assert_int_eq(ppsim_run(request, &result, NULL), PPSIM_CANCELLED);
+    pthread_join(thread, NULL);
+    ppsim_result_free(result);
+    ppsim_request_free(request);
+}
+END_TEST
+
 /* Whatever a command says goes into its result, and no descriptor is left open. */
 START_TEST(nothing_is_printed)
 {
@@ -264,6 +290,7 @@ int main(void)
     tcase_add_test(tc, a_value_may_begin_with_a_dash);
     tcase_add_test(tc, every_option_of_the_tables_can_be_set);
     tcase_add_test(tc, a_search_is_cancelled);
+    tcase_add_test(tc, a_search_of_orders_is_cancelled);
     tcase_add_test(tc, nothing_is_printed);
     suite_add_tcase(suite, tc);
     return step_run(suite);
