@@ -108,6 +108,26 @@ class Numbers(unittest.TestCase):
             )
             self.assertEqual(step.step_ns, (microbatches + ranks - 1) * 3_000_000)
 
+    def test_all_executors(self):
+        every = ppsim.simulate(schedule="gpipe", pp=2, microbatches=2, costs="F=1ms,B=2ms", executor="all")
+        self.assertEqual(repr(every), "<ppsim.Simulation without a step, a ppsim.executors>")
+        self.assertEqual(every.step_ns, 0)
+
+    def test_errors_have_an_answer_or_none(self):
+        for call in (
+            lambda: ppsim.names("things"),
+            lambda: ppsim.plan(model="gpt175b", pp=1),
+            lambda: ppsim.sweep(model="gpt175b", pp="x").result(),
+            lambda: ppsim.load("/nonexistent/plan.json"),
+            lambda: ppsim.plan(**support.SMALL).emit("nothing", "x"),
+        ):
+            with self.assertRaises(ppsim.PpsimError) as raised:
+                call()
+            self.assertIsNone(raised.exception.answer)
+        with self.assertRaises(ppsim.InfeasibleError) as raised:
+            ppsim.plan(model="gpt175b", pp=1, explain=True)
+        self.assertIsInstance(raised.exception.answer, ppsim.Table)
+
     def test_ranks_that_are_not_there(self):
         plan = ppsim.plan(**support.SMALL)
         for rank in (-1, 2, 10**9):
@@ -170,6 +190,12 @@ class Files(unittest.TestCase):
                         ]
                         self.assertEqual(lines[0], lines[1], os.path.basename(path))
                         self.assertTrue(lines[0])
+
+    def test_a_failure_leaves_nothing(self):
+        plan = ppsim.plan(model="gpt1.7b", pp=2, schedule="zbv", global_batch_size=8)
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertRaises(ppsim.PpsimError, plan.to_megatron, os.path.join(folder, "run"))
+            self.assertEqual(os.listdir(folder), [])
 
     def test_traces(self):
         with tempfile.TemporaryDirectory() as folder:
