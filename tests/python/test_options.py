@@ -239,6 +239,9 @@ class Values(unittest.TestCase):
         with self.assertRaises(ppsim.InputError) as raised:
             ppsim.plan(model="gpt1.7b", pp=2, stack={"format": "ppsim.stack"})
         self.assertTrue(raised.exception.field.startswith("stack.json"), raised.exception.field)
+        with self.assertRaises(ppsim.UsageError) as raised:
+            ppsim.plan(model="no-such-model", pp=2, lengths=lengths)
+        self.assertEqual(raised.exception.field, "--model")
         with tempfile.TemporaryDirectory() as folder:  # an output of the name is another file
             os.chdir(folder)
             ppsim.pack([100, 200], model="gpt1.7b", pp=2, seq_length=1024, output="lengths.json")
