@@ -73,6 +73,7 @@ __all__ = [
     "Simulation",
     "Stage",
     "Step",
+    "Sweep",
     "Table",
     "UnavailableError",
     "UndecidedError",

@@ -44,7 +44,7 @@ def model_name(model: Any) -> str:
     """Returns the name of a model that is an object: the last part of the name or path that transformers
     loaded it from (``_name_or_path``), or "model". The file that stands for it has this name, so that
     the same model has the same name everywhere."""
-    config = model if isinstance(model, dict) else getattr(model, "config", model)
+    config: Any = model if isinstance(model, dict) else getattr(model, "config", model)
     path = getattr(config, "_name_or_path", None)
     if path is None and callable(getattr(config, "to_dict", None)):
         config = config.to_dict()
