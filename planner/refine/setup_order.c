@@ -388,6 +388,13 @@ pp_status pp_ordering_open(pp_ordering *o, pp_search *search, const pp_setup_can
     return status;
 }
 
+/* 1 when the caller has cancelled the search. */
+static double cancelled(void *context)
+{
+    const pp_plan_request *request = ((const pp_budget_share *)context)->request;
+    return request->cancelled(request->cancel_context) ? 1 : 0;
+}
+
 pp_status pp_ordering_search(pp_ordering *o, const pp_budget_share *budget_share, pp_err *err)
 {
     const pp_plan_request *request = o->search->problem->request;
@@ -399,6 +406,7 @@ pp_status pp_ordering_search(pp_ordering *o, const pp_budget_share *budget_share
     const pp_candidate like = { .parallel = pp_ordering_setup(o)->context.parallel,
                                 .schedule = &pp_planned_schedule,
                                 .least_step_ns = pp_ordering_setup(o)->least_step_ns };
+    double (*ends)(void *context) = timed ? spent : request->cancelled ? cancelled : NULL;
     pp_status status = PP_OK;
     for (uint32_t i = 0; i < count; i++)
         o->share[i].searched = false;
@@ -413,13 +421,15 @@ pp_status pp_ordering_search(pp_ordering *o, const pp_budget_share *budget_share
         one.from += (one.to - one.from) * n / count;
         one.to = one.from + (budget_share->to - budget_share->from) / count;
         const pp_order_search_options budget = { .iterations = one.iterations,
-                                                 .spent = timed ? spent : NULL,
+                                                 .spent = ends,
                                                  .found = reports ? report_better : NULL,
                                                  .context = &one,
                                                  .seed = request->seed,
                                                  .threads = request->threads };
         int64_t work = timed || one.iterations ? 0 : DEFAULT_WORK / (o->retried ? RETRY_PART : 1);
         status = search_replica(o, &budget, work, slowest, err);
+        if (!status && ends == cancelled && cancelled(&one) >= 1)
+            status = pp_err_set(err, PP_CANCELLED, NULL, "the search was cancelled");
         o->share[slowest].searched = true;
     }
     rate(o);

@@ -12,6 +12,7 @@ import ast
 import ctypes
 import inspect
 import os
+import re
 import sys
 
 COMMANDS = {
@@ -22,6 +23,8 @@ COMMANDS = {
     "compare": "CompareOptions",
     "shapes": "ShapesOptions",
 }
+# Options of plan with which the answer is a table, not a plan.
+TABLES = ("pareto", "instance", "costs_file")
 PYTHON_WORDS = ("from", "in", "is", "lambda", "class")
 
 
@@ -108,15 +111,19 @@ def options_module(tables):
         "# A text as on the command line, or the parts of it.",
         "Value = Union[int, float, str, Path, Sequence[Any], Mapping[str, Any]]",
     ]
-    for command, name in COMMANDS.items():
-        lines += [
-            "",
-            "",
-            f"class {name}(TypedDict, total=False):",
-            f'    """Options of `ppsim.{command}`."""',
-            "",
-        ]
-        for row in tables[command]:
+    of_plans = [row for row in tables["plan"] if row["keyword"] not in TABLES]
+    of_tables = [row for row in tables["plan"] if row["keyword"] in TABLES]
+    classes = [
+        ("StepOptions", "TypedDict", "Options of `ppsim.plan` with which it returns a Plan.", of_plans),
+        ("PlanOptions", "StepOptions", "Options of `ppsim.plan`.", of_tables),
+    ] + [
+        (name, "TypedDict", f"Options of `ppsim.{command}`.", tables[command])
+        for command, name in COMMANDS.items()
+        if command != "plan"
+    ]
+    for name, base, text, rows in classes:
+        lines += ["", "", f"class {name}({base}, total=False):", f'    """{text}"""', ""]
+        for row in rows:
             lines.append(f"    {row['keyword']}: {type_of(row)}")
             lines.append(f"    {sentence(row)!r}")
     return "\n".join(lines) + "\n"
@@ -157,7 +164,11 @@ def ast_clean(docstring):
 def documented(node):
     """The public functions or methods of a module or class, in their order."""
     return [
-        child for child in node.body if isinstance(child, ast.FunctionDef) and not child.name.startswith("_")
+        child
+        for child in node.body
+        if isinstance(child, ast.FunctionDef)
+        and not child.name.startswith("_")
+        and not any(ast.unparse(decorator) == "overload" for decorator in child.decorator_list)
     ]
 
 
@@ -175,9 +186,8 @@ def signature(node):
     if arguments.kwarg:
         parts.append("**" + arguments.kwarg.arg)
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
-    return f"{node.name}({', '.join(parts)})" + returns.replace("'", "").replace('"', "").replace(
-        "np.ndarray[Any, Any]", "numpy.ndarray"
-    )
+    returns = re.sub(r"\bArray\b", "numpy.ndarray", returns.replace("'", "").replace('"', ""))
+    return f"{node.name}({', '.join(parts)})" + returns
 
 
 def reference(package, tables):

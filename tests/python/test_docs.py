@@ -34,5 +34,18 @@ class Tutorial(unittest.TestCase):
         self.assertEqual(failed, 0, report.getvalue())
 
 
+class Names(unittest.TestCase):
+    def test_the_project_of_this_name_is_not_installed(self):
+        """On PyPI the name belongs to another project."""
+        root = os.path.join(os.path.dirname(PAGE), "..", "..")
+        pages = [os.path.join(root, "README.md")]
+        for folder, _, names in os.walk(os.path.join(root, "docs")):
+            pages += [os.path.join(folder, name) for name in names if name.endswith(".md")]
+        self.assertGreater(len(pages), 10)
+        for page in pages:
+            with open(page, encoding="utf-8") as file:
+                self.assertNotRegex(file.read(), r"pip3? install (\S+ )*ppsim(?![-\w*.])", page)
+
+
 if __name__ == "__main__":
     unittest.main()

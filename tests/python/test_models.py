@@ -1,6 +1,11 @@
 """Models that are Python objects: dicts, configurations of transformers, modules of torch. Those of the
 packages themselves are tried where they are installed; stand-ins have the same attributes."""
 
+import concurrent.futures
+import contextlib
+import json
+import os
+import tempfile
 import unittest
 import warnings
 
@@ -114,6 +119,33 @@ class Models(unittest.TestCase):
             plan = self.step(model)
             self.assertEqual(plan.step_ns, expected.step_ns, type(model))
             self.assertEqual(plan.memory(0), expected.memory(0), type(model))
+
+    def test_a_model_has_the_same_name_everywhere(self):
+        """Whatever descriptors are open, and in threads: that of a file of its name."""
+        named = {**LLAMA, "_name_or_path": "owner/tiny-llama"}
+        texts = [self.step(model).text for model in (LLAMA, named, Config(named))]
+        self.assertTrue(texts[0].startswith("model ("), texts[0])
+        self.assertTrue(texts[1].startswith("tiny-llama ("), texts[1])
+        self.assertEqual(texts[2], texts[1])
+        expected = self.step(LLAMA).json
+        with contextlib.ExitStack() as stack, concurrent.futures.ThreadPoolExecutor(4) as pool:
+            for _ in range(120):
+                stack.enter_context(open(os.devnull, "rb"))
+            self.assertEqual(self.step(LLAMA).json, expected)
+            self.assertEqual({plan.json for plan in pool.map(self.step, [LLAMA] * 8)}, {expected})
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.json")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(LLAMA, file)
+            self.assertEqual(self.step(path).text, texts[0])
+
+    def test_numbers_of_numpy(self):
+        import numpy as np
+
+        config = {key: np.int64(v) if type(v) is int else v for key, v in LLAMA.items()}
+        config["rms_norm_eps"] = np.float64(1e-5)
+        config["tie_word_embeddings"] = np.bool_(False)
+        self.assertEqual(self.step(config), self.step(LLAMA))
 
     def test_what_cannot_be_measured_is_refused(self):
         odd = decoder()

@@ -158,6 +158,18 @@ class EveryOption(unittest.TestCase):
         self.assertRaises(ppsim.UsageError, ppsim.options, "plot")
 
 
+class Scalar:
+    """A number or bool as numpy and torch have it."""
+
+    shape = ()
+
+    def __init__(self, value):
+        self.value = value
+
+    def item(self):
+        return self.value
+
+
 class Values(unittest.TestCase):
     def test_python_values_are_words(self):
         from ppsim._arguments import Arguments
@@ -167,7 +179,30 @@ class Values(unittest.TestCase):
             ("plan", {"fsdp": False, "tp": None}, []),
             ("plan", {"sequence_parallel": False}, [("--sequence-parallel", "off")]),
             ("plan", {"memory_limit": 80_000_000_000}, [("--memory-limit", "80000000000B")]),
-            ("simulate", {"shape_message": 0.5}, [("--shape-message", "0.5s")]),
+            ("simulate", {"shape_message": 0.5}, [("--shape-message", "500ms")]),
+            ("simulate", {"shape_message": 30e-6}, [("--shape-message", "30us")]),
+            ("simulate", {"shape_message": 3.5e-8}, [("--shape-message", "35ns")]),
+            ("plan", {"budget": 5}, [("--budget", "5s")]),
+            ("plan", {"budget": "20it"}, [("--budget", "20it")]),
+            ("plan", {"memory_limit": 8e10}, [("--memory-limit", "80000000000B")]),
+            ("plan", {"rank_memory": {3: 40 << 30}}, [("--rank-memory", f"3={40 << 30}B")]),
+            ("plan", {"rank_speed": {3: 0.00001}}, [("--rank-speed", "3=0.00001")]),
+            ("plan", {"rank_link": {(2, 3): "25GB/s"}}, [("--rank-link", "2:3=25GB/s")]),
+            ("plan", {"host": {"launch": 5e-6, "sync": 1}}, [("--host", "launch=5us,sync=1s")]),
+            ("simulate", {"costs": {"F": 1e-3, "comm": 0}}, [("--costs", "F=1ms,comm=0s")]),
+            (
+                "simulate",
+                {"emit": {"plan": "a", "report": "b"}},
+                [("--emit", "plan=a"), ("--emit", "report=b")],
+            ),
+            (
+                "compare",
+                {"tolerance": {"step": "1%", "all": "any"}},
+                [("--tolerance", "step=1%"), ("--tolerance", "all=any")],
+            ),
+            ("plan", {"moe_imbalance": 1e-5}, [("--moe-imbalance", "0.00001")]),
+            ("plan", {"fsdp": Scalar(True)}, [("--fsdp", None)]),
+            ("plan", {"pp": Scalar(4)}, [("--pp", "4")]),
             ("simulate", {"costs": {"F": "1ms", "B": "2ms"}}, [("--costs", "F=1ms,B=2ms")]),
             (
                 "simulate",
@@ -200,7 +235,72 @@ class Values(unittest.TestCase):
         self.assertIn("--lengths lengths.json", plan.data["provenance"]["command"])
         with self.assertRaises(ppsim.InputError) as raised:
             ppsim.plan(model={"format": "ppsim.model", "version": 1, "layers": -1}, pp=2)
-        self.assertTrue(raised.exception.field.startswith("config.json"), raised.exception.field)
+        self.assertTrue(raised.exception.field.startswith("model.json"), raised.exception.field)
+        with self.assertRaises(ppsim.InputError) as raised:
+            ppsim.plan(model="gpt1.7b", pp=2, stack={"format": "ppsim.stack"})
+        self.assertTrue(raised.exception.field.startswith("stack.json"), raised.exception.field)
+        with self.assertRaises(ppsim.UsageError) as raised:
+            ppsim.plan(model="no-such-model", pp=2, lengths=lengths)
+        self.assertEqual(raised.exception.field, "--model")
+        with tempfile.TemporaryDirectory() as folder:  # an output of the name is another file
+            os.chdir(folder)
+            ppsim.pack([100, 200], model="gpt1.7b", pp=2, seq_length=1024, output="lengths.json")
+            again = ppsim.pack([100, 200], model="gpt1.7b", pp=2, seq_length=1024, output="lengths.json")
+            os.chdir("/")
+        self.assertEqual(again.lengths, [[100, 200]])
+
+    def test_arrays_are_lengths(self):
+        import numpy as np
+
+        options = {"model": "gpt1.7b", "pp": 2, "schedule": "1f1b", "seq_length": 1024}
+        lengths = [[512, 100], [300, 200]] * 4
+        for given in (np.array(lengths), [np.array(row) for row in lengths]):
+            self.assertEqual(
+                ppsim.plan(**options, lengths=given).json, ppsim.plan(**options, lengths=lengths).json
+            )
+
+    def test_several_outputs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = {"plan": f"{folder}/plan.json", "pytorch-csv": f"{folder}/order.csv"}
+            ppsim.plan(**support.SMALL, emit=paths)
+            self.assertEqual(sorted(os.listdir(folder)), ["order.csv", "order.csv.json", "plan.json"])
+
+    def test_numbers_have_no_exponents(self):
+        step = ppsim.simulate(
+            schedule="gpipe", pp=2, microbatches=2, costs={"F": 30e-6, "B": 60e-6}, executor="ideal"
+        )
+        self.assertEqual(step.step_ns, 3 * 90_000)
+        plan = ppsim.plan(**support.SMALL, shape_message=30e-6, host={"launch": 5e-6}, budget=0.5)
+        self.assertIn("--shape-message 30us --host launch=5us", plan.data["provenance"]["command"])
+
+    def test_refused_values_name_their_field(self):
+        plan = ppsim.plan(**support.SMALL)
+        cases = [
+            (lambda: ppsim.names(None), "kind"),
+            (lambda: ppsim.options(None), "command"),
+            (lambda: ppsim.sweep(model="gpt1.7b", pp=2, executor=5), "executor"),
+            (lambda: ppsim.sweep(model="gpt1.7b", pp=2, progress=5), "progress"),
+            (lambda: ppsim.plan(**support.SMALL, progress=5), "progress"),
+            (lambda: plan.order(None), "rank"),
+            (lambda: plan.memory("1"), "rank"),
+            (lambda: ppsim.plan(model="gpt1.7b", pp="4\0"), "--pp"),
+            (lambda: ppsim.plan(model="gpt1.7b", pp="\ud800"), "--pp"),
+            (lambda: ppsim.plan(model="gpt1.7b", pp=2, shape_message=float("nan")), "--shape-message"),
+            (lambda: ppsim.load("/nonexistent/plan.json"), "/nonexistent/plan.json"),
+            (lambda: ppsim.load(None), "path"),
+            (lambda: plan.save(None), "path"),
+            (lambda: plan.emit("plan", None), "path"),
+            (lambda: plan.to_torchtitan(None), "folder"),
+        ]
+        for number, (call, field) in enumerate(cases):
+            with self.subTest(number), self.assertRaises(ppsim.PpsimError) as raised:
+                call()
+            self.assertEqual(raised.exception.field, field)
+            self.assertTrue(raised.exception.reason)
+        with self.assertRaises(ppsim.UsageError) as raised:
+            ppsim.options("plot")
+        for command in ("plan", "pack", "sweep", "shapes", "list"):
+            self.assertIn(command, raised.exception.reason)
 
 
 if __name__ == "__main__":

@@ -108,6 +108,26 @@ class Numbers(unittest.TestCase):
             )
             self.assertEqual(step.step_ns, (microbatches + ranks - 1) * 3_000_000)
 
+    def test_all_executors(self):
+        every = ppsim.simulate(schedule="gpipe", pp=2, microbatches=2, costs="F=1ms,B=2ms", executor="all")
+        self.assertEqual(repr(every), "<ppsim.Simulation without a step, a ppsim.executors>")
+        self.assertEqual(every.step_ns, 0)
+
+    def test_errors_have_an_answer_or_none(self):
+        for call in (
+            lambda: ppsim.names("things"),
+            lambda: ppsim.plan(model="gpt175b", pp=1),
+            lambda: ppsim.sweep(model="gpt175b", pp="x").result(),
+            lambda: ppsim.load("/nonexistent/plan.json"),
+            lambda: ppsim.plan(**support.SMALL).emit("nothing", "x"),
+        ):
+            with self.assertRaises(ppsim.PpsimError) as raised:
+                call()
+            self.assertIsNone(raised.exception.answer)
+        with self.assertRaises(ppsim.InfeasibleError) as raised:
+            ppsim.plan(model="gpt175b", pp=1, explain=True)
+        self.assertIsInstance(raised.exception.answer, ppsim.Table)
+
     def test_ranks_that_are_not_there(self):
         plan = ppsim.plan(**support.SMALL)
         for rank in (-1, 2, 10**9):
@@ -171,6 +191,12 @@ class Files(unittest.TestCase):
                         self.assertEqual(lines[0], lines[1], os.path.basename(path))
                         self.assertTrue(lines[0])
 
+    def test_a_failure_leaves_nothing(self):
+        plan = ppsim.plan(model="gpt1.7b", pp=2, schedule="zbv", global_batch_size=8)
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertRaises(ppsim.PpsimError, plan.to_megatron, os.path.join(folder, "run"))
+            self.assertEqual(os.listdir(folder), [])
+
     def test_traces(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "step.json.gz")
@@ -225,6 +251,18 @@ class Pictures(unittest.TestCase):
         timeline = large.timeline()
         busy = int((timeline["end_ns"] - timeline["start_ns"]).sum()) / (64 * large.step_ns)
         self.assertAlmostEqual(area / whole, busy, delta=0.02)
+
+    def test_many_ops_keep_their_colours(self):
+        """12,288 ops, as gpt175b on 16 ranks has: each kind has the area of its part of the time."""
+        step = ppsim.simulate(schedule="1f1b", pp=16, microbatches=384, costs="F=1ms,B=2ms")
+        self.assertEqual(len(step.timeline()), 12288)
+        picture = step._repr_html_().split("</svg>")[0]
+        areas = [
+            sum(float(w) * float(h) for w, h in re.findall(r"h([\d.e-]+)v([\d.e-]+)h-", path))
+            for path in re.findall(r'<path fill="#\w+" d="([^"]+)"', picture)
+        ]
+        self.assertEqual(len(areas), 2)
+        self.assertAlmostEqual(areas[1] / areas[0], 2, delta=0.05)
 
     def test_names(self):
         self.assertIn("gpt175b", [row["name"] for row in ppsim.names("models")])

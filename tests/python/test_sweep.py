@@ -1,12 +1,14 @@
 """Sweeps have the same lines and the same answer on every executor, and go on where they stopped."""
 
 import concurrent.futures
+import contextlib
 import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import warnings
 
@@ -150,6 +152,66 @@ class Sweeps(unittest.TestCase):
         self.assertRaises(ppsim.UsageError, ppsim.sweep, model="gpt1.7b", pp=2, shard="0/2")
         self.assertRaises(ppsim.UsageError, list, ppsim.sweep(model="gpt1.7b", pp=[2, "x"]))
         first.close()
+
+    def test_objects_are_fixed_inputs(self):
+        """A dict or a list of lengths is one input, of which a file is written beside the output."""
+        sizes = {"hidden_size": 1024, "intermediate_size": 2816, "num_hidden_layers": 8}
+        heads = {"num_attention_heads": 16, "num_key_value_heads": 4, "rms_norm_eps": 1e-5}
+        model = {"model_type": "llama", "vocab_size": 32000, "max_position_embeddings": 2048}
+        options = {"model": {**sizes, **heads, **model}, "pp": [2, 4], "schedule": "1f1b"}
+        for lengths in ([800, 100] * 20, [[800, 100]] * 20):
+            rows = list(ppsim.sweep(**options, lengths=lengths, seq_length=1024))
+            self.assertEqual([row["status"] for row in rows], ["ok", "ok"])
+            point = {"lengths": "lengths.json", "model": "model.json", "schedule": "1f1b", "seq-length": 1024}
+            for pp, row in zip((2, 4), sorted(rows, key=lambda row: row["point"]["pp"])):
+                self.assertEqual(row["point"], {**point, "pp": pp})
+        results = [ppsim.sweep(**options).result() for _ in range(2)]
+        self.assertEqual(results[0], results[1])
+        sweep = ppsim.sweep(**options, output="object.jsonl")
+        expected = sweep.result().json
+        words = ["--model", "object.jsonl.inputs/model.json", "--pp", "2,4", "--schedule", "1f1b"]
+        status, printed, _ = support.command("sweep", *words, "-o", "object.jsonl", "--json")
+        self.assertEqual((status, printed), (0, expected))
+        with self.assertRaises(ppsim.FileError):
+            list(ppsim.sweep(**{**options, "model": {**options["model"], "a": 1}}, output="object.jsonl"))
+        with self.assertRaises(ppsim.UsageError) as raised:
+            ppsim.sweep(model=[options["model"]] * 2, pp=2)
+        self.assertEqual(raised.exception.field, "--model")
+
+    def test_points_have_what_was_given(self):
+        point = next(iter(ppsim.sweep(model="gpt1.7b", pp=[2], tp=1, schedule="1f1b", why=True)))["point"]
+        self.assertEqual(point, {"model": "gpt1.7b", "pp": 2, "tp": 1, "schedule": "1f1b", "why": True})
+
+    def test_an_interrupt_ends_the_points(self):
+        """In threads and processes, and what is done is said."""
+        for pool in ("None", "concurrent.futures.ProcessPoolExecutor(2)"):
+            path = f"interrupt{len(pool)}.jsonl"
+            program = (
+                "import concurrent.futures, ppsim\n"
+                "if __name__ == '__main__':\n"
+                f"    pool = {pool}\n"
+                f"    for row in ppsim.sweep(model='gpt1.7b', pp=2, tp=[1, 2], output='{path}.1'): break\n"
+                "    print('runs', flush=True)\n"
+                "    list(ppsim.sweep(model='gpt175b', pp=16, budget=['900000it', '900001it', '900002it'],\n"
+                f"                     output='{path}', executor=pool))\n"
+            )
+            words = [sys.executable, "-c", program]
+            pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+            with (
+                self.subTest(pool),
+                subprocess.Popen(words, **pipes) as child,
+                contextlib.ExitStack() as stack,
+            ):
+                stack.callback(child.kill)
+                child.stdout.readline()
+                time.sleep(2)
+                begin = time.monotonic()
+                child.send_signal(signal.SIGINT)
+                _, said = child.communicate(timeout=60)
+                self.assertLess(time.monotonic() - begin, 3)
+                self.assertIn("0 of 3 points are done and saved in " + path, said)
+                self.assertIn("KeyboardInterrupt", said)
+            self.assertFalse(os.path.exists(path + ".stop"))
 
     def test_simulations_and_points_that_do_not_fit(self):
         rows = list(

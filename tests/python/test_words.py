@@ -24,7 +24,8 @@ class Words(unittest.TestCase):
                 for child in (
                     getattr(node, "body", []) if isinstance(node, (ast.Module, ast.ClassDef)) else []
                 ):
-                    if isinstance(child, (ast.FunctionDef, ast.ClassDef)):
+                    decorators = [ast.unparse(d) for d in getattr(child, "decorator_list", [])]
+                    if isinstance(child, (ast.FunctionDef, ast.ClassDef)) and "overload" not in decorators:
                         yield name, node, child
 
     def test_docstrings_and_hints(self):
@@ -48,7 +49,22 @@ class Words(unittest.TestCase):
             hints = typing.get_type_hints(getattr(_options, command.capitalize() + "Options"))
             self.assertEqual(set(hints), set(ppsim.options(command)), command)
 
+    def test_hints_can_be_asked_for(self):
+        for name in ppsim.__all__:
+            value = getattr(ppsim, name)
+            if not isinstance(value, type):
+                self.assertIn("return", typing.get_type_hints(value), name)
+                continue
+            for member in vars(value).values():
+                function = member.fget if isinstance(member, property) else member
+                if inspect.isfunction(function) and function.__module__.startswith("ppsim"):
+                    typing.get_type_hints(function)
+        self.assertEqual(
+            typing.get_type_hints(ppsim.plan)["return"], typing.Union[ppsim.Plan, ppsim.Table]
+        )
+
     def test_all_is_all(self):
+        self.assertEqual(set(dir(ppsim)), {*ppsim.__all__, "__version__"})
         for name in ppsim.__all__:
             self.assertTrue(inspect.getdoc(getattr(ppsim, name)), name)
         self.assertTrue(ppsim.__version__)

@@ -10,8 +10,10 @@
  *     ppsim_request_free(request);
  *
  * Times are in nanoseconds, sizes in bytes, and texts end with a NUL. Functions that can fail
- * return a status and explain it in *error, which may be NULL. The library prints nothing, leaves
- * signals alone and has no state outside its objects: threads may run requests at the same time.
+ * return a status and explain it in *error, which may be NULL; on success it has the status OK and
+ * empty texts. Other pointers must not be NULL unless their comment says so. The library prints
+ * nothing, leaves signals alone and has no state outside its objects: threads may run requests at
+ * the same time.
  * Running ops in a schedule's order is in pp_runtime.h. Guide: docs/how-to/library.md. */
 #ifndef PPSIM_TOOLS_LIBRARY_PPSIM_H
 #define PPSIM_TOOLS_LIBRARY_PPSIM_H
@@ -27,6 +29,9 @@
 #define PPSIM_PUBLIC
 #define PPSIM_CHECKED
 #endif
+
+/* The version of this header, which is that of the library it came with (ppsim_version). */
+#define PPSIM_VERSION_TEXT "0.2.0"
 
 #ifdef __cplusplus
 extern "C" {
@@ -77,7 +82,8 @@ PPSIM_PUBLIC int ppsim_option_at(const char *command, size_t index, ppsim_option
 
 /* ---- Requests: a command with its options. ---- */
 
-/* It may be run any number of times, but changed by one thread only while it is not run. */
+/* It may be run any number of times, also by several threads at once, which then share its stop
+ * flag and progress function. It may be changed by one thread at a time, while no one runs it. */
 typedef struct ppsim_request ppsim_request;
 
 /* Makes a request. The caller frees it with ppsim_request_free. Fails: USAGE (no such command, or
@@ -88,8 +94,10 @@ PPSIM_PUBLIC void ppsim_request_free(ppsim_request *request); /* NULL is fine */
 
 /* Sets an option, as on the command line. option: with or without its dashes, "pp" or "--pp".
  * value: as it is typed there; NULL for a flag. Values are judged by ppsim_run. --json is set
- * already. Fails: USAGE (no such option, which names the nearest; a value where there is none, or
- * the reverse), NOMEM. */
+ * already. Once more replaces the value, so that a request can be used again, unless the option is
+ * repeated (ppsim_option) or one whose values a sweep combines: these are added. Fails: USAGE (no
+ * such option, which names the nearest; a value where there is none, or the reverse), NOMEM; the
+ * request is then as it was. */
 PPSIM_CHECKED ppsim_status ppsim_request_set(ppsim_request *request, const char *option,
                                              const char *value, ppsim_error *error);
 /* Adds a word that belongs to no option: the plan of `simulate`, the lengths of `pack`. Fails:
@@ -118,7 +126,9 @@ PPSIM_PUBLIC void ppsim_request_stop(ppsim_request *request, const volatile sig_
 
 /* ---- Results. ---- */
 
-/* It does not change: any number of threads may use it. */
+/* It does not change: any number of threads may use it. What functions return belongs to it and
+ * lives until ppsim_result_free, also when the request is freed before. Where it is NULL, they
+ * return 0, "" or NULL. */
 typedef struct ppsim_result ppsim_result;
 
 /* Runs a request. *result_out receives the result, which the caller frees with ppsim_result_free,
@@ -128,7 +138,7 @@ PPSIM_CHECKED ppsim_status ppsim_run(const ppsim_request *request, ppsim_result 
                                      ppsim_error *error);
 PPSIM_PUBLIC void ppsim_result_free(ppsim_result *result); /* NULL is fine */
 
-/* Each text belongs to the result. bytes_out receives its length, without the NUL; may be NULL.
+/* bytes_out receives its length, without the NUL; may be NULL.
  * - json: what the command prints with --json, byte for byte; "" if it has no answer;
  * - text: what it prints without, for people;
  * - remarks: what it prints to standard error, a line each. */
@@ -137,7 +147,8 @@ PPSIM_PUBLIC const char *ppsim_result_text(const ppsim_result *result, size_t *b
 PPSIM_PUBLIC const char *ppsim_result_remarks(const ppsim_result *result, size_t *bytes_out);
 
 /* The files that were kept, and as "-" what would be printed to standard output beside the answer.
- * Content may be binary (names that end in .gz). The name of an index after the last is NULL. */
+ * Content may be binary (names that end in .gz). The name of an index after the last is NULL, its
+ * content "". bytes_out: as above. */
 PPSIM_PUBLIC const char *ppsim_result_file_name(const ppsim_result *result, size_t index);
 PPSIM_PUBLIC const char *ppsim_result_file(const ppsim_result *result, size_t index,
                                            size_t *bytes_out);
@@ -167,12 +178,14 @@ PPSIM_PUBLIC void ppsim_result_ops(const ppsim_result *result, uint32_t rank, ui
                                    uint32_t *stage_out, uint32_t *microbatch_out,
                                    int64_t *start_ns_out, int64_t *end_ns_out);
 
+/* Returns the number of components of memory. */
+PPSIM_PUBLIC size_t ppsim_memory_components(void);
 /* Returns the name of the index-th component of memory ("parameters", ...), or NULL after the
  * last. */
 PPSIM_PUBLIC const char *ppsim_memory_component(size_t index);
-/* Writes what a rank holds at its peak, by component, which add up to the peak; bytes_out has as
- * many entries as there are components. Returns the rank's limit, or 0 if it has none. All is 0 if
- * the memory is not known. */
+/* Writes what a rank holds at its peak, by component, which add up to the peak; bytes_out has
+ * ppsim_memory_components() entries; NULL: not wanted. Returns the rank's limit, or 0 if it has
+ * none. All is 0 if the memory is not known. */
 PPSIM_PUBLIC int64_t ppsim_result_memory(const ppsim_result *result, uint32_t rank,
                                          int64_t *bytes_out);
 

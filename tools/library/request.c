@@ -43,6 +43,15 @@ ppsim_status ppsim_report(const pp_err *err, ppsim_error *error)
     return error->status;
 }
 
+ppsim_status ppsim_finish(const pp_err *err, ppsim_error *error)
+{
+    if (err->status)
+        return ppsim_report(err, error);
+    if (error)
+        *error = (ppsim_error){ .status = PPSIM_OK };
+    return PPSIM_OK;
+}
+
 static const pp_command *find_command(const char *name)
 {
     for (size_t i = 0; i < COMMANDS; i++) {
@@ -126,7 +135,7 @@ ppsim_status ppsim_request_new(const char *command, ppsim_request **request_out,
         return ppsim_report(&err, error);
     }
     *request_out = request;
-    return PPSIM_OK;
+    return ppsim_finish(&err, error);
 }
 
 void ppsim_request_free(ppsim_request *request)
@@ -183,6 +192,59 @@ static pp_status find_option(const ppsim_request *request, char *name, const pp_
                                "for it");
 }
 
+/* Returns whether a word is an option, alone or with its value. Values that begin with a dash are
+ * joined to their options, so that no other word looks like one. */
+static bool is_option(const char *word, const char *name)
+{
+    const size_t bytes = name ? strlen(name) : 0;
+    return name && strncmp(word, name, bytes) == 0 && (!word[bytes] || word[bytes] == '=');
+}
+
+/* Returns whether values of an option are added to those that it has. */
+static bool adds(const ppsim_request *request, const pp_option *option)
+{
+    const pp_option *own = request->command->options;
+    return option->repeated ||
+           (request->command == &pp_command_sweep && strcmp(option->name, "-o") != 0 &&
+            !pp_option_find(own, option->name, strlen(option->name)));
+}
+
+/* Removes an option with its values from the first `count` words. */
+static void drop_option(ppsim_request *request, const pp_option *option, size_t count)
+{
+    for (size_t i = 0; i < count;) {
+        const char *word = request->word[i];
+        if (!is_option(word, option->name) && !is_option(word, option->alias)) {
+            i++;
+            continue;
+        }
+        const size_t gone = option->argument && !strchr(word, '=') ? 2 : 1;
+        for (size_t k = i; k < i + gone; k++)
+            free(request->word[k]);
+        request->words -= gone;
+        count -= gone;
+        memmove(request->word + i, request->word + i + gone,
+                (request->words - i) * sizeof *request->word);
+    }
+}
+
+static pp_status add_option(ppsim_request *request, const pp_option *option, const char *name,
+                            const char *value, pp_err *err)
+{
+    if (value && value[0] == '-' && value[1]) { /* it would look like an option */
+        char joined[132];
+        snprintf(joined, sizeof joined, "%s=", strcmp(name, "-o") == 0 ? option->alias : name);
+        return add_word(request, joined, value, err);
+    }
+    pp_status status = add_word(request, name, "", err);
+    if (status || !value)
+        return status;
+    status = add_word(request, value, "", err);
+    if (status)
+        free(request->word[--request->words]); /* the name alone would take the next word */
+    return status;
+}
+
 static pp_status set_option(ppsim_request *request, const char *option, const char *value,
                             pp_err *err)
 {
@@ -204,16 +266,10 @@ static pp_status set_option(ppsim_request *request, const char *option, const ch
                           found->argument);
     if (value && !found->argument)
         return pp_err_set(err, PP_USAGE, found->name, "takes no value");
-    if (value && value[0] == '-' && value[1]) { /* it would look like an option */
-        char joined[sizeof name + 1];
-        snprintf(joined, sizeof joined, "%s=", strcmp(name, "-o") == 0 ? "--output" : name);
-        return add_word(request, joined, value, err);
-    }
-    if ((status = add_word(request, name, "", err)) || !value)
-        return status;
-    status = add_word(request, value, "", err);
-    if (status)
-        free(request->word[--request->words]); /* the name alone would take the next word */
+    const size_t before = request->words;
+    status = add_option(request, found, name, value, err);
+    if (!status && !adds(request, found))
+        drop_option(request, found, before);
     return status;
 }
 
@@ -222,7 +278,7 @@ ppsim_status ppsim_request_set(ppsim_request *request, const char *option, const
 {
     pp_err err = PP_COMMAND_ERR;
     err.status = set_option(request, option, value, &err);
-    return err.status ? ppsim_report(&err, error) : PPSIM_OK;
+    return ppsim_finish(&err, error);
 }
 
 ppsim_status ppsim_request_word(ppsim_request *request, const char *word, ppsim_error *error)
@@ -234,7 +290,7 @@ ppsim_status ppsim_request_word(ppsim_request *request, const char *word, ppsim_
                        "'%.40s' begins with a dash; write ./%.40s if it is a file", word, word);
     else
         err.status = add_word(request, word, "", &err);
-    return err.status ? ppsim_report(&err, error) : PPSIM_OK;
+    return ppsim_finish(&err, error);
 }
 
 static pp_status add_input(ppsim_request *request, const char *name, const void *content,
@@ -275,7 +331,7 @@ ppsim_status ppsim_request_input(ppsim_request *request, const char *name, const
 {
     pp_err err = PP_COMMAND_ERR;
     err.status = add_input(request, name, content, bytes, &err);
-    return err.status ? ppsim_report(&err, error) : PPSIM_OK;
+    return ppsim_finish(&err, error);
 }
 
 void ppsim_request_keep_files(ppsim_request *request, int keep)

@@ -20,5 +20,7 @@ struct ppsim_request {
 
 /* Writes what `err` says into *error, unless that is NULL. Returns its status. */
 ppsim_status ppsim_report(const pp_err *err, ppsim_error *error);
+/* The same if `err` has a status; else clears *error. */
+ppsim_status ppsim_finish(const pp_err *err, ppsim_error *error);
 
 #endif

@@ -76,7 +76,7 @@ ppsim_status ppsim_run(const ppsim_request *request, ppsim_result **result_out, 
         freelocale(plain);
     }
     err.status = status;
-    return status ? ppsim_report(&err, error) : PPSIM_OK;
+    return ppsim_finish(&err, error);
 }
 
 void ppsim_result_free(ppsim_result *result)
@@ -87,6 +87,8 @@ void ppsim_result_free(ppsim_result *result)
     free(result);
 }
 
+static const pp_text no_text;
+
 static const char *text_of(const pp_text *text, size_t *bytes_out)
 {
     if (bytes_out)
@@ -96,34 +98,38 @@ static const char *text_of(const pp_text *text, size_t *bytes_out)
 
 const char *ppsim_result_json(const ppsim_result *result, size_t *bytes_out)
 {
-    return text_of(&result->console.json, bytes_out);
+    return text_of(result ? &result->console.json : &no_text, bytes_out);
 }
 
 const char *ppsim_result_text(const ppsim_result *result, size_t *bytes_out)
 {
-    return text_of(&result->console.words, bytes_out);
+    return text_of(result ? &result->console.words : &no_text, bytes_out);
 }
 
 const char *ppsim_result_remarks(const ppsim_result *result, size_t *bytes_out)
 {
-    return text_of(&result->console.remarks, bytes_out);
+    return text_of(result ? &result->console.remarks : &no_text, bytes_out);
 }
 
 const char *ppsim_result_file_name(const ppsim_result *result, size_t index)
 {
-    return index < result->console.count ? result->console.file[index].name : NULL;
+    return result && index < result->console.count ? result->console.file[index].name : NULL;
 }
 
 const char *ppsim_result_file(const ppsim_result *result, size_t index, size_t *bytes_out)
 {
-    static const pp_text none = { .data = NULL };
-    return text_of(index < result->console.count ? &result->console.file[index].content : &none,
-                   bytes_out);
+    const bool exists = result && index < result->console.count;
+    return text_of(exists ? &result->console.file[index].content : &no_text, bytes_out);
 }
 
 static const pp_report *report_of(const ppsim_result *result)
 {
-    return result->console.plan ? result->console.plan->prediction : NULL;
+    return result && result->console.plan ? result->console.plan->prediction : NULL;
+}
+
+static const pp_program *program_of(const ppsim_result *result)
+{
+    return result ? result->console.program : NULL;
 }
 
 int64_t ppsim_result_step_ns(const ppsim_result *result)
@@ -134,28 +140,28 @@ int64_t ppsim_result_step_ns(const ppsim_result *result)
 
 uint32_t ppsim_result_ranks(const ppsim_result *result)
 {
-    return result->console.program ? result->console.program->ranks : 0;
+    return program_of(result) ? program_of(result)->ranks : 0;
 }
 
 uint32_t ppsim_result_stages(const ppsim_result *result)
 {
-    return result->console.program ? result->console.program->stages : 0;
+    return program_of(result) ? program_of(result)->stages : 0;
 }
 
 uint32_t ppsim_result_microbatches(const ppsim_result *result)
 {
-    return result->console.program ? result->console.program->microbatches : 0;
+    return program_of(result) ? program_of(result)->microbatches : 0;
 }
 
 uint32_t ppsim_result_stage_rank(const ppsim_result *result, uint32_t stage)
 {
-    const pp_program *program = result->console.program;
+    const pp_program *program = program_of(result);
     return program && stage < program->stages ? pp_program_stage_rank(program, stage, 0) : 0;
 }
 
 size_t ppsim_result_op_count(const ppsim_result *result, uint32_t rank)
 {
-    const pp_program *program = result->console.program;
+    const pp_program *program = program_of(result);
     return program && rank < program->ranks
                ? program->rank_begin[rank + 1] - program->rank_begin[rank]
                : 0;
@@ -170,9 +176,9 @@ void ppsim_result_ops(const ppsim_result *result, uint32_t rank, uint8_t *kind_o
                       uint32_t *stage_out, uint32_t *microbatch_out, int64_t *start_ns_out,
                       int64_t *end_ns_out)
 {
-    const pp_program *program = result->console.program;
-    const pp_timeline *timeline = result->console.timeline;
-    const size_t count = ppsim_result_op_count(result, rank);
+    const pp_program *program = program_of(result);
+    const size_t count = ppsim_result_op_count(result, rank); /* 0 without a result */
+    const pp_timeline *timeline = result ? result->console.timeline : NULL;
     for (size_t i = 0; i < count; i++) {
         const size_t at = program->rank_begin[rank] + i;
         const pp_op op = program->op[at];
@@ -189,6 +195,11 @@ void ppsim_result_ops(const ppsim_result *result, uint32_t rank, uint8_t *kind_o
     }
 }
 
+size_t ppsim_memory_components(void)
+{
+    return PP_MEMORY_COUNT;
+}
+
 const char *ppsim_memory_component(size_t index)
 {
     return index < PP_MEMORY_COUNT ? pp_memory_key((pp_memory_component)index) : NULL;
@@ -198,7 +209,7 @@ int64_t ppsim_result_memory(const ppsim_result *result, uint32_t rank, int64_t *
 {
     const pp_report *report = report_of(result);
     const bool known = report && report->has_memory && rank < report->ranks;
-    for (size_t k = 0; k < PP_MEMORY_COUNT; k++)
+    for (size_t k = 0; bytes_out && k < PP_MEMORY_COUNT; k++)
         bytes_out[k] = known ? report->per_rank[rank].memory.bytes[k] : 0;
     if (!known)
         return 0;

@@ -10,7 +10,8 @@
 Each function does what the command of its name does, with the same result. Keyword arguments are
 the names of its options, with underscores: ``--global-batch-size 64`` is ``global_batch_size=64``.
 Flags and ``on|off`` take True and False; lists become several values, dicts ``KEY=VALUE``; where an
-option takes a file, a dict stands for its JSON; sizes may be ints in bytes, times floats in seconds.
+option takes a file, a dict stands for its JSON; sizes may be ints in bytes, times numbers in seconds,
+also in dicts. What has no file is named after its option: "model.json", or as ``_name_or_path`` says.
 `options` lists the options of a command with their help.
 
 Errors are exceptions with ``field`` (the option or the place in a file) and ``reason``; remarks of
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ppsim._api import *  # noqa: F403
-    from ppsim._sweep import Sweep as Sweep
 
     __version__: str
 
@@ -74,8 +74,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'ppsim' has no attribute {name!r}")
     from importlib import import_module
 
-    module = import_module("ppsim._sweep" if name == "Sweep" else "ppsim._api")
-    value = getattr(module, name)
+    value = getattr(import_module("ppsim._api"), name)
     globals()[name] = value
     return value
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, TypeVar, Union
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, TypeVar, Union, overload
 
-from ppsim import _call
+from ppsim import _call, _errors
 from ppsim._arguments import Arguments
 from ppsim._call import Option
 from ppsim._errors import (
@@ -34,21 +35,25 @@ from ppsim._results import (
     load_plan,
 )
 
+from ppsim._options import (
+    CheckOptions,
+    CompareOptions,
+    PackOptions,
+    PlanOptions,
+    ShapesOptions,
+    SimulateOptions,
+    StepOptions,
+)
+from ppsim._sweep import Sweep
+
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
     from typing_extensions import Unpack
+else:
+    try:
+        from typing import Unpack
+    except ImportError:  # Python 3.10, where hints name the options alone
+        from typing import Union as Unpack
 
-    from ppsim._sweep import Sweep
-
-    from ppsim._options import (
-        CheckOptions,
-        CompareOptions,
-        PackOptions,
-        PlanOptions,
-        ShapesOptions,
-        SimulateOptions,
-    )
 
 __all__ = [
     "CancelledError",
@@ -68,6 +73,7 @@ __all__ = [
     "Simulation",
     "Stage",
     "Step",
+    "Sweep",
     "Table",
     "UnavailableError",
     "UndecidedError",
@@ -104,24 +110,32 @@ def _run(
     try:
         answer = _call.call(command, arguments.settings, arguments.words, arguments.inputs, progress=progress)
     except PpsimError as error:
-        if error.answer is not None:
-            error.answer = answer_as(error.answer) if error.answer.json else None
+        if error._given is not None and error._given.json:
+            error.answer = answer_as(error._given)
         raise
     return answer_as(answer)
 
 
-def plan(*, progress: Optional[Progress] = None, **options: "Unpack[PlanOptions]") -> Plan:
+@overload
+def plan(*, progress: Optional[Progress] = None, **options: "Unpack[StepOptions]") -> Plan: ...
+
+
+@overload
+def plan(*, progress: Optional[Progress] = None, **options: "Unpack[PlanOptions]") -> Union[Plan, Table]: ...
+
+
+def plan(*, progress: Optional[Progress] = None, **options: "Unpack[PlanOptions]") -> Union[Plan, Table]:
     """Chooses the fastest setup that fits in memory and predicts its step.
 
     options: of the command ``plan``; ``model`` with ``pp`` or ``gpus`` are needed. model: a name, a
     file, a dict, a configuration of transformers or a torch.nn.Module; lengths: a file or a list of
     ints. progress: called with a line of text now and then, from another thread; what it raises ends
-    the search. With ``pareto``, ``instance`` or ``costs_file`` a `Table` is returned.
+    the search. Returns a `Plan`, or a `Table` with ``pareto``, ``instance`` or ``costs_file``.
     Raises InfeasibleError where nothing fits (with ``explain``, its ``answer`` is the table of what
     would), UsageError, InputError, FileError."""
 
-    def made(answer: _call.Answer) -> Plan:
-        return Plan(answer) if answer.step_ns else Table(answer)  # type: ignore[return-value]
+    def made(answer: _call.Answer) -> Union[Plan, Table]:
+        return Plan(answer) if answer.step_ns else Table(answer)
 
     return _run("plan", [], dict(options), made, progress)
 
@@ -203,10 +217,10 @@ def shapes(source: Optional[Source] = None, **options: "Unpack[ShapesOptions]") 
 def sweep(
     *,
     output: Optional[Path] = None,
-    executor: Optional["Executor"] = None,
+    executor: Optional[Executor] = None,
     progress: Optional[Callable[[int, int], Any]] = None,
     **options: Any,
-) -> "Sweep":
+) -> Sweep:
     """Plans or simulates every combination of several lists of values.
 
     options: of the commands ``sweep`` and ``plan`` (of ``simulate`` with ``study="simulate"``), whose
@@ -215,21 +229,17 @@ def sweep(
     pool, ``client.get_executor()`` of Dask, mpi4py's or Ray's, which sees the same files; None: threads
     of this process. progress: called with the number of points that are done and of all.
     Returns a `Sweep`, which runs when you iterate over it or ask for its ``result()``. Raises UsageError."""
-    from ppsim._sweep import Sweep
-
     return Sweep(options, output, executor, progress)
 
 
 def load(path: Path) -> Plan:
     """Reads a plan file, and simulates it for its timeline. Raises InputError, FileError, OSError."""
-    import os
-
     try:
-        answer = _call.call("simulate", [], [os.fspath(path)])
+        answer = _call.call("simulate", [], [_errors.path_of("path", path)])
     except InfeasibleError as error:  # it exceeds its memory limit, which is no reason not to look at it
-        if not (error.answer and error.answer.json):
+        if not (error._given and error._given.json):
             raise
-        answer = error.answer
+        answer = error._given
     return load_plan(path, answer)
 
 
@@ -239,6 +249,8 @@ def names(kind: str) -> list[dict[str, Any]]:
     for each, with ``name`` and ``summary`` at least. Raises UsageError."""
     import json
 
+    if not isinstance(kind, str):
+        raise UsageError("kind", f"must be a text such as 'models', not {kind!r}")
     rows: list[dict[str, Any]] = json.loads(_call.call("list", [], [kind]).json)
     return rows
 
@@ -246,10 +258,7 @@ def names(kind: str) -> list[dict[str, Any]]:
 def options(command: str) -> dict[str, Option]:
     """Returns the options of a command by their keyword arguments. Raises UsageError where there is no
     such command."""
-    table = _call.options_of(command)
+    table = _call.options_of(command) if isinstance(command, str) else {}
     if not table:
-        raise UsageError(
-            "",
-            f"there is no command {command!r}; there are plan, simulate, check, pack, compare, sweep",
-        )
+        raise UsageError("command", f"there is no {command!r}; there are {', '.join(_call.commands())}")
     return dict(table)

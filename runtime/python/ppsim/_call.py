@@ -96,6 +96,15 @@ def options_of(command: str) -> dict[str, Option]:
     return _tables[command]
 
 
+def commands() -> list[str]:
+    """Returns the names of the commands of the library."""
+    lib, ffi = _library()
+    names: list[str] = []
+    while (name := lib.ppsim_command_name(len(names))) != ffi.NULL:
+        names.append(ffi.string(name).decode())
+    return names
+
+
 def version() -> str:
     """Returns the version of the library."""
     lib, ffi = _library()
@@ -222,13 +231,22 @@ def _prepare() -> None:
         _is_prepared = True
 
 
-def _wait(run: _Run, request: Any, command: str) -> None:
+# Seconds between two looks at whether a run is cancelled.
+_look = 0.1
+
+
+def _wait(run: _Run, request: Any, command: str, cancelled: Optional[Callable[[], bool]]) -> None:
     """Runs in a thread while this one, which gets the signals, waits."""
     run.thread = threading.Thread(
         target=run.run, args=(request, command), name=f"ppsim {command}", daemon=True
     )
     run.thread.start()
     try:
+        while cancelled and run.thread.is_alive():
+            run.thread.join(_look)
+            if cancelled():
+                run.stop[0] = 1
+                break
         run.thread.join()
     except BaseException:
         run.stop[0] = 1
@@ -245,6 +263,7 @@ def call(
     progress: Optional[Progress] = None,
     warn: bool = True,
     stopped: bool = False,
+    cancelled: Optional[Callable[[], bool]] = None,
 ) -> Answer:
     """Runs a command and returns its answer.
 
@@ -252,8 +271,11 @@ def call(
     words: what stands before them. inputs: names and contents of files in memory. keep_files: return
     files in the answer instead of writing them.
     warn: give remarks as warnings. stopped: cancel it before it searches or computes anything.
-    Raises: what ppsim._errors names, with the answer as `answer` where the command gave one;
+    cancelled: asked now and then whether to end.
+    Raises: what ppsim._errors names, with the answer as `_given` where the command gave one;
     KeyboardInterrupt; what progress raises."""
+    if progress is not None and not callable(progress):
+        raise _errors.UsageError("progress", f"must be a function of one text, not {progress!r}")
     lib, ffi = _library()
     _prepare()
     request = ffi.new("ppsim_request **")
@@ -265,24 +287,24 @@ def call(
 
     check(lib.ppsim_request_new(command.encode(), request, error))
     run = _Run(progress)
-    run.stop[0] = stopped
+    run.stop[0] = bool(stopped or (cancelled and cancelled()))
     try:
         for word in words:
-            check(lib.ppsim_request_word(request[0], _bytes(word), error))
+            check(lib.ppsim_request_word(request[0], _bytes(word, "file"), error))
         for name, value in settings:
             check(
                 lib.ppsim_request_set(
-                    request[0], _bytes(name), ffi.NULL if value is None else _bytes(value), error
+                    request[0], _bytes(name, name), ffi.NULL if value is None else _bytes(value, name), error
                 )
             )
         for name, content in inputs:
-            check(lib.ppsim_request_input(request[0], _bytes(name), content, len(content), error))
+            check(lib.ppsim_request_input(request[0], _bytes(name, name), content, len(content), error))
         lib.ppsim_request_keep_files(request[0], keep_files)
         lib.ppsim_request_stop(request[0], run.stop)
         if progress:
             lib.ppsim_request_progress(request[0], lib.ppsim_python_progress, run.handle)
-        if threading.current_thread() is threading.main_thread():
-            _wait(run, request[0], command)
+        if cancelled or threading.current_thread() is threading.main_thread():
+            _wait(run, request[0], command, cancelled)
         else:
             run.run(request[0], command)
     finally:
@@ -294,11 +316,11 @@ def call(
         _errors.throw(run.error, run.answer)
     assert run.answer is not None
     for remark in run.answer.remarks.splitlines() if warn else ():
-        warnings.warn(remark, _errors.PpsimWarning, stacklevel=_outside())
+        warnings.warn(remark, _errors.PpsimWarning, stacklevel=outside())
     return run.answer
 
 
-def _outside() -> int:
+def outside() -> int:
     """Returns the stacklevel of the first caller outside of this package."""
     level = 1
     frame = sys._getframe(1)
@@ -308,9 +330,12 @@ def _outside() -> int:
     return level
 
 
-def _bytes(text: str) -> bytes:
-    """Returns a text as C has it. Raises UsageError where it has a NUL."""
-    data = text.encode("utf-8", "surrogateescape")
+def _bytes(text: str, field: str) -> bytes:
+    """Returns a text as C has it. field: which has it. Raises UsageError where it has a NUL."""
+    try:
+        data = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise _errors.UsageError(field, f"{text!r} is no text; remove its surrogates") from None
     if b"\0" in data:
-        raise _errors.UsageError("", f"{text!r} has a NUL; remove it")
+        raise _errors.UsageError(field, f"{text!r} has a NUL; remove it")
     return data

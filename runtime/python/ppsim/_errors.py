@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, NamedTuple, NoReturn, Optional
 
 
@@ -32,6 +33,7 @@ class PpsimError(Exception):
         self.reason = reason
         self.remarks = remarks
         self.answer = answer
+        self._given: Any = None  # the answer of the library, for the functions that make results of it
         if remarks and hasattr(self, "add_note"):  # Python 3.11
             self.add_note(remarks.rstrip("\n"))
 
@@ -89,7 +91,15 @@ _by_status: list[type[PpsimError]] = [
 ]
 
 
+def path_of(field: str, path: Any) -> str:
+    """Returns a path as a text. field: the argument that it is. Raises UsageError."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise UsageError(field, f"must be a path, not {path!r}")
+    return str(os.fspath(path))
+
+
 def throw(failure: Failure, answer: Optional[Any]) -> NoReturn:
-    """Raises the exception of a failure."""
-    kind = _by_status[failure.status - 1]
-    raise kind(failure.field, failure.reason, failure.remarks, answer)
+    """Raises the exception of a failure. answer: what the library gave, if anything."""
+    error = _by_status[failure.status - 1](failure.field, failure.reason, failure.remarks)
+    error._given = answer
+    raise error

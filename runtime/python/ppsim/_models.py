@@ -28,11 +28,38 @@ _generic = frozenset("""
     """.split())
 
 
+def plain_object(value: Any) -> Any:
+    """Returns a number or a list in place of an object of numpy or torch, for JSON. Raises TypeError."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"a {type(value).__name__}")
+
+
+def _plain_or_text(value: Any) -> Any:
+    """The same, and a text for what no number is, such as a data type."""
+    return plain_object(value) if hasattr(value, "tolist") else str(value)
+
+
+def model_name(model: Any) -> str:
+    """Returns the name of a model that is an object: the last part of the name or path that transformers
+    loaded it from (``_name_or_path``), or "model". The file that stands for it has this name, so that
+    the same model has the same name everywhere."""
+    config: Any = model if isinstance(model, dict) else getattr(model, "config", model)
+    path = getattr(config, "_name_or_path", None)
+    if path is None and callable(getattr(config, "to_dict", None)):
+        config = config.to_dict()
+    if path is None and isinstance(config, dict):
+        path = config.get("_name_or_path")
+    last = path.rstrip("/").rsplit("/", 1)[-1] if isinstance(path, str) else ""
+    name = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "-" for c in last)[:60]
+    return name.lstrip("-.") or "model"
+
+
 def model_json(model: Any) -> str:
     """Returns the JSON of a model: of a dict (a config.json or a ppsim.model), of a configuration of
     transformers, or of a torch.nn.Module. Raises InputError."""
     if isinstance(model, dict):
-        return json.dumps(model, default=str)
+        return json.dumps(model, default=_plain_or_text)
     if callable(getattr(model, "named_parameters", None)):
         config = getattr(model, "config", None)
         if callable(getattr(config, "to_dict", None)):
@@ -49,7 +76,7 @@ def model_json(model: Any) -> str:
 
 def _config_json(config: Any) -> str:
     values = {key: value for key, value in config.to_dict().items() if key not in _generic}
-    return json.dumps(values, default=str)
+    return json.dumps(values, default=_plain_or_text)
 
 
 class _Module:

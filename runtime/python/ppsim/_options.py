@@ -18,8 +18,8 @@ Lengths = Any
 Value = Union[int, float, str, Path, Sequence[Any], Mapping[str, Any]]
 
 
-class PlanOptions(TypedDict, total=False):
-    """Options of `ppsim.plan`."""
+class StepOptions(TypedDict, total=False):
+    """Options of `ppsim.plan` with which it returns a Plan."""
 
     model: Model
     "a name from 'ppsim list models', a ppsim.model file, or a Hugging Face config.json"
@@ -171,12 +171,6 @@ class PlanOptions(TypedDict, total=False):
     'random seed of the search and of --jitter (default: 0)'
     threads: Union[int, str]
     'threads for the search and --jitter. They do not change the result (default: all processors)'
-    pareto: bool
-    'print a table instead: the fastest step found for every memory limit up to the given one'
-    costs_file: File
-    'order the ops of --schedule with --pp and --microbatches, with these times (ppsim.costs), instead of planning a model'
-    instance: File
-    'order the ops of a ppsim.instance file instead of planning a model'
     why: bool
     'show where the time of the step goes, part by part'
     explain: bool
@@ -245,6 +239,17 @@ class PlanOptions(TypedDict, total=False):
     'N of --recompute-method. Uniform keeps the input of every N-th layer (default: 1)'
     output: Union[int, float, str, Path]
     'write the result to FILE (default: stdout)'
+
+
+class PlanOptions(StepOptions, total=False):
+    """Options of `ppsim.plan`."""
+
+    pareto: bool
+    'print a table instead: the fastest step found for every memory limit up to the given one'
+    costs_file: File
+    'order the ops of --schedule with --pp and --microbatches, with these times (ppsim.costs), instead of planning a model'
+    instance: File
+    'order the ops of a ppsim.instance file instead of planning a model'
 
 
 class SimulateOptions(TypedDict, total=False):

@@ -12,6 +12,10 @@ from ppsim import _call, _errors
 if TYPE_CHECKING:
     import numpy as np
 
+    Array = np.ndarray[Any, Any]
+else:
+    Array = Any  # so that hints can be asked for without numpy
+
 Path = Union[str, "os.PathLike[str]"]
 
 _kinds = "FIWB"
@@ -81,7 +85,7 @@ class Result:
     def save(self, path: Path) -> None:
         """Writes the JSON to a file, compressed if its name ends in ``.gz``. Raises OSError."""
         content = self._answer.json.encode()
-        if os.fspath(path).endswith(".gz"):
+        if _errors.path_of("path", path).endswith(".gz"):
             import gzip
 
             content = gzip.compress(content, mtime=0)
@@ -132,21 +136,23 @@ class Step(Result):
         ]
 
     def _ops(self, rank: int) -> _call.Ops:
+        if not hasattr(rank, "__index__"):
+            raise _errors.UsageError("rank", f"must be an int from 0 to {self.ranks - 1}, not {rank!r}")
         if not -1 < rank < self.ranks:
             raise IndexError(f"there is no rank {rank}; there are {self.ranks}, from 0")
         return self._answer.ops[rank]
 
-    def order(self, rank: int) -> "np.ndarray[Any, Any]":
+    def order(self, rank: int) -> Array:
         """Returns the ops of a rank in the order in which it runs them: a structured array with the
         fields ``kind`` ("F", "I", "W" or "B"), ``stage`` and ``microbatch``. Raises IndexError."""
         return self._rows([rank], timed=False)
 
-    def timeline(self) -> "np.ndarray[Any, Any]":
+    def timeline(self) -> Array:
         """Returns all ops with their times, rank after rank: a structured array with the fields
         ``rank``, ``kind``, ``stage``, ``microbatch``, ``start_ns`` and ``end_ns``."""
         return self._rows(range(self.ranks), timed=True)
 
-    def _rows(self, ranks: Any, timed: bool) -> "np.ndarray[Any, Any]":
+    def _rows(self, ranks: Any, timed: bool) -> Array:
         import numpy as np
 
         fields = [("kind", "U1"), ("stage", "u4"), ("microbatch", "u4")]
@@ -203,20 +209,24 @@ class Plan(Step):
         paths of all files. options: of ``simulate``. Raises PpsimError, OSError."""
         return self._write("trace", format, path, options)
 
-    def _write(self, option: str, format: str, path: Path, options: dict[str, Any]) -> list[str]:
+    def _write(
+        self, option: str, format: str, path: Path, options: dict[str, Any], makes_folder: bool = False
+    ) -> list[str]:
         from ppsim._arguments import Arguments
 
         arguments = Arguments("simulate")
         arguments.add_word(self, "plan")
-        arguments.add_options({**options, option: f"{format}={os.fspath(path)}"})
+        arguments.add_options({**options, option: f"{format}={_errors.path_of('path', path)}"})
         try:
             answer = _call.call(
                 "simulate", arguments.settings, arguments.words, arguments.inputs, keep_files=True
             )
         except _errors.InfeasibleError as error:
-            if not (error.answer and error.answer.files):
+            if not (error._given and error._given.files):
                 raise
-            answer = error.answer  # the plan exceeds its memory limit, and was written all the same
+            answer = error._given  # the plan exceeds its memory limit, and was written all the same
+        if makes_folder:
+            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         for name, content in answer.files.items():
             with open(name, "wb") as file:
                 file.write(content)
@@ -237,13 +247,18 @@ class Plan(Step):
         return self._to("megatron", folder, name)
 
     def _to(self, target: str, folder: Path, name: str) -> list[str]:
-        os.makedirs(folder, exist_ok=True)
-        return self.emit(target, os.path.join(folder, name))
+        path = os.path.join(_errors.path_of("folder", folder), name)
+        return self._write("emit", target, path, {}, makes_folder=True)
 
 
 class Simulation(Step):
     """The prediction of ``simulate``. ``data`` is a ``ppsim.report``; with ``executor="all"`` a
     ``ppsim.executors``, without a step."""
+
+    def __repr__(self) -> str:
+        if self.step_ns:
+            return super().__repr__()
+        return f"<ppsim.{type(self).__name__} without a step, a {self.data.get('format', 'table')}>"
 
 
 class Check(Result):

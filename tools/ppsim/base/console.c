@@ -30,6 +30,33 @@ const pp_console_input *pp_console_find_input(const char *name)
     return NULL;
 }
 
+pp_status pp_console_rename(pp_console *console, const char *path, const char *name, pp_err *err)
+{
+    void *grown = console->alias;
+    pp_status status = pp_grow(&grown, &console->alias_capacity, console->aliases + 1,
+                               sizeof *console->alias, err);
+    if (status)
+        return status;
+    console->alias = grown;
+    pp_console_alias alias = { pp_copy_text(path), pp_copy_text(name) };
+    if (!alias.path || !alias.name) {
+        free(alias.path);
+        free(alias.name);
+        return pp_err_nomem(err);
+    }
+    console->alias[console->aliases++] = alias;
+    return PP_OK;
+}
+
+const char *pp_console_name(const char *path)
+{
+    for (size_t i = 0; current && i < current->aliases; i++) {
+        if (strcmp(current->alias[i].path, path) == 0)
+            return current->alias[i].name;
+    }
+    return path;
+}
+
 void pp_console_progress(const pp_console *console, const char *line)
 {
     if (console->progress)
@@ -65,6 +92,11 @@ void pp_console_free(pp_console *console)
         pp_text_free(&console->file[i].content);
     }
     free(console->file);
+    for (size_t i = 0; i < console->aliases; i++) {
+        free(console->alias[i].path);
+        free(console->alias[i].name);
+    }
+    free(console->alias);
     pp_text_free(&console->json);
     pp_text_free(&console->words);
     pp_text_free(&console->remarks);

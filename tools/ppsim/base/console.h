@@ -24,6 +24,12 @@ typedef struct pp_console_input {
     size_t bytes;
 } pp_console_input;
 
+/* The path under which a command reads an input that is no file with a name. Owned texts. */
+typedef struct pp_console_alias {
+    char *path; /* /dev/fd/N */
+    char *name; /* what the caller named it */
+} pp_console_alias;
+
 /* Collects what a command writes. All zero is an empty one, whose files are written to the disk. A
  * thread that works for the command uses it, too (pp_console_use). The owner frees it with
  * pp_console_free. */
@@ -42,6 +48,8 @@ typedef struct pp_console {
     pp_text remarks; /* what it would print to standard error, a line each */
     pp_console_file *file;
     size_t count, capacity;
+    pp_console_alias *alias;
+    size_t aliases, alias_capacity;
     /* What typed accessors answer from; NULL: the command has none. Owned. */
     pp_plan *plan;
     pp_program *program;
@@ -54,6 +62,12 @@ pp_console *pp_console_current(void);
 void pp_console_use(pp_console *console);
 /* Returns the input in memory of this name that the calling thread has, or NULL. */
 const pp_console_input *pp_console_find_input(const char *name);
+/* Has pp_console_name answer with `name` for `path` from now on. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_console_rename(pp_console *console, const char *path, const char *name,
+                                          pp_err *err);
+/* Returns the name that the caller gave to the input with this path, or the path itself. What is
+ * named after its file is named after this: descriptors have other numbers every time. */
+const char *pp_console_name(const char *path);
 /* Calls progress, if there is one. */
 void pp_console_progress(const pp_console *console, const char *line);
 /* Adds to the content of a file, which begins empty. Fails: NOMEM. */

@@ -7,6 +7,7 @@
 #include "sim/base/alloc.h"
 #include "sim/base/text.h"
 #include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/console.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -94,7 +95,7 @@ bool pp_files_is_input(const pp_option *option)
 {
     return option->argument && !is_product(option) &&
            (strstr(option->argument, "FILE") || strcmp(option->name, "--model") == 0 ||
-            strcmp(option->name, "--hw") == 0);
+            strcmp(option->name, "--hw") == 0 || strcmp(option->name, "--stack") == 0);
 }
 
 /* Returns where an option writes its product. Its value may be FORMAT=FILE. */
@@ -124,7 +125,8 @@ static const char *product_at(const pp_args *args, size_t index, const char **op
 /* Compares a product with an input, whose option is NULL for a word. */
 static pp_status compare(const char *option, const char *product, const char *input, pp_err *err)
 {
-    if (access(input, F_OK) || !pp_files_same(product, input)) /* the name of a model is no file */
+    if (pp_console_find_input(input) || access(input, F_OK) || /* the name of a model is no file */
+        !pp_files_same(product, input))
         return PP_OK;
     if (strcmp(product, input) == 0)
         return pp_err_set(err, PP_USAGE, option, "%.200s is an input file; choose another name",

@@ -20,6 +20,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Copies have descriptors from here on, if there may be so many: up to 999 all names are equally
+ * long, so that lines of text break at the same places whatever else is open. */
+#define FIRST 100
+
 static void close_file(FILE **file)
 {
     if (*file)
@@ -86,7 +90,11 @@ static pp_status copy_to(const char *path, int *at, pp_err *err)
     pp_status status = held ? write_all(held, to, err) : copy(from, to, path, err);
     if (status)
         return status;
-    const int copied = *at < 0 ? fcntl(fileno(to), F_DUPFD_CLOEXEC, 0) : dup2(fileno(to), *at);
+    int copied;
+    if (*at >= 0)
+        copied = dup2(fileno(to), *at);
+    else if ((copied = fcntl(fileno(to), F_DUPFD_CLOEXEC, FIRST)) < 0)
+        copied = fcntl(fileno(to), F_DUPFD_CLOEXEC, 0);
     if (copied < 0)
         return pp_err_set(err, PP_IO, path, "%s", strerror(errno));
     *at = copied;
@@ -108,7 +116,9 @@ static pp_status take(pp_args *args, bool is_word, size_t index, const char *tex
         return status;
     if (!known) {
         snprintf(name, sizeof name, "/dev/fd/%d", descriptor);
-        if ((status = pp_args_own(args, descriptor, err)))
+        if ((status = pp_args_own(args, descriptor, err)) ||
+            (pp_console_current() &&
+             (status = pp_console_rename(pp_console_current(), name, path, err))))
             return status;
     }
     return pp_args_replace(args, is_word, index, at, known ? known : name, err);

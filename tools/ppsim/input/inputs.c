@@ -6,6 +6,7 @@
 #include "calib/profile/profile_read.h"
 #include "sim/base/alloc.h"
 #include "sim/base/hash.h"
+#include "tools/ppsim/base/console.h"
 #include "tools/ppsim/input/load.h"
 #include "traces/read/gzip.h"
 
@@ -33,7 +34,8 @@ static pp_status parse(const pp_loaded_text *text, pp_input *input, pp_err *err)
     pp_stack stack;
     switch (input->kind) {
     case PP_INPUT_MODEL:
-        return pp_model_parse(text->data, text->bytes, text->name, &input->model, err);
+        return pp_model_parse(text->data, text->bytes, pp_console_name(text->name), &input->model,
+                              err);
     case PP_INPUT_HARDWARE:
         return pp_hardware_parse(text->data, text->bytes, text->name, &input->hardware, err);
     case PP_INPUT_LENGTHS:

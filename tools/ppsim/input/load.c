@@ -6,6 +6,7 @@
 #include "calib/profile/sha256.h"
 #include "sim/base/alloc.h"
 #include "sim/base/synonyms.h"
+#include "tools/ppsim/base/console.h"
 #include "traces/read/gzip.h"
 
 #include <inttypes.h>
@@ -134,7 +135,9 @@ pp_status pp_load_model(const char *name_or_file, pp_model *model_out, pp_err *e
 {
     pp_loaded_text text PP_CLEANUP(pp_loaded_text_free) = { 0 };
     pp_status status = pp_load_text(PP_DATA_MODEL, name_or_file, &text, err);
-    return status ? status : pp_model_parse(text.data, text.bytes, text.name, model_out, err);
+    if (status)
+        return status;
+    return pp_model_parse(text.data, text.bytes, pp_console_name(text.name), model_out, err);
 }
 
 pp_status pp_load_hardware(const char *name_or_file, pp_hardware *hardware_out, pp_err *err)

@@ -8,6 +8,7 @@
 #include "sim/plan/plan_read.h"
 #include "sim/schedule/registry.h"
 #include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/console.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/input/exchange_args.h"
 #include "traces/format/registry.h"
@@ -120,7 +121,7 @@ static pp_status schedule_from_file(const pp_args *args, const char *path, const
                             "%.64s already gives the order of the ops; remove the option", path);
     plan->order[0] = order;
     plan->order_count = 1;
-    name_after_file(path, plan->schedule, sizeof plan->schedule);
+    name_after_file(pp_console_name(path), plan->schedule, sizeof plan->schedule);
     if (order->stages % order->ranks == 0)
         plan->parallel.vpp = order->stages / order->ranks;
     plan->parallel.pp = order->ranks;

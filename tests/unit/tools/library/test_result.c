@@ -5,6 +5,7 @@
 
 #include <check.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -83,6 +84,7 @@ START_TEST(a_plan_has_its_order_and_memory)
     while (ppsim_memory_component(components))
         components++;
     ck_assert_uint_le(components, 64);
+    ck_assert_uint_eq(components, ppsim_memory_components());
     for (uint32_t rank = 0; rank < 4; rank++) {
         int64_t sum = 0;
         const int64_t limit_bytes = ppsim_result_memory(result, rank, bytes);
@@ -197,6 +199,93 @@ START_TEST(every_option_of_the_tables_can_be_set)
 }
 END_TEST
 
+START_TEST(a_request_is_used_again)
+{
+    static const char *const counts[] = { "4", "8" };
+    ppsim_request *request = make("simulate", closed);
+    ppsim_error error = { PPSIM_IO, "before", "before" };
+    for (size_t i = 0; i < 2; i++) {
+        ppsim_result *result = NULL;
+        ck_assert_int_eq(ppsim_request_set(request, "microbatches", counts[i], &error), PPSIM_OK);
+        ck_assert_int_eq(error.status, PPSIM_OK);
+        ck_assert_str_eq(error.field, "");
+        ck_assert_str_eq(error.reason, "");
+        error = (ppsim_error){ PPSIM_IO, "before", "before" };
+        ck_assert_int_eq(ppsim_run(request, &result, &error), PPSIM_OK);
+        ck_assert_int_eq(error.status, PPSIM_OK);
+        ck_assert_str_eq(error.reason, "");
+        ck_assert_int_eq(ppsim_result_step_ns(result), (atoi(counts[i]) + 4 - 1) * 3000000);
+        ppsim_result_free(result);
+    }
+    /* a refused value changes nothing; flags, dashes and aliases are the same option */
+    ppsim_result *result = NULL;
+    ck_assert_int_eq(ppsim_request_set(request, "microbatches", NULL, &error), PPSIM_USAGE);
+    ck_assert_int_eq(ppsim_request_set(request, "microbatches", "-1", NULL), PPSIM_OK);
+    ck_assert_int_eq(ppsim_request_set(request, "--microbatches", "8", NULL), PPSIM_OK);
+    ck_assert_int_eq(ppsim_request_set(request, "-o", "-first", NULL), PPSIM_OK);
+    ck_assert_int_eq(ppsim_request_set(request, "output", "second", NULL), PPSIM_OK);
+    ck_assert_int_eq(ppsim_request_set(request, "why", NULL, NULL), PPSIM_OK);
+    ck_assert_int_eq(ppsim_request_set(request, "why", NULL, NULL), PPSIM_OK);
+    ppsim_request_keep_files(request, 1);
+    ck_assert_int_eq(ppsim_run(request, &result, &error), PPSIM_OK);
+    ck_assert_int_eq(ppsim_result_step_ns(result), 33000000);
+    ck_assert_str_eq(ppsim_result_file_name(result, 0), "second");
+    ck_assert_ptr_null(ppsim_result_file_name(result, 1));
+    ppsim_request_free(request);
+    ck_assert_str_eq(ppsim_result_file_name(result, 0), "second");
+    ppsim_result_free(result);
+}
+END_TEST
+
+/* What can be repeated is added: outputs, and the values of a sweep. */
+START_TEST(repeated_options_are_added)
+{
+    ppsim_request *request = make("simulate", closed);
+    ppsim_result *result = NULL;
+    ck_assert_int_eq(ppsim_request_set(request, "emit", "plan=a", NULL), PPSIM_OK);
+    ck_assert_int_eq(ppsim_request_set(request, "emit", "report=b", NULL), PPSIM_OK);
+    ppsim_request_keep_files(request, 1);
+    result = run(request);
+    ck_assert_ptr_nonnull(ppsim_result_file_name(result, 1));
+    ppsim_result_free(result);
+    static const char *const points[] = {
+        "study", "simulate",    "schedule", "gpipe", "microbatches", "4", "pp", "2", "pp", "4",
+        "costs", "F=1ms,B=2ms", "threads",  "2",     "threads",      "1", NULL
+    };
+    result = run(make("sweep", points));
+    ck_assert_ptr_nonnull(strstr(ppsim_result_text(result, NULL), "2 points: 2 ok"));
+    ppsim_result_free(result);
+}
+END_TEST
+
+START_TEST(no_result_has_no_numbers)
+{
+    size_t bytes = 1;
+    int64_t held[64] = { 1 };
+    ppsim_result_free(NULL);
+    ck_assert_str_eq(ppsim_result_json(NULL, &bytes), "");
+    ck_assert_uint_eq(bytes, 0);
+    ck_assert_str_eq(ppsim_result_text(NULL, NULL), "");
+    ck_assert_str_eq(ppsim_result_remarks(NULL, NULL), "");
+    ck_assert_ptr_null(ppsim_result_file_name(NULL, 0));
+    ck_assert_str_eq(ppsim_result_file(NULL, 0, &bytes), "");
+    ck_assert_int_eq(ppsim_result_step_ns(NULL), 0);
+    ck_assert_uint_eq(ppsim_result_ranks(NULL), 0);
+    ck_assert_uint_eq(ppsim_result_stages(NULL), 0);
+    ck_assert_uint_eq(ppsim_result_microbatches(NULL), 0);
+    ck_assert_uint_eq(ppsim_result_stage_rank(NULL, 0), 0);
+    ck_assert_uint_eq(ppsim_result_op_count(NULL, 0), 0);
+    ppsim_result_ops(NULL, 0, NULL, NULL, NULL, NULL, NULL);
+    ck_assert_uint_le(ppsim_memory_components(), 64);
+    ck_assert_int_eq(ppsim_result_memory(NULL, 0, held), 0);
+    ck_assert_int_eq(held[0], 0);
+    ck_assert_str_eq(ppsim_version(), PPSIM_VERSION_TEXT);
+    ppsim_result *result = run(make("plan", small));
+    ck_assert_int_gt(ppsim_result_memory(result, 0, NULL), 0);
+    ppsim_result_free(result);
+}
+END_TEST
+
 static int calls;
 
 static void count_call(void *context, const char *line)
@@ -217,6 +306,31 @@ START_TEST(a_search_is_cancelled)
     ppsim_request_progress(request, count_call, (void *)&stop);
     ck_assert_int_eq(ppsim_run(request, &result, &error), PPSIM_CANCELLED);
     ck_assert_int_eq(calls, 1);
+    ppsim_result_free(result);
+    ppsim_request_free(request);
+}
+END_TEST
+
+static void *stop_later(void *stop)
+{
+    sleep(3);
+    *(volatile sig_atomic_t *)stop = 1;
+    return NULL;
+}
+
+/* Also while it looks for orders, which with a number of iterations takes as long as these do. */
+START_TEST(a_search_of_orders_is_cancelled)
+{
+    const char *const options[] = { "model", "gpt175b", "pp",          "16", "threads",
+                                    "1",     "budget",  "900000000it", NULL };
+    volatile sig_atomic_t stop = 0;
+    pthread_t thread;
+    ppsim_request *request = make("plan", options);
+    ppsim_result *result = NULL;
+    ppsim_request_stop(request, &stop);
+    ck_assert_int_eq(pthread_create(&thread, NULL, stop_later, (void *)&stop), 0);
+    ck_assert_int_eq(ppsim_run(request, &result, NULL), PPSIM_CANCELLED);
+    pthread_join(thread, NULL);
     ppsim_result_free(result);
     ppsim_request_free(request);
 }
@@ -263,7 +377,11 @@ int main(void)
     tcase_add_test(tc, wrong_options_are_refused_when_they_are_set);
     tcase_add_test(tc, a_value_may_begin_with_a_dash);
     tcase_add_test(tc, every_option_of_the_tables_can_be_set);
+    tcase_add_test(tc, a_request_is_used_again);
+    tcase_add_test(tc, repeated_options_are_added);
+    tcase_add_test(tc, no_result_has_no_numbers);
     tcase_add_test(tc, a_search_is_cancelled);
+    tcase_add_test(tc, a_search_of_orders_is_cancelled);
     tcase_add_test(tc, nothing_is_printed);
     suite_add_tcase(suite, tc);
     return step_run(suite);
