@@ -178,9 +178,9 @@ static pp_status allocate(worker *w, const bool *holds, pp_err *err)
     w->masters = pp_alloc_array(model->stages, sizeof *w->masters);
     if (!w->holds || !w->weights || !w->gradients || !w->masters)
         return pp_err_nomem(err);
-    memcpy(w->holds, holds, model->stages * sizeof *holds);
     pp_status status = take(w, model->microbatches * model->sum_bytes, &w->losses, err);
     for (uint32_t s = 0; s < model->stages && !status; s++) {
+        w->holds[s] = holds[s];
         if (!holds[s])
             continue;
         status = take(w, weight_bytes(w, s), &w->weights[s], err);
