@@ -62,14 +62,12 @@ on_mpi() {
         2>"$scratch/said"
 }
 
-# verify SCHEDULE [OPTIONS]: as `ppsim run --schedule`
-verify() {
-    set -- run --schedule "$@" --pp 4 --microbatches 8 --costs F=1ms,B=2ms --compute cpu \
-        --compute-settings hidden=16,heads=2,mlp=24,vocab=13,tied=on --verify --iterations 2 \
-        --durations plan --json
+# both ARGUMENTS...: runs it on both transports, if it is drawn
+both() {
     runs=$((runs + 1))
-    [ $(((runs + ${PPSIM_TEST_SEED:-0}) % one_in)) -eq 0 ] || return
+    [ $(((runs + ${PPSIM_TEST_SEED:-0}) % one_in)) -eq 0 ] || return 0
     tried=$((tried + 1))
+    set -- run "$@" --compute cpu --verify --iterations 2 --durations plan --json
     if timeout -k 5 $((300 * patience)) "$ppsim" "$@" >"$scratch/threads" 2>"$scratch/said" && on_mpi "$@" &&
         (cd "$scratch" && python3 judge.py $reports >said 2>&1); then
         return
@@ -77,6 +75,12 @@ verify() {
     echo "$*:"
     cat "$scratch/said"
     failed=1
+}
+
+# verify SCHEDULE [OPTIONS]: as `ppsim run --schedule`
+verify() {
+    both --schedule "$@" --pp 4 --microbatches 8 --costs F=1ms,B=2ms \
+        --compute-settings hidden=16,heads=2,mlp=24,vocab=13,tied=on
 }
 
 "$ppsim" list schedules >"$scratch/schedules"
@@ -109,22 +113,12 @@ done
     --micro-batch-size 16 --schedule planned --budget 300it --emit plan="$scratch/plan.json" >"$scratch/said" 2>&1 ||
     { cat "$scratch/said"; failed=1; }
 for zero in 1 2 3; do
-    for what in '--schedule 1f1b' '--schedule interleaved --vpp 4' '--schedule zbv' "$scratch/plan.json"; do
+    for schedule in 1f1b 'interleaved --vpp 4' zbv; do
         # shellcheck disable=SC2086
-        set -- run $what --compute cpu --verify --iterations 2 --durations plan --json --dp 2 --zero $zero \
+        both --schedule $schedule --pp 2 --microbatches 4 --costs F=1ms,B=2ms --dp 2 --zero $zero \
             --compute-settings hidden=16,heads=2,mlp=24,vocab=13
-        [ "$what" = "$scratch/plan.json" ] || set -- "$@" --pp 2 --microbatches 4 --costs F=1ms,B=2ms
-        runs=$((runs + 1))
-        [ $(((runs + ${PPSIM_TEST_SEED:-0}) % one_in)) -eq 0 ] || continue
-        tried=$((tried + 1))
-        if timeout -k 5 $((300 * patience)) "$ppsim" "$@" >"$scratch/threads" 2>"$scratch/said" && on_mpi "$@" &&
-            (cd "$scratch" && python3 judge.py $reports >said 2>&1); then
-            continue
-        fi
-        echo "$*:"
-        cat "$scratch/said"
-        failed=1
     done
+    both "$scratch/plan.json" --dp 2 --zero $zero --compute-settings hidden=16,heads=2,mlp=24,vocab=13
 done
 echo "$tried of $runs runs on each of: $reports"
 [ "$failed" -eq 0 ] || exit 1
