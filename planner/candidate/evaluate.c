@@ -160,27 +160,6 @@ static pp_status judge(pp_progress *progress, pp_candidate *candidate, pp_status
     return PP_OK;
 }
 
-/* With sharded parameters replicas of different orders may wait for each other. */
-static pp_status check_replicas(const pp_search *search, const pp_cost_set *set,
-                                pp_order *const *order, uint32_t orders, pp_err *err)
-{
-    pp_status status = PP_OK;
-    if (orders < 2 || !set->costs[0]->sharded)
-        return PP_OK;
-    pp_program **program = pp_alloc_array(orders, sizeof *program);
-    if (!program)
-        return pp_err_nomem(err);
-    for (uint32_t i = 0; i < orders && !status; i++)
-        status = pp_framework_lower(search->problem->framework, order[i], set->costs[i], NULL,
-                                    &program[i], err);
-    if (!status && program[0]->comm)
-        status = pp_replicas_meet((const pp_program *const *)program, orders, err);
-    for (uint32_t i = 0; i < orders; i++)
-        pp_program_free(&program[i]);
-    free(program);
-    return status;
-}
-
 pp_status pp_candidate_simulate_orders(pp_search *search, pp_candidate *candidate,
                                        const pp_cost_set *set, pp_order *const *order,
                                        uint32_t orders, pp_err *err)
@@ -200,7 +179,8 @@ pp_status pp_candidate_simulate_orders(pp_search *search, pp_candidate *candidat
             simulate_replica(search, candidate, order[orders > 1 ? i : 0], set->costs[i], &why);
     candidate->mean_step_ns /= set->count;
     if (!status)
-        status = check_replicas(search, set, order, orders, &why);
+        status = pp_replicas_orders_meet(search->problem->framework, order, orders, set->costs,
+                                         set->count, &why);
     if (!status && candidate->short_bytes <= 0)
         search->progress.ops = fmax(search->progress.ops, pp_search_ops(search, candidate));
     return judge(&search->progress, candidate, status, &why, err);

@@ -5,6 +5,7 @@
 
 #include "sim/base/alloc.h"
 #include "sim/program/comm.h"
+#include "sim/program/program_new.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -195,4 +196,25 @@ pp_status pp_replicas_meet(const pp_program *const *program, uint32_t count, pp_
         status = advance(&c, a, err);
     }
     return status ? status : name_stuck(&c, err);
+}
+
+pp_status pp_replicas_orders_meet(const pp_framework *framework, pp_order *const *order,
+                                  uint32_t orders, pp_costs *const *costs, uint32_t costs_count,
+                                  pp_err *err)
+{
+    pp_status status = PP_OK;
+    if (orders < 2 || !costs[0]->sharded)
+        return PP_OK;
+    pp_program **program = pp_alloc_array(orders, sizeof *program);
+    if (!program)
+        return pp_err_nomem(err);
+    for (uint32_t i = 0; i < orders && !status; i++)
+        status = pp_framework_lower(framework, order[i], costs[costs_count > 1 ? i : 0], NULL,
+                                    &program[i], err);
+    if (!status && program[0]->comm)
+        status = pp_replicas_meet((const pp_program *const *)program, orders, err);
+    for (uint32_t i = 0; i < orders; i++)
+        pp_program_free(&program[i]);
+    free(program);
+    return status;
 }

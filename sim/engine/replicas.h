@@ -3,6 +3,7 @@
 #ifndef PPSIM_SIM_ENGINE_REPLICAS_H
 #define PPSIM_SIM_ENGINE_REPLICAS_H
 
+#include "sim/framework/framework.h"
 #include "sim/program/program.h"
 
 /* program: [count], each finishes alone, and has communication; all have the same ranks. Messages
@@ -14,5 +15,13 @@
  * NOMEM. */
 PP_MUST_CHECK pp_status pp_replicas_meet(const pp_program *const *program, uint32_t count,
                                          pp_err *err);
+
+/* Whether replicas with these orders, one each, can run together: as pp_replicas_meet, if their
+ * costs are sharded. costs: [costs_count], one for all or one each. Fails: like pp_framework_lower
+ * and pp_replicas_meet. */
+PP_MUST_CHECK pp_status pp_replicas_orders_meet(const pp_framework *framework,
+                                                pp_order *const *order, uint32_t orders,
+                                                pp_costs *const *costs, uint32_t costs_count,
+                                                pp_err *err);
 
 #endif

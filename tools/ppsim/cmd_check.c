@@ -330,22 +330,8 @@ static pp_status judge_program(const pp_args *args, bool partial, pp_check_verdi
 static pp_status judge_replicas(pp_check_verdict *v, const pp_check_subject *s, pp_err *err)
 {
     const pp_plan *plan = s->plan;
-    const uint32_t count = plan->order_count;
-    pp_status status = PP_OK;
-    if (count < 2 || !plan->costs[0]->sharded)
-        return PP_OK;
-    pp_program **program = pp_alloc_array(count, sizeof *program);
-    if (!program)
-        return pp_err_nomem(err);
-    for (uint32_t i = 0; i < count && !status; i++)
-        status = pp_framework_lower(v->framework, plan->order[i],
-                                    plan->costs[plan->costs_count > 1 ? i : 0], NULL, &program[i],
-                                    &v->reason);
-    if (!status)
-        status = pp_replicas_meet((const pp_program *const *)program, count, &v->reason);
-    for (uint32_t i = 0; i < count; i++)
-        pp_program_free(&program[i]);
-    free(program);
+    const pp_status status = pp_replicas_orders_meet(v->framework, plan->order, plan->order_count,
+                                                     plan->costs, plan->costs_count, &v->reason);
     v->hangs = v->apart = status == PP_INFEASIBLE;
     return status == PP_NOMEM ? pp_err_nomem(err) : PP_OK;
 }
