@@ -100,9 +100,9 @@ static pp_status report_deadlock(pp_worker_group *group, pp_err *err)
     for (size_t t = 0; transport->matched && t < program->comm->transfer_count && !status; t++)
         matched[t] = transport->matched(group->job->world, (uint32_t)t);
     if (!status)
-        status =
-            pp_deadlock_report(program, now, known, transport->matched ? matched : NULL,
-                               pp_clock_now_ns() - group->worker[0].ahead_ns[group->first], err);
+        status = pp_deadlock_report(
+            program, now, known, transport->matched ? matched : NULL, transport->has_queues,
+            pp_clock_now_ns() - group->worker[0].ahead_ns[group->first], err);
     free(now);
     free(known);
     free(matched);

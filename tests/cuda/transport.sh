@@ -111,7 +111,7 @@ run 0 'transport nccl, 4 ranks' --schedule 1f1b --pp 4 $spin
 unset SLURM_PROCID SLURM_STEP_NUM_TASKS SLURM_LOCALID SLURM_STEP_TASKS_PER_NODE
 # Somebody ends: all do, and say who.
 run 1 'rank 1 died before' --schedule 1f1b --pp 4 $spin --fault death,rank=1,at=3
-run 1 'rank 2' --schedule 1f1b --pp 4 $spin --fault stall,rank=2,at=3,time=100s --deadline 2s
+run 1 'rank 2 has been computing 2F2 for .*: it is slow' --schedule 1f1b --pp 4 $spin --fault stall,rank=2,at=3,time=100s --deadline 2s
 run 3 'rank 1 has another order' --schedule 1f1b --pp 4 $spin --fault plan,rank=1
 
 address=127.0.0.1

@@ -68,7 +68,7 @@ static void says(standing *s, bool knows_matches, const char *wanted)
 {
     s->err = (pp_err){ 0 };
     ck_assert_int_eq(pp_deadlock_report(s->program, s->now, s->known,
-                                        knows_matches ? s->matched : NULL, NOW_NS, &s->err),
+                                        knows_matches ? s->matched : NULL, false, NOW_NS, &s->err),
                      PP_INFEASIBLE);
     ck_assert_str_eq(s->err.text, wanted);
 }
@@ -194,13 +194,40 @@ START_TEST(a_cycle_is_reported_without_ranks_that_wait_for_it)
         awaits(&s, 0, PP_RECV_B, 1, NOW_NS - (longest == 0 ? 9000000 : 1000000));
         awaits(&s, 1, PP_RECV_F, 1, NOW_NS - (longest == 1 ? 9000000 : 1000000));
         awaits(&s, 2, PP_RECV_F, 1, NOW_NS - (longest == 2 ? 9000000 : 1000000));
-        ck_assert_int_eq(pp_deadlock_report(s.program, s.now, NULL, s.matched, NOW_NS, &s.err),
-                         PP_INFEASIBLE);
+        ck_assert_int_eq(
+            pp_deadlock_report(s.program, s.now, NULL, s.matched, false, NOW_NS, &s.err),
+            PP_INFEASIBLE);
         ck_assert_msg(
             strstr(s.err.text, "in a cycle: rank 0 has been waiting for 0RECV_B1 from rank 1 ") &&
                 strstr(s.err.text, "; rank 1 has been waiting for 1RECV_F1 from rank 0 ") &&
                 !strstr(s.err.text, "rank 2"),
             "%s", s.err.text);
+    }
+}
+END_TEST
+
+/* Rank 1 waits for an activation that rank 0 has sent. If rank 1 has one queue, a gradient that
+ * rank 2 has not sent is in front of it; with a queue per peer nothing is. */
+START_TEST(a_queue_is_held_up_by_what_is_in_front)
+{
+    standing s PP_CLEANUP(standing_free);
+    prepare(&s);
+    awaits(&s, 1, PP_RECV_F, 1, NOW_NS - 4000000);
+    has_posted_all(&s, 0);
+    has_posted_all(&s, 1);
+    for (int single = 0; single < 2; single++) {
+        s.program->comm->semantics.lanes = single ? PP_LANES_SINGLE : PP_LANES_PER_PEER;
+        s.err = (pp_err){ 0 };
+        ck_assert_int_eq(pp_deadlock_report(s.program, s.now, NULL, NULL, true, NOW_NS, &s.err),
+                         PP_INFEASIBLE);
+        ck_assert_str_eq(
+            s.err.text,
+            single ? "the run makes no progress: rank 1 has been waiting for 1RECV_F1 from rank 0 "
+                     "for 4.000 ms, queued behind 1RECV_B1 of rank 1; rank 2 has been computing "
+                     "2F0 for 2.000 ms: it is slow, or its op does not end"
+                   : "the run makes no progress: rank 1 has been waiting for 1RECV_F1 from rank 0 "
+                     "for 4.000 ms: the message was sent and has not arrived: it is in transit or "
+                     "lost");
     }
 }
 END_TEST
@@ -216,6 +243,7 @@ int main(void)
     tcase_add_test(tc, a_receive_without_a_send_is_reported);
     tcase_add_test(tc, absent_ranks_are_reported);
     tcase_add_test(tc, a_cycle_is_reported_without_ranks_that_wait_for_it);
+    tcase_add_test(tc, a_queue_is_held_up_by_what_is_in_front);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
