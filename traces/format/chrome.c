@@ -4,10 +4,10 @@
  * Sorting the transfers takes O(n log n), the rest is linear in what is written. */
 #include "traces/format/export/format.h"
 #include "traces/format/export/memory_rows.h"
+#include "traces/format/export/transfers.h"
 
 #include "sim/base/alloc.h"
 #include "sim/engine/engine.h"
-#include "sim/program/transfer_costs.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,16 +25,6 @@
 static int thread_of(size_t lane, bool is_send)
 {
     return THREAD_IDLE + (int)(2 * lane) + (is_send ? 1 : 2);
-}
-
-typedef struct transfers {
-    pp_recorded_transfer *item; /* those between ranks that take time */
-    size_t count;
-} transfers;
-
-static void free_transfers(transfers *list)
-{
-    free(list->item);
 }
 
 /* Appends `words` as a JSON text. Bytes that are not UTF-8 become U+FFFD. */
@@ -169,12 +159,6 @@ static void add_arrow(const pp_export *data, char phase, size_t op, size_t consu
                 phase == 'f' ? ",\"bp\":\"e\"" : "");
 }
 
-static bool is_between_ranks(const pp_program *program, size_t i)
-{
-    return program->source[i] != PP_NO_SOURCE &&
-           rank_of(program, program->source[i]) != rank_of(program, i);
-}
-
 static void add_ops(const pp_export *data, pp_text *text)
 {
     const pp_program *program = data->program;
@@ -182,7 +166,7 @@ static void add_ops(const pp_export *data, pp_text *text)
         if (!pp_export_shows(data, rank_of(program, i)))
             continue;
         add_op(data, i, text);
-        if (!is_between_ranks(program, i) ||
+        if (!pp_op_is_between_ranks(program, i) ||
             !pp_export_shows(data, rank_of(program, program->source[i])))
             continue;
         add_arrow(data, 's', program->source[i], i, text);
@@ -219,71 +203,6 @@ static int by_receiver(const void *left, const void *right)
     return a->to != b->to ? (a->to < b->to ? -1 : 1) : compare_transfers(a, b);
 }
 
-/* Collects the transfers of a program without communication: each begins at the end of the producer
- * and takes the latency of the edge. */
-static void collect_edges(const pp_export *data, transfers *list)
-{
-    const pp_program *program = data->program;
-    for (size_t i = 0; i < program->count; i++) {
-        uint32_t source = program->source[i];
-        if (!is_between_ranks(program, i))
-            continue;
-        pp_op producer = program->op[source];
-        pp_ns start_ns = data->timeline->end_ns[source];
-        pp_ns latency_ns = pp_edge_latency(program, data->costs, i);
-        if (latency_ns > 0)
-            list->item[list->count++] =
-                (pp_recorded_transfer){ .start_ns = start_ns,
-                                        .end_ns = start_ns + latency_ns,
-                                        .from = rank_of(program, source),
-                                        .to = rank_of(program, i),
-                                        .microbatch = producer.microbatch,
-                                        .stage = producer.stage,
-                                        .forward = producer.kind == PP_OP_F };
-    }
-}
-
-/* Collects the transfers of a program with communication from their timeline. */
-static void collect_tensors(const pp_comm *comm, const pp_comm_timeline *timeline, transfers *list)
-{
-    for (uint32_t t = 0; t < comm->transfer_count; t++) {
-        const pp_transfer *receive = &comm->transfer[t];
-        bool tensor = receive->kind == PP_RECV_F || receive->kind == PP_RECV_B;
-        if (!tensor || receive->match == PP_NO_SOURCE ||
-            timeline->end_ns[t] <= timeline->start_ns[t])
-            continue;
-        list->item[list->count++] =
-            (pp_recorded_transfer){ .start_ns = timeline->start_ns[t],
-                                    .end_ns = timeline->end_ns[t],
-                                    .from = receive->peer,
-                                    .to = receive->rank,
-                                    .microbatch = receive->microbatch,
-                                    .stage = comm->transfer[receive->match].stage,
-                                    .forward = receive->kind == PP_RECV_F };
-    }
-}
-
-static pp_status collect_transfers(const pp_export *data, transfers *list, pp_err *err)
-{
-    const pp_recorded *recorded = data->recorded;
-    const pp_comm_timeline *comm = data->timeline->comm;
-    size_t most = recorded ? recorded->transfer_count
-                  : comm   ? data->program->comm->transfer_count
-                           : data->program->count;
-    list->item = pp_alloc_array(most, sizeof *list->item);
-    if (!list->item)
-        return pp_err_nomem(err);
-    if (recorded && most)
-        memcpy(list->item, recorded->transfer, most * sizeof *list->item);
-    if (recorded)
-        list->count = most;
-    else if (comm)
-        collect_tensors(data->program->comm, comm, list);
-    else
-        collect_edges(data, list);
-    return PP_OK;
-}
-
 /* Appends one end of a transfer, with the names of PyTorch: "3SEND_F7" at the producer, "4RECV_F7"
  * at the consumer. */
 static void add_transfer(const pp_recorded_transfer *t, bool is_send, int thread, pp_text *text)
@@ -300,7 +219,7 @@ static void add_transfer(const pp_recorded_transfer *t, bool is_send, int thread
 }
 
 /* Appends the transfers of one direction; each is put on the first free lane of its rank. */
-static pp_status add_lanes(const pp_export *data, transfers *list, bool is_send, pp_text *text,
+static pp_status add_lanes(const pp_export *data, pp_transfers *list, bool is_send, pp_text *text,
                            pp_err *err)
 {
     size_t used = 0;
@@ -309,7 +228,8 @@ static pp_status add_lanes(const pp_export *data, transfers *list, bool is_send,
         pp_alloc_array(list->count, sizeof *free_ns); /* when each of the `used` lanes is free */
     if (!free_ns)
         return pp_err_nomem(err);
-    qsort(list->item, list->count, sizeof *list->item, is_send ? by_sender : by_receiver);
+    if (list->count)
+        qsort(list->item, list->count, sizeof *list->item, is_send ? by_sender : by_receiver);
     for (size_t i = 0; i < list->count; i++) {
         const pp_recorded_transfer *t = &list->item[i];
         uint32_t rank = is_send ? t->from : t->to;
@@ -438,7 +358,7 @@ static pp_status add_memory(const pp_export *data, pp_text *text, pp_err *err)
 
 static pp_status trace(const pp_export *data, pp_text *text, pp_err *err)
 {
-    transfers list PP_CLEANUP(free_transfers) = { 0 };
+    pp_transfers list PP_CLEANUP(pp_transfers_free) = { 0 };
     pp_status status = PP_OK;
     add_head(data, text);
     for (uint32_t r = 0; r < data->program->ranks; r++) {
@@ -446,12 +366,10 @@ static pp_status trace(const pp_export *data, pp_text *text, pp_err *err)
             name_rank(r, text);
     }
     add_ops(data, text);
-    if (data->costs || data->recorded) {
-        if ((status = collect_transfers(data, &list, err)) ||
-            (status = add_lanes(data, &list, true, text, err)) ||
-            (status = add_lanes(data, &list, false, text, err)))
-            return status;
-    }
+    if ((status = pp_transfers_collect(data, &list, err)) ||
+        (status = add_lanes(data, &list, true, text, err)) ||
+        (status = add_lanes(data, &list, false, text, err)))
+        return status;
     add_sharding(data, text);
     if ((status = add_idle(data, text, err)))
         return status;
