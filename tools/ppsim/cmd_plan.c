@@ -2,13 +2,16 @@
  * fit into memory, and predicts the step. The command reads the request, calls pp_plan_search (or
  * --instance, --pareto, --explain) and writes the result. */
 #include "runtime/core/clock.h"
+#include "sim/program/program_new.h"
 #include "sim/plan/plan_write.h"
 #include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/colour.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/commands.h"
 #include "tools/ppsim/export/export.h"
 #include "tools/ppsim/input/load.h"
 #include "tools/ppsim/input/profile_args.h"
+#include "tools/ppsim/page/page.h"
 #include "tools/ppsim/plan/assumptions.h"
 #include "tools/ppsim/plan/elsewhere.h"
 #include "tools/ppsim/plan/explain.h"
@@ -31,17 +34,22 @@
 /* The part of a budget of time after which other executors are not simulated any more. */
 #define ELSEWHERE_UNTIL 0.8
 
+static void list_candidates(const pp_search_result *choice, pp_text *text)
+{
+    pp_candidate_csv(NULL, text);
+    for (size_t i = 0; i < choice->count; i++)
+        pp_candidate_csv(&choice->candidate[i], text);
+    for (size_t i = 1; i < choice->splits; i++)
+        pp_candidate_csv(&choice->split[i], text);
+}
+
 static pp_status write_candidates(const pp_args *args, const pp_search_result *choice, pp_err *err)
 {
     const char *path = pp_args_text(args, "--candidates");
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     if (!path)
         return PP_OK;
-    pp_candidate_csv(NULL, &text);
-    for (size_t i = 0; i < choice->count; i++)
-        pp_candidate_csv(&choice->candidate[i], &text);
-    for (size_t i = 1; i < choice->splits; i++)
-        pp_candidate_csv(&choice->split[i], &text);
+    list_candidates(choice, &text);
     pp_status status = pp_text_check(&text, err);
     return status ? status : pp_output_write(path, text.data, text.bytes, err);
 }
@@ -65,21 +73,14 @@ static bool hardware_is_file(const pp_args *args, const pp_search_result *choice
            !pp_load_alias(PP_DATA_HARDWARE, hardware);
 }
 
-static pp_status print(const pp_args *args, const pp_search_result *choice, pp_err *err)
+/* Appends the answer for people. */
+static void print_words(const pp_args *args, const pp_search_result *choice, pp_text *text)
 {
     const char *hardware = pp_args_text(args, "--hw");
     const char *profile = pp_args_text(args, "--profile");
     const char *model = pp_args_text(args, "--model");
     const bool is_alias = hardware && pp_load_alias(PP_DATA_HARDWARE, hardware);
     const bool is_file = hardware_is_file(args, choice);
-    if (pp_args_has(args, "--json")) {
-        pp_json_build build = { 0 };
-        pp_json *json PP_CLEANUP(pp_json_free) = pp_plan_write(choice->plan, &build);
-        pp_status status = pp_print_json(args, &build, json, err);
-        if (status || !pp_prints_words(args))
-            return status;
-    }
-    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     const pp_plan_view view = {
         .result = choice,
         .plan_file = plan_file(args),
@@ -91,8 +92,57 @@ static pp_status print(const pp_args *args, const pp_search_result *choice, pp_e
         .packing = pp_args_has(args, "--packing"),
         .verbose = pp_args_has(args, "--verbose")
     };
-    pp_plan_print(&view, &text);
+    pp_plan_print(&view, text);
+}
+
+static pp_status print(const pp_args *args, const pp_search_result *choice, pp_err *err)
+{
+    if (pp_args_has(args, "--json")) {
+        pp_json_build build = { 0 };
+        pp_json *json PP_CLEANUP(pp_json_free) = pp_plan_write(choice->plan, &build);
+        pp_status status = pp_print_json(args, &build, json, err);
+        if (status || !pp_prints_words(args))
+            return status;
+    }
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    print_words(args, choice, &text);
     return pp_print_answer(args, &text, err);
+}
+
+/* Writes the page of --report, with all candidates. It comes last: the report of the plan has its
+ * longest waits and where the time goes from then on. */
+static pp_status write_page(const pp_args *args, pp_search_result *choice, pp_err *err)
+{
+    const char *path = pp_args_text(args, "--report");
+    pp_plan *plan = choice->plan;
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+    pp_report *report PP_CLEANUP(pp_report_free) = NULL;
+    const pp_costs *costs;
+    pp_page page PP_CLEANUP(pp_page_free) = { 0 };
+    pp_text answer PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text candidates PP_CLEANUP(pp_text_free) = { 0 };
+    if (!path)
+        return PP_OK;
+    pp_status status = pp_plan_simulate(plan, &program, &timeline, &costs, &report, err);
+    if (status)
+        return status;
+    const pp_export data = { .plan = plan,
+                             .order = plan->order[0],
+                             .program = program,
+                             .timeline = timeline,
+                             .costs = costs,
+                             .report = plan->prediction };
+    print_words(args, choice, &answer);
+    pp_colour_strip(&answer);
+    list_candidates(choice, &candidates);
+    plan->prediction->why = choice->why;
+    plan->prediction->has_why = true;
+    if ((status = pp_report_add_worst(plan->prediction, program, timeline, PP_PAGE_WAITS, err)) ||
+        (status = pp_text_check(&answer, err)) || (status = pp_text_check(&candidates, err)) ||
+        (status = pp_page_add_plan(&page, plan->model, &data, answer.data, candidates.data, err)))
+        return status;
+    return pp_page_write(&page, args, path, err);
 }
 
 static void show(void *context, const pp_candidate *c)
@@ -228,7 +278,8 @@ static pp_status plan(const pp_args *args, pp_err *err)
             (long long)input.request.seq_length, (long long)input.model.max_seq_length,
             input.model.name);
     if ((status = pp_write_plan_exports(args, choice->plan, err)) ||
-        (status = write_candidates(args, choice, err)) || (status = print(args, choice, err)))
+        (status = write_candidates(args, choice, err)) || (status = print(args, choice, err)) ||
+        (status = write_page(args, choice, err)))
         return status;
     if (pp_console_current()) {
         pp_console_current()->plan = choice->plan;

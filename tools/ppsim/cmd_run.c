@@ -7,6 +7,7 @@
 #include "sim/base/processors.h"
 #include "sim/program/program_new.h"
 #include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/colour.h"
 #include "tools/ppsim/base/option_names.h"
 #include "tools/ppsim/base/option_rows.h"
 #include "tools/ppsim/base/output.h"
@@ -15,6 +16,7 @@
 #include "tools/ppsim/export/export.h"
 #include "tools/ppsim/input/load.h"
 #include "tools/ppsim/input/profile_plan.h"
+#include "tools/ppsim/page/page.h"
 #include "tools/ppsim/run/print.h"
 #include "tools/ppsim/scenario/scenario.h"
 #include "tools/ppsim/scenario/scenario_run.h"
@@ -111,6 +113,7 @@ static const pp_option options[] = {
     { PP_ROW_REPEATED("--trace", "FORMAT=FILE", OUTPUT,
                       "write the measured timeline ('ppsim list formats')", NULL) },
     { PP_OPTION_TRACE_RANKS },
+    { PP_OPTION_REPORT },
     { PP_OPTION_COLUMNS },
     { PP_ROW_END },
 };
@@ -359,11 +362,42 @@ static void add_hint(pp_err *err)
         memcpy(err->text + used, hint, sizeof hint);
 }
 
-static pp_status print(const pp_args *args, const pp_run_print *run, pp_err *err)
+/* Writes the page of --report: the prediction, what was measured, and its timeline. */
+static pp_status write_page(const pp_args *args, const pp_run_print *run, const pp_export *measured,
+                            const pp_comparison *comparison, pp_err *err)
+{
+    const pp_execution *x = run->execution;
+    const char *path = pp_args_text(args, "--report");
+    pp_page page PP_CLEANUP(pp_page_free) = { 0 };
+    pp_text answer PP_CLEANUP(pp_text_free) = { 0 };
+    pp_status status = PP_OK;
+    if (!path)
+        return PP_OK;
+    if (x->predicted) {
+        const pp_export data = { .plan = measured->plan,
+                                 .order = x->order,
+                                 .program = x->program,
+                                 .timeline = x->predicted,
+                                 .costs = x->costs,
+                                 .report = x->prediction };
+        status = pp_page_add_plan(&page, "prediction", &data, NULL, NULL, err);
+    }
+    pp_run_text(run, comparison, &answer);
+    pp_colour_strip(&answer);
+    if (status || (status = pp_text_check(&answer, err)) ||
+        (status = pp_page_add_report(&page, "run", pp_run_json(run, comparison, &page.build),
+                                     answer.data, err)) ||
+        (status = pp_page_add_timeline(&page, "run", measured, err)))
+        return status;
+    return pp_page_write(&page, args, path, err);
+}
+
+static pp_status print(const pp_args *args, const pp_run_print *run, const pp_export *data,
+                       pp_err *err)
 {
     pp_comparison comparison;
     pp_status status = pp_execution_compare(run->execution, &comparison, err);
-    if (status)
+    if (status || (status = write_page(args, run, data, &comparison, err)))
         return status;
     if (pp_args_has(args, "--json")) {
         pp_json_build build = { 0 };
@@ -420,7 +454,7 @@ static pp_status show(const pp_args *args, const running *r, const pp_run_plan_o
                              .columns = (int)columns,
                              .measured = true };
     status = pp_write_exports(args, &data, err);
-    return status ? status : print(args, &run, err);
+    return status ? status : print(args, &run, &data, err);
 }
 
 static void show_progress(void *context, uint32_t done, uint32_t total)

@@ -13,6 +13,8 @@
     PP_ROW("--hw", "H", HARDWARE, "a name from 'ppsim list hardware', or a hardware file", \
            "h100-80g")
 #define PP_OPTION_VERBOSE(help) "--verbose", NULL, PP_GROUP_OUTPUT, help, NULL, "-v", false
+#define PP_OPTION_REPORT \
+    PP_ROW("--report", "FILE", OUTPUT, "write a web page that shows the answer, e.g. a.html", NULL)
 #define PP_OPTION_TRACE_RANKS \
     PP_ROW("--ranks", "A-B", OUTPUT, "pipeline ranks that --trace writes", "all")
 #define PP_OPTION_PP                                                                          \

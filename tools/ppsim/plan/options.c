@@ -186,6 +186,7 @@ const pp_option pp_plan_options[] = {
     { PP_ROW_REPEATED("--trace", "FORMAT=FILE", OUTPUT,
                       "write the timeline (see 'ppsim list formats')", NULL) },
     { PP_OPTION_TRACE_RANKS },
+    { PP_OPTION_REPORT },
     { PP_ROW("--candidates", "FILE", OUTPUT,
              "write every candidate, and why it was not chosen, as CSV", NULL) },
     { PP_ROW("--use-distributed-optimizer", NULL, MEGATRON, "same as --zero 1", NULL) },

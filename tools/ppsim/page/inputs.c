@@ -1,0 +1,159 @@
+/* Recognises the inputs of ppsim report by their content, and adds what each holds to the page. */
+#include "tools/ppsim/page/inputs.h"
+
+#include "planner/bound/bound.h"
+#include "sim/base/alloc.h"
+#include "sim/schedule/registry.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/colour.h"
+#include "tools/ppsim/plot/candidates.h"
+#include "tools/ppsim/plot/heat.h"
+#include "tools/ppsim/scenario/scenario_run.h"
+#include "tools/ppsim/scenario/simulate_answer.h"
+#include "traces/read/events.h"
+#include "traces/read/gzip.h"
+#include "traces/read/recording.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The name of a file without its folders. */
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* Simulates a plan or schedule. */
+static pp_status add_scenario(const pp_args *args, const char *source, pp_page *page, pp_err *err)
+{
+    pp_scenario s PP_CLEANUP(pp_scenario_free) = { 0 };
+    pp_text answer PP_CLEANUP(pp_text_free) = { 0 };
+    const char *framework = pp_args_text(args, "--executor");
+    if (framework && strcmp(framework, "all") == 0)
+        return pp_err_set(err, PP_USAGE, "--executor",
+                          "a page shows one executor; name it instead of all");
+    pp_status status = pp_scenario_read(args, source, &s, err);
+    if (status || (status = pp_scenario_predict(&s, err)))
+        return status;
+    pp_report *report = s.plan->prediction;
+    const pp_order *order = pp_scenario_order(&s);
+    if ((status = pp_bound_report(s.costs, order, report, err)) ||
+        (status = pp_report_add_worst(report, s.program, s.timeline, PP_PAGE_WAITS, err)) ||
+        (status = pp_report_why(report, s.program, s.timeline, s.costs, NULL, &report->why, err)))
+        return status;
+    report->has_why = true;
+    pp_simulate_answer_print(&s, &report->why, &answer);
+    pp_colour_strip(&answer);
+    if ((status = pp_text_check(&answer, err)))
+        return status;
+    const pp_export data = { .plan = s.plan,
+                             .order = order,
+                             .program = s.program,
+                             .timeline = s.timeline,
+                             .costs = s.costs,
+                             .report = report };
+    return pp_page_add_plan(page, base_name(source), &data, answer.data, NULL, err);
+}
+
+static pp_status add_recording(const char *source, pp_page *page, pp_err *err)
+{
+    pp_recording found PP_CLEANUP(pp_recording_free) = { 0 };
+    pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
+    pp_status status = pp_recording_read(&source, 1, SIZE_MAX, &found, err);
+    if (status || (status = pp_plan_new(&plan, err)))
+        return status;
+    snprintf(plan->schedule, sizeof plan->schedule, "%s", found.schedule);
+    const pp_export data = { .plan = plan,
+                             .order = found.order,
+                             .program = found.program,
+                             .timeline = found.timeline,
+                             .recorded = &found.recorded,
+                             .measured = found.measured };
+    return pp_page_add_timeline(page, base_name(source), &data, err);
+}
+
+/* Adds the lines of a sweep, of which the first describes it. */
+static pp_status add_sweep(const char *text, const char *source, pp_page *page, pp_err *err)
+{
+    pp_json *list = pp_json_new_array(&page->build);
+    pp_status status = PP_OK;
+    while (*text && !status) {
+        size_t bytes = strcspn(text, "\n");
+        pp_json *line = NULL;
+        if (bytes)
+            status = pp_json_parse(text, bytes, source, &line, err);
+        if (line)
+            pp_json_add(&page->build, list, line);
+        text += bytes + (text[bytes] == '\n');
+    }
+    if (!status)
+        return pp_page_add_other(page, base_name(source), "sweep", "points", list, err);
+    pp_json_free(&list);
+    return status;
+}
+
+static pp_status add_candidates(const char *text, const char *source, pp_page *page, pp_err *err)
+{
+    pp_json *list = pp_json_new_array(&page->build);
+    pp_json_add_text(&page->build, list, text);
+    return pp_page_add_other(page, base_name(source), "candidates", "csv", list, err);
+}
+
+/* Adds a JSON file of a known format. *mine_out receives false, and nothing is added, when it is
+ * another one and may be a plan. */
+static pp_status add_json(const char *text, size_t bytes, const char *source, pp_page *page,
+                          bool *mine_out, pp_err *err)
+{
+    static const struct {
+        const char *format, *kind;
+    } others[] = { { "ppsim.pareto", "pareto" }, { "ppsim.profile", "profile" } };
+    pp_json *json = NULL;
+    const char *format = "";
+    pp_json_at at;
+    pp_status status = pp_json_parse(text, bytes, source, &json, err);
+    if (status)
+        return status;
+    pp_json_at root = pp_json_root(json, source);
+    if (pp_json_kind_at(&root) == PP_JSON_OBJECT && pp_json_has(&root, "format") &&
+        !pp_json_get(&root, "format", &at, NULL) && pp_json_kind_at(&at) == PP_JSON_TEXT)
+        status = pp_json_read_text(&at, &format, err);
+    if (!status && strcmp(format, "ppsim.report") == 0) {
+        status = pp_json_check_format(&root, format, 1, err);
+        if (!status)
+            return pp_page_add_report(page, base_name(source), json, NULL, err);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0] && !status; i++) {
+        if (strcmp(format, others[i].format) == 0)
+            return pp_page_add_other(page, base_name(source), others[i].kind, others[i].kind, json,
+                                     err);
+    }
+    pp_json_free(&json);
+    *mine_out = false;
+    return status;
+}
+
+pp_status pp_page_load(const pp_args *args, const char *source, pp_page *page, pp_err *err)
+{
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    bool is_events = false;
+    bool mine = true;
+    if (pp_schedule_find(source))
+        return add_scenario(args, source, page, err);
+    pp_status status = pp_events_recognise(source, &is_events, err);
+    if (status || is_events)
+        return status ? status : add_recording(source, page, err);
+    status = pp_gzip_read(source, &text, &bytes, err);
+    if (status)
+        return status;
+    if (pp_candidates_recognise(text, bytes))
+        return add_candidates(text, source, page, err);
+    if (pp_heat_recognise(text))
+        return add_sweep(text, source, page, err);
+    if (text[strspn(text, " \t\r\n")] == '{')
+        status = add_json(text, bytes, source, page, &mine, err);
+    else
+        mine = false;
+    return status || mine ? status : add_scenario(args, source, page, err);
+}
