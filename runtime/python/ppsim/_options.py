@@ -187,6 +187,8 @@ class StepOptions(TypedDict, total=False):
     "write the timeline (see 'ppsim list formats')"
     ranks: Union[int, float, str, Path]
     'pipeline ranks that --trace writes (default: all)'
+    report: Union[int, float, str, Path]
+    'write a web page that shows the answer, e.g. a.html'
     candidates: Union[int, float, str, Path]
     'write every candidate, and why it was not chosen, as CSV'
     use_distributed_optimizer: bool
