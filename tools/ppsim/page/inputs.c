@@ -62,8 +62,18 @@ static pp_status add_recording(const char *source, pp_page *page, pp_err *err)
 {
     pp_recording found PP_CLEANUP(pp_recording_free) = { 0 };
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
-    pp_status status = pp_recording_read(&source, 1, SIZE_MAX, &found, err);
-    if (status || (status = pp_plan_new(&plan, err)))
+    pp_err own = pp_err_like(err);
+    pp_status status = pp_recording_read(&source, 1, SIZE_MAX, &found, &own);
+    if (status == PP_INPUT)
+        return pp_err_set(err, status, own.where,
+                          "%.600s; if this is one rank of several, join them with 'ppsim convert "
+                          "RANK0 RANK1 ... --to chrome -o step.json' and give that",
+                          own.text);
+    if (status) {
+        *err = own;
+        return status;
+    }
+    if ((status = pp_plan_new(&plan, err)))
         return status;
     snprintf(plan->schedule, sizeof plan->schedule, "%s", found.schedule);
     const pp_export data = { .plan = plan,
