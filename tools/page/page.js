@@ -114,11 +114,11 @@ function readCsv(text) {
 function readAnswer(text) {
     const answer = { headline: "", rows: [], rest: "" };
     const lines = text.split("\n");
-    answer.headline = lines[0];
-    let k = 1;
+    let k = 0;
+    if (!/^(?=.{13}\S)\S+( \S+)* {2,}\S/.test(lines[0]) || lines[0].search(/ {2,}\S/) > 11)
+        answer.headline = lines[k++];
     for (; k < lines.length && lines[k]; k++) {
-        const found = /^(\S.{0,11}?) +(\S.*)$/.exec(lines[k]);
-        if (found && lines[k].search(/(?<=  )\S/) === 13 || found && lines[k][12] === " ")
+        if (/^\S.{11} \S/.test(lines[k]))
             answer.rows.push([lines[k].slice(0, 13).trim(), lines[k].slice(13)]);
         else if (/^ {13}\S/.test(lines[k]) && answer.rows.length)
             answer.rows.at(-1)[1] += " " + lines[k].trim();
@@ -251,6 +251,17 @@ function ticks(low, high, most) {
     return found;
 }
 
+/* Axes of times and bytes: round numbers of the unit that suits the largest value. */
+function timeAxis(most) {
+    const [name, unit] = most < 1e3 ? ["ns", 1] : most < 1e6 ? ["us", 1e3] : most < 1e9 ? ["ms", 1e6] : ["s", 1e9];
+    return { unit, format: (ns) => `${+(ns / unit).toPrecision(6)} ${name}` };
+}
+
+function byteAxis(most) {
+    const k = Math.max(0, Math.min(4, Math.floor(Math.log2(most || 1) / 10)));
+    return { unit: 1024 ** k, format: (size) => `${+(size / 1024 ** k).toPrecision(6)} ${["B", "KiB", "MiB", "GiB", "TiB"][k]}` };
+}
+
 function logTicks(low, high) {
     const found = [];
     for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10)
@@ -300,7 +311,8 @@ function chart({ about, x, y, parts, height = 300 }) {
     function draw(width) {
         const [x0, x1] = range(xs, x);
         const [y0, y1] = range(ys, y);
-        const yTicks = y.log ? logTicks(y0, y1) : ticks(y0, y1, height / 45);
+        const unitTicks = (low, high, most, { unit = 1 }) => ticks(low / unit, high / unit, most).map((v) => v * unit);
+        const yTicks = y.log ? logTicks(y0, y1) : unitTicks(y0, y1, height / 45, y);
         const labels = yTicks.map(y.format);
         const left = 12 + 7 * Math.max(...labels.map((label) => label.length), 2);
         const edges = { left, right: width - 14, top: 24, bottom: height - 40 };
@@ -309,8 +321,7 @@ function chart({ about, x, y, parts, height = 300 }) {
         const px = (value) => +place(value, x0, x1, edges.left, edges.right, x.log).toFixed(1);
         const py = (value) => +place(value, y0, y1, edges.bottom, edges.top, y.log).toFixed(1);
         const room = 7 * Math.max(...[x0, x1].map((v) => x.format(v).length)) + 14;
-        let xTicks = x.log ? logTicks(x0, x1) : ticks(x0, x1, (edges.right - edges.left) / Math.max(room, 60));
-        xTicks = xTicks.filter((v, k) => k === 0 || px(v) - px(xTicks[0]) >= 0);
+        const xTicks = x.log ? logTicks(x0, x1) : unitTicks(x0, x1, (edges.right - edges.left) / Math.max(Math.min(room, 90), 60), x);
         const nodes = [];
         yTicks.forEach((value, k) => nodes.push(
             svg("path", { class: "grid", d: `M${edges.left} ${py(value)}H${edges.right}` }),
@@ -686,7 +697,7 @@ class View {
         this.said = el("div", { class: "chosen-op quiet", role: "status", "aria-live": "polite" });
         this.range = el("span", { class: "quiet" });
         this.host = el("div", { class: "timeline" }, this.canvas, this.tip);
-        this.node = el("div", {}, this.controls(), this.host, this.key(), this.said);
+        this.node = el("div", {}, this.controls(), this.host, el("div", { class: "beside" }, this.said, this.key()));
         this.say([]);
         this.listen();
         whenSized(this.host, () => this.resize());
@@ -743,10 +754,10 @@ class View {
             ? `Of each rank the upper row is ${this.lanes[0].words}, the lower one ${this.lanes[1].words}. ` : "";
         return el("div", {}, el("ul", { class: "key" }, items),
             el("p", { class: "quiet" }, two + shades +
-                "Where ops are too narrow to be drawn one by one, each column shows as shares of its height how a rank spent that time. " +
-                "Drag to move; Ctrl and the wheel, two fingers or the keys + and \u2212 zoom; click an op to keep its text. " +
-                "Keys: arrows move and zoom, comma and full stop choose the op before and after, [ and ] another rank, " +
-                "W what it waited for, Home everything, Escape ends."));
+                "Where ops are too narrow to be drawn one by one, each column shows as shares of its height how a rank spent that time."),
+            folded("How to move", el("p", {}, "Drag to move; Ctrl and the wheel, two fingers or the buttons zoom; click an op to keep its text. " +
+                "Keys, once the picture has the focus: left and right move, up and down zoom, comma and full stop choose the op before and after, " +
+                "[ and ] another rank, W what the op waited for, Home shows everything, Escape ends.")));
     }
 
     // ---- layout, in device pixels
@@ -1428,7 +1439,7 @@ function tightestWords(rank) {
     return (parts.length ? `most of it ${parts.join(" and ")}; ` : "") + `the peak is in ${rank.peak_op} at ${duration(rank.peak_at_ns)}`;
 }
 
-function verdict({ report, plan, answer, next }) {
+function verdict({ report, plan, answer, next, executed }) {
     const said = answer ? readAnswer(answer) : { rows: [], headline: "", rest: "" };
     const run = said.rows.find(([name]) => name === "run");
     const tiles = [];
@@ -1436,6 +1447,8 @@ function verdict({ report, plan, answer, next }) {
     const sure = interval && `${percent(interval.probability, 0)} interval ${duration(interval.step_low_ns)} to ${duration(interval.step_high_ns)}`;
     const gpus = plan ? ["pp", "tp", "cp", "dp"].reduce((product, name) => product * (plan.parallel?.[name] ?? 1), 1) : null;
     tiles.push(tile("step", duration(report.step_ns), report.execution ? "measured" : "predicted"));
+    if (executed)
+        tiles.push(tile("executed step", duration(executed.step_ns), slower(executed.step_ns / report.step_ns - 1) + " than predicted"));
     if (known(report.tokens_per_s))
         tiles.push(tile("tokens/s", Math.round(report.tokens_per_s).toLocaleString("en"),
             gpus && `${scaled(report.tokens_per_s / gpus, "per GPU")}, ${count(gpus, "GPU")}`));
@@ -1452,15 +1465,18 @@ function verdict({ report, plan, answer, next }) {
         tiles.push(tile("how sure", `\u00b1 ${percent(interval.half)}`, sure));
     if (known(report.step_low_ns))
         tiles.push(tile("how sure", "95 % interval", `${duration(report.step_low_ns)} to ${duration(report.step_high_ns)}`));
-    const rows = said.rows.filter(([name]) => name !== "run");
+    // What the tiles and the page itself say is left out; the whole answer is below as text.
+    const rows = said.rows.filter(([name]) => !["run", "step", "memory", "next", "bubble", "longest wait"].includes(name));
     if (tight)
         rows.push(["tightest", `rank ${tight.r.rank}: ${tightestWords(tight.r)}`]);
+    if (report.why)
+        rows.push(["bubble", bubbleWords(report)]);
     if (next)
         rows.push(["next best", next]);
     const words = run ? run[1] : `schedule ${report.schedule}, ${count(report.ranks, "rank")}, ` +
         `${count(report.stages, "stage")}, ${count(report.microbatches, "microbatch").replace("microbatchs", "microbatches")}; executor ${report.executor}`;
     return [said.headline && el("p", {}, said.headline), el("p", { class: "run" }, run ? "Run " : "", words), el("div", { class: "tiles" }, tiles),
-        rows.length && el("dl", { class: "answer" }, rows.map(([name, text]) => [el("dt", {}, name), el("dd", {}, text)])),
+        rows.length > 0 && el("dl", { class: "answer" }, rows.map(([name, text]) => [el("dt", {}, name), el("dd", {}, text)])),
         answer && folded("The answer as text", copyable(answer, "the answer"))];
 }
 
@@ -1508,7 +1524,7 @@ function difference(before, after) {
 function candidatePairs(row) {
     const names = { schedule: "schedule", pp: "pp", vpp: "vpp", tp: "tp", cp: "cp", dp: "dp", ep: "ep",
         micro_batch_size: "micro-batch size", microbatches: "microbatches", recompute: "recompute" };
-    return Object.entries(names).filter(([column]) => known(row[column])).map(([column, name]) => [name, row[column]]);
+    return Object.entries(names).filter(([column]) => known(row[column])).map(([column, name]) => [name, String(row[column])]);
 }
 
 function configurationSection(subject, plans) {
@@ -1523,9 +1539,9 @@ function configurationSection(subject, plans) {
     const pick = (k) => place.replaceChildren(copyable(difference(others[k][2], others[k][1]), "the difference"));
     if (others.length)
         pick(0);
-    return [copyable(pairsAsText(own), "the configuration"), others.length && el("div", {},
+    return el("div", { class: "beside" }, copyable(pairsAsText(own), "the configuration"), others.length > 0 && el("div", {},
         el("div", { class: "controls" }, el("label", {}, "Difference to ",
-            el("select", { onchange: (event) => pick(Number(event.target.value)) }, others.map(([words], k) => el("option", { value: k }, words))))), place)];
+            el("select", { onchange: (event) => pick(Number(event.target.value)) }, others.map(([words], k) => el("option", { value: k }, words))))), place));
 }
 
 function comparison(a, b) {
@@ -1582,7 +1598,7 @@ function memorySection({ report }) {
         if (known(limit))
             track.append(el("div", { class: "limit", style: `left:${at(limit)}` }));
         const over = known(limit) && r.peak_memory_bytes > limit;
-        bars.append(el("div", { class: "said" }, `rank ${r.rank}`), track, el("div", { class: over ? "said bad" : "said" },
+        bars.append(el("div", { class: "name" }, `rank ${r.rank}`), track, el("div", { class: over ? "said bad" : "said" },
             `${bytes(r.peak_memory_bytes)} in ${r.peak_op} at ${duration(r.peak_at_ns)}` +
             (over ? `: ${bytes(r.peak_memory_bytes - limit)} too much, from ${r.over_limit_op ?? r.peak_op} on` : "") +
             (tight?.r === r ? ", the tightest" : "")));
@@ -1595,7 +1611,7 @@ function memorySection({ report }) {
     const cell = (size) => size === 0 ? "0" : (size / 2 ** 30).toFixed(2);
     return [tight && el("p", {}, `Rank ${tight.r.rank} is the tightest` +
             (known(tight.limit) ? `, ${headroom(tight.limit, tight.r.peak_memory_bytes)} of ${bytes(tight.limit)}` : "") + `: ${tightestWords(tight.r)}.`),
-        shownRanks.length < ranks.length && el("p", { class: "quiet" }, `The 64 fullest of ${ranks.length} ranks.`),
+        shownRanks.length < ranks.length > 0 && el("p", { class: "quiet" }, `The 64 fullest of ${ranks.length} ranks.`),
         key, bars,
         folded("Memory at the peak as a table", table("GiB at the peak of each rank",
             ["rank", ["total", "number"], ...names.map((name) => [componentWords(name), "number"]), "in op", ["at", "number"]],
@@ -1617,9 +1633,22 @@ function stack(rows, parts, total, words) {
                     style: `left:${(100 * from / total).toFixed(3)}%;width:${(100 * value / total).toFixed(3)}%;background:${colour}` }));
             from += value;
         }
-        bars.append(el("div", { class: "said" }, name), track, el("div", { class: "said" }, said));
+        bars.append(el("div", { class: "name" }, name), track, el("div", { class: "said" }, said));
     }
     return bars;
+}
+
+/* How large the bubble is, and the largest of its parts. */
+function bubbleWords({ why, step_ns: step }) {
+    const parts = PARTS.filter(([, name]) => name.startsWith("bubble: ")).map(([key, name]) => [why.mean[key] ?? 0, name.slice(8)])
+        .sort((a, b) => b[0] - a[0]);
+    const sum = parts.reduce((total, [ns]) => total + ns, 0);
+    const [ns, name] = parts[0];
+    const means = { "unequal ranks": `rank ${why.slowest_rank} computes longest, and the others wait for it`,
+        "order of ops": "waits between ops that another order could avoid", "warm-up": "waits before the first op of a rank",
+        "cool-down": "waits after the last op of a rank" };
+    return `${percent(sum / step)} of the step, mean of the ranks` +
+        (ns > 0 ? `; most of it is ${name}, ${duration(ns)} (${percent(ns / step)}): ${means[name]}` : "");
 }
 
 function timeSection({ report, view }) {
@@ -1627,11 +1656,7 @@ function timeSection({ report, view }) {
     const { why } = report;
     if (why) {
         const parts = PARTS.filter(([key]) => why.mean[key] > 0 || why.slowest[key] > 0);
-        const bubble = PARTS.filter(([key, name]) => name.startsWith("bubble")).sort((a, b) => why.mean[b[0]] - why.mean[a[0]]);
-        const sum = bubble.reduce((total, [key]) => total + (why.mean[key] ?? 0), 0);
-        if (sum > 0)
-            nodes.push(el("p", {}, `The bubble takes ${percent(sum / report.step_ns)} of the step, mean of the ranks. Most of it is ` +
-                `${bubble[0][1].replace("bubble: ", "")}: ${duration(why.mean[bubble[0][0]])}, ${percent(why.mean[bubble[0][0]] / report.step_ns)}.`));
+        nodes.push(el("p", {}, `The bubble: ${bubbleWords(report)}.`));
         nodes.push(el("ul", { class: "key" }, parts.map(([, name, colour]) => swatch("background:" + colour, name))),
             stack([["mean", why.mean, duration(report.step_ns)], [`rank ${why.slowest_rank}`, why.slowest, "the busiest"]], parts, report.step_ns,
                 "Where the step goes; the table below has the same numbers"),
@@ -1704,11 +1729,11 @@ function nextBest({ rows, chosenRow: chosen, report }) {
     if (!rows || !chosen)
         return null;
     const others = rows.ok.filter((r) => r !== chosen);
-    const next = others.find((r) => r.cost >= chosen.cost);
+    const next = others.find((r) => r.cost > chosen.cost) ?? others.find((r) => r.cost === chosen.cost);
     const words = (r) => `${candidateWords(r)}: ${duration(r.step_ns)}, ${slower(r.cost / chosen.cost - 1)}${perGpu(r, chosen)}` +
         (known(report.memory_limit_bytes) && known(r.peak_memory_bytes) ? `, ${headroom(report.memory_limit_bytes, r.peak_memory_bytes)}` : "");
     const faster = others.filter((r) => r.cost < chosen.cost);
-    return [next && words(next), faster.length && `${faster.length} faster ${faster.length === 1 ? "one was" : "ones were"} not taken, the fastest ${words(faster[0])}`]
+    return [next && words(next), faster.length > 0 && `${faster.length} faster ${faster.length === 1 ? "one was" : "ones were"} not taken, the fastest ${words(faster[0])}`]
         .filter(Boolean).join("; ");
 }
 
@@ -1740,7 +1765,7 @@ function alternatives(subject) {
         let chosenRows = rows[filter.value];
         if (filter.value === "best") {
             const seen = new Set();
-            chosenRows = [...rows.ok, ...rows.rest].filter((r) => r === chosen || !seen.has(r.schedule) && seen.add(r.schedule));
+            chosenRows = [...rows.ok, ...rows.rest].filter((r) => r === chosen || r.schedule !== chosen?.schedule && !seen.has(r.schedule) && seen.add(r.schedule));
         }
         place.replaceChildren(table("Candidates, the fastest first", ["schedule", ["pp", "number"], ["vpp", "number"], ["tp", "number"], ["dp", "number"],
             ["micro-batch", "number"], "recompute", ["step", "number"], ["peak memory", "number"], ["why not", "words"]],
@@ -1766,17 +1791,17 @@ function tradeSection({ rows, chosenRow: chosen, report }) {
     const even = rows.all.every((r) => r.gpus === rows.all[0].gpus && r.microbatches * r.micro_batch_size * r.dp === rows.all[0].microbatches * rows.all[0].micro_batch_size * rows.all[0].dp);
     const base = chosen ?? ok[0];
     const y = (cost) => even ? cost / base.cost * base.step_ns : cost / base.cost;
-    const format = even ? duration : (v) => v.toFixed(2);
+    const format = even ? timeAxis(base.step_ns) : { format: (v) => v.toFixed(2) };
     const top = y(ok[Math.min(ok.length - 1, Math.floor(0.95 * ok.length))].cost);
     const point = (r, cost) => [r.peak_memory_bytes, y(cost), `${candidateWords(r)}: ${bytes(r.peak_memory_bytes)}, ${known(r.step_ns) ? duration(r.step_ns) : "\u2265 " + duration(r.least_step_ns)}`];
     const misses = rows.rest.filter((r) => known(r.peak_memory_bytes) && known(r.least) && y(r.least) <= top && r.peak_memory_bytes < 2.5 * (report.memory_limit_bytes ?? Infinity)).slice(0, 300);
     const bound = rows.all.reduce((least, r) => r.status !== "infeasible" && known(r.least) ? Math.min(least, r.least) : least, Infinity);
     return [el("p", {}, "Each mark is a candidate: further left needs less memory, lower is faster. No order of ops in any setup that may fit is faster than the bound."),
         chart({ about: "Memory against step of the candidates; the table of alternatives has the same numbers",
-            x: { words: "peak memory of the fullest rank", format: bytes, },
-            y: { words: even ? "step" : "GPU time per sequence, relative to the plan", format },
+            x: { words: "peak memory of the fullest rank", ...byteAxis(base.peak_memory_bytes) },
+            y: { words: even ? "step" : "GPU time per sequence, relative to the plan", ...format },
             parts: [
-                { points: misses.map((r) => point(r, r.least)), mark: CROSS, hue: "#b0404a", words: misses.length && "does not fit (at its bound)" },
+                { points: misses.map((r) => point(r, r.least)), mark: CROSS, hue: "#b0404a", words: misses.length > 0 && "does not fit (at its bound)" },
                 { points: ok.filter((r) => r !== chosen).map((r) => point(r, r.cost)), mark: 0, hue: "#2f62bd", words: "fits" },
                 chosen && { points: [point(chosen, chosen.cost)], mark: 3, hue: "#c9421a", words: "the plan" },
                 known(report.memory_limit_bytes) && { x: report.memory_limit_bytes, dash: "6 4", words: `limit ${bytes(report.memory_limit_bytes)}` },
@@ -1854,7 +1879,8 @@ function delays([predicted, executed]) {
         if (!points.some((list) => list.length))
             return place.append(el("p", { class: "quiet" }, "The two timelines have no op in common."));
         place.append(every > 1 ? el("p", { class: "quiet" }, `Every ${every}th op.`) : "", chart({
-            about: "Delay of each op against the time at which it ended", x: { words: "executed end of the op", format: duration }, y: { words: "later than predicted", format: duration },
+            about: "Delay of each op against the time at which it ended", x: { words: "executed end of the op", ...timeAxis(e.end) },
+            y: { words: "later than predicted", ...timeAxis(points.flat().reduce((most, q) => Math.max(most, Math.abs(q[1])), 0)) },
             parts: [{ y: 0, dash: "2 3" }, ...[0, 3, 1, 2].filter((k) => points[k].length).map((k) =>
                 ({ points: points[k], mark: [0, 3, 2, 1][k], hue: k === 1 ? "#2a9a94" : `rgb(${KIND_COLOURS[k]})`, words: KIND_KEYS[k] }))] }));
         const all = points.flat().map((q) => q[1]).sort((a, b) => a - b);
@@ -1877,7 +1903,7 @@ function jitterSection({ report }) {
     const low = j.twentieths_ns?.[0] ?? j.min_ns;
     return [el("p", {}, `Over ${j.scenarios} scenarios the median of the step is ${duration(j.p50_ns)}, ${slower(j.p50_ns / report.step_ns - 1)} than without jitter; 95 % take at most ${duration(j.p95_ns)}.`),
         chart({ about: "Distribution of the step under jitter; the table below has the same numbers",
-            x: { words: "step", format: duration }, y: { words: "scenarios", format: (v) => v + " %", least: 0, most: 100 },
+            x: { words: "step", ...timeAxis(j.max_ns) }, y: { words: "scenarios", format: (v) => v + " %", least: 0, most: 100 },
             parts: [{ from: low, to: j.p95_ns, hue: "#2f62bd", words: j.twentieths_ns ? "p5 to p95" : "least to p95" },
                 { line: points, hue: "#2f62bd" }, { points: points.map(([x, y]) => [x, y, `${y} %: ${duration(x)}`]), hue: "#2f62bd", words: "at most so long" },
                 { x: report.step_ns, words: `without jitter ${duration(report.step_ns)}` }, { x: j.p50_ns, dash: "6 3", hue: "#c9421a", words: `p50 ${duration(j.p50_ns)}` },
@@ -1910,38 +1936,49 @@ function sweepSection({ points }) {
     const first = metrics[0];
     const sorted = [...best(own, first), ...own.filter((p) => !known(p[first[0]]))];
     const place = el("div");
-    const choose = (label, list, chosen, by) => el("label", {}, label + " ", el("select", { onchange: (event) => { by(Number(event.target.value)); heat(); } },
-        list.map((name, k) => el("option", { value: k, selected: k === chosen }, name))));
-    let [across, down, metric] = [options.length - 1, Math.max(0, options.length - 2), 0];
+    const settings = el("div", { class: "controls" });
+    const valuesOf = (name) => header.grid?.[name] ?? [...new Set(own.map((p) => p.point[name]))];
+    const axes = { across: options.at(-1), down: options.at(-2), metric: metrics[0][1] };
+    const only = Object.fromEntries(options.map((name) => [name, name === "model" ? valuesOf(name)[0] : "any"]));
+    const choose = (label, list, chosen, by) => el("label", {}, label, el("select", { onchange: (event) => { by(list[event.target.selectedIndex]); heat(); } },
+        list.map((name) => el("option", { selected: String(name) === String(chosen) }, name))));
+    /* The best point of every cell; options that are no axis are held at a value, or free. */
     function heat() {
-        const [x, y, m] = [options[across], options[down], metrics[metric]];
-        const valuesOf = (name) => header.grid?.[name] ?? [...new Set(own.map((p) => p.point[name]))];
-        const cells = valuesOf(y).map((v) => valuesOf(x).map((u) => own.filter((p) => String(p.point[x]) === String(u) && String(p.point[y]) === String(v))));
+        const [x, y, m] = [axes.across, axes.down, metrics.find((metric) => metric[1] === axes.metric)];
+        const others = options.filter((name) => name !== x && name !== y);
+        settings.replaceChildren(choose("across", options, x, (name) => axes.across = name), choose("down", options, y, (name) => axes.down = name),
+            ...others.map((name) => choose(name, ["any", ...valuesOf(name)], only[name], (value) => only[name] = value)),
+            choose("value", metrics.map((metric) => metric[1]), m[1], (name) => axes.metric = name));
+        const kept = own.filter((p) => others.every((name) => only[name] === "any" || String(p.point[name]) === String(only[name])));
+        const cells = valuesOf(y).map((v) => valuesOf(x).map((u) => kept.filter((p) => String(p.point[x]) === String(u) && String(p.point[y]) === String(v))));
         const tops = cells.map((row) => row.map((list) => best(list, m)[0]));
         const values = tops.flat().filter(Boolean).map((p) => p[m[0]]);
         const [low, high] = [Math.min(...values), Math.max(...values)];
-        const bestValue = m[3] ? high : low;
-        const body = valuesOf(y).map((v, r) => el("tr", {}, el("th", { scope: "row" }, `${y} ${v}`), valuesOf(x).map((u, c) => {
-            const p = tops[r][c];
+        const cell = (p, list) => {
             if (!p)
-                return el("td", { class: "none", title: cells[r][c][0]?.reason ?? "" }, cells[r][c].length ? STATES[cells[r][c][0].status] ?? cells[r][c][0].status : "no such point");
+                return el("td", { class: "none", title: list[0]?.reason ?? "" }, list.length > 0 ? STATES[list[0].status] ?? list[0].status : "no such point");
             const share = high > low ? (p[m[0]] - low) / (high - low) : 1;
             const good = m[3] ? share : 1 - share;
-            return el("td", { class: p[m[0]] === bestValue ? "best" : null, title: p.key,
+            return el("td", { class: p[m[0]] === (m[3] ? high : low) ? "best" : null, title: `${p.key}: ${p.schedule ?? ""}`,
                 style: `background:rgb(${mix([234, 241, 249], [31, 78, 140], good)});color:${good > 0.5 ? "#fff" : "#000"}` }, m[2](p[m[0]]));
-        })));
+        };
         place.replaceChildren(el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Heat map" }, el("table", { class: "heat" },
             el("caption", {}, `${m[1]}: the best point of every cell, the best of all in a frame`),
-            el("thead", {}, el("tr", {}, el("th", {}, ""), valuesOf(x).map((u) => el("th", { scope: "col" }, `${x} ${u}`)))), el("tbody", {}, body))));
+            el("thead", {}, el("tr", {}, el("td"), valuesOf(x).map((u) => el("th", { scope: "col" }, `${x} ${u}`)))),
+            el("tbody", {}, valuesOf(y).map((v, r) => el("tr", {}, el("th", { scope: "row" }, `${y} ${v}`), tops[r].map((p, c) => cell(p, cells[r][c]))))))));
     }
     if (options.length > 1)
         heat();
-    return [sorted[0] && known(sorted[0][first[0]]) && el("p", {}, `Best by ${first[1]}: ${options.map((name) => `${name} ${sorted[0].point[name]}`).join(", ")}` +
-            ` with ${sorted[0].schedule ?? "its schedule"}: ${first[2](sorted[0][first[0]])}.`),
-        options.length > 1 && [el("div", { class: "controls" }, choose("Across", options, across, (k) => across = k), choose("down", options, down, (k) => down = k),
-            choose("value", metrics.map((m) => m[1]), 0, (k) => metric = k)), place],
-        table("Points, the best first", [...options, "schedule", ...metrics.map((m) => [m[1], "number"]), ["why not", "words"]],
-            sorted.map((p) => [...options.map((name) => p.point[name]), p.schedule ?? "", ...metrics.map(([key, , format]) => known(p[key]) ? format(p[key]) : ""), p.reason ?? ""]), { first: 25 })];
+    const models = [...new Set(own.map((p) => p.point.model))];
+    const tops = models.map((model) => best(own.filter((p) => p.point.model === model), first)[0]).filter(Boolean);
+    const reasons = own.some((p) => p.reason);
+    return [tops.map((p) => el("p", {}, `Best by ${first[1]}${known(p.point.model) ? ` for ${p.point.model}` : ""}: ` +
+            [...options.filter((name) => name !== "model").map((name) => `${name} ${p.point[name]}`), p.schedule && `schedule ${p.schedule}`].filter(Boolean).join(", ") +
+            `, with ${first[2](p[first[0]])}.`)),
+        options.length > 1 && [settings, place],
+        table("Points, the best first", [...options, "schedule", ...metrics.map((m) => [m[1], "number"]), ...(reasons ? [["why not", "words"]] : [])],
+            sorted.map((p) => [...options.map((name) => p.point[name]), p.schedule ?? "",
+                ...metrics.map(([key, , format]) => known(p[key]) ? format(p[key]) : ""), p.reason ?? ""]), { first: 25 })];
 }
 
 // ---- profiles
@@ -1958,7 +1995,7 @@ function profileSection({ profile, curves }) {
             x: { words: curve.axis, format: (v) => v >= 1e9 ? v / 1e9 + "G" : v >= 1e6 ? v / 1e6 + "M" : v >= 1e3 ? v / 1e3 + "k" : String(v), log: curve.points.every((p) => p[0] > 0) },
             y: { words: "time", format: seconds, log: true },
             parts: [{ points: curve.points.map((p) => [p[0], p[1], `${p[0]} ${curve.axis}: ${seconds(p[1])}`]), hue: "#2f62bd", words: "measured" },
-                line.length && { line, hue: "#c9421a", words: "fitted" }].filter(Boolean) }));
+                line.length > 0 && { line, hue: "#c9421a", words: "fitted" }].filter(Boolean) }));
     }
     return nodes;
 }
@@ -1984,8 +2021,8 @@ function paretoSection({ pareto }) {
     const stairs = (key) => points.slice().reverse().flatMap((p) => [[p.peak_memory_bytes, cost(p[key], p)], [p.limit_bytes, cost(p[key], p)]]);
     const words = (p) => `${p.schedule}, vpp ${p.vpp}, tp ${p.tp}, recompute ${p.recompute}`;
     return [el("p", {}, `${pareto.model}, pp ${pareto.pp}, ${pareto.hardware}: the fastest step found for every memory limit.`),
-        chart({ about: "Memory against step with the bound; the table below has the same numbers", x: { words: "memory limit per GPU", format: bytes },
-            y: { words: even ? "step" : "step x GPUs", format: duration },
+        chart({ about: "Memory against step with the bound; the table below has the same numbers", x: { words: "memory limit per GPU", ...byteAxis(points[0]?.limit_bytes) },
+            y: { words: even ? "step" : "step x GPUs", ...timeAxis(Math.max(...points.map((p) => cost(p.step_ns, p)))) },
             parts: [{ line: stairs("step_ns"), hue: "#2f62bd", wide: 2, words: "fastest step" }, { line: stairs("least_step_ns"), dash: "4 3", words: "bound" },
                 { points: points.map((p) => [p.peak_memory_bytes, cost(p.step_ns, p), `${words(p)}: ${duration(p.step_ns)} in ${bytes(p.peak_memory_bytes)}`]), hue: "#2f62bd", words: "setup" }] }),
         table("The fastest step at every memory limit", ["schedule", ["vpp", "number"], ["tp", "number"], ["GPUs", "number"], "recompute", ["peak memory", "number"], ["up to a limit of", "number"], ["step", "number"], ["bound", "number"], ["tokens/s", "number"]],
@@ -2040,7 +2077,9 @@ function build(data) {
     // A plan and the timeline of its run are drawn over each other.
     const over = plans.length === 1 && timelines.length === 1 && !plans[0].rows ? [plans[0], executed] : null;
 
-    section("verdict", "Verdict", perSubject(reported.length > 1 && run && plans.length ? [plans[0]] : reported, (s) => verdict({ ...s, next: nextBest(s) })));
+    section("verdict", "Verdict", perSubject(run && plans.length === 1 ? plans : reported,
+        (s) => verdict({ ...s, next: nextBest(s), executed: s.kind === "plan" && run?.report })));
+    section("configuration", "Configuration", perSubject(plans.filter((s) => s.plan), (s) => configurationSection(s, plans)));
     if (run || over)
         section("executed", "Predicted over executed", run && executedSection(plans[0], run, over), !run && over && delays(over));
     else if (reported.length === 2)
@@ -2052,7 +2091,6 @@ function build(data) {
     section("time", "Where the time goes", perSubject(reported.filter((s) => s.report.per_rank), timeSection));
     section("alternatives", "Alternatives", perSubject(subjects.filter((s) => s.rows), alternatives));
     section("trade", "Memory against step", perSubject(subjects.filter((s) => s.rows), (s) => tradeSection({ ...s, report: s.report ?? {} })));
-    section("configuration", "Configuration", perSubject(plans.filter((s) => s.plan), (s) => configurationSection(s, plans)));
     section("microbatches", "Microbatches", perSubject(plans.filter((s) => s.microbatches), microbatchSection));
     section("jitter", "Jitter", perSubject(reported.filter((s) => s.report.jitter), jitterSection));
     section("sensitivity", "Sensitivity", perSubject(reported.filter((s) => s.report.sensitivity), sensitivitySection));
