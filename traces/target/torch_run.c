@@ -135,7 +135,8 @@ static void fill_sizes(const pp_export *data, const pp_size_protocol *shapes, pp
     run->known = plan->micro_batch_size > 0;
     run->micro_batch_size = run->known ? plan->micro_batch_size : 1;
     run->local_batch_size = run->micro_batch_size * data->order->microbatches;
-    run->global_batch_size = run->known ? run->local_batch_size * plan->parallel.dp : 0;
+    run->global_batch_size =
+        run->known ? run->local_batch_size * plan->parallel.dp * (plan->runs ? plan->runs : 1) : 0;
     run->seq_length = tokens ? tokens / run->micro_batch_size : plan->seq_length;
 }
 
