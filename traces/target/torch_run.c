@@ -196,6 +196,12 @@ void pp_torch_print_head(const pp_export *data, const char *where_to, pp_text *t
         print_comment(data->plan->command, text);
     }
     const pp_framework *own = data->plan->framework;
+    if (data->plan->runs > 1)
+        pp_text_add(text,
+                    "# The schedule runs %" PRId64
+                    " times per step: the global batch size is that of one run times this, "
+                    "times dp.\n",
+                    data->plan->runs);
     pp_text_add(text, "# %s\n# The path of the schedule is from where training starts.\n",
                 where_to);
     if (own && own->pytorch)
