@@ -168,6 +168,10 @@ pp_plan pp_plan_as_executed(const pp_plan *plan, const pp_transport *transport,
 pp_status pp_execution_prepare(const pp_plan *plan, const pp_run_plan_options *options,
                                pp_execution *x, pp_err *err)
 {
+    if (plan->runs > 1)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RUNS),
+                          "the runtime of ppsim runs the schedule once per step; run a plan that "
+                          "was made without it");
     pp_status status = make_work(plan, options, x, err);
     if (status)
         return status;

@@ -5,6 +5,8 @@
 #include "sim/framework/registry.h"
 #include "sim/framework/sizes/lower_sizes.h"
 #include "sim/program/comm.h"
+#include "sim/program/program_new.h"
+#include "sim/program/repeat.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -100,6 +102,34 @@ pp_status pp_framework_lower(const pp_framework *framework, const pp_order *orde
     if (!status && (*program_out)->comm)
         (*program_out)->comm->buffers = framework->buffers;
     return status;
+}
+
+pp_status pp_framework_check_runs(const pp_framework *framework, int64_t runs, pp_err *err)
+{
+    if (runs <= 1 || framework->pytorch || !framework->size_protocols)
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RUNS),
+                      "executor %s runs the schedule once per step; choose torch-2.15 or torch, "
+                      "whose trainers can run it several times, or leave it out",
+                      framework->name);
+}
+
+pp_status pp_framework_repeat(const pp_framework *framework, const pp_order *order, int64_t runs,
+                              pp_program **program, pp_err *err)
+{
+    pp_program *all = NULL;
+    pp_status status = pp_framework_check_runs(framework, runs, err);
+    if (status || runs <= 1)
+        return status;
+    if (order->mirrored_from < order->microbatches)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RUNS),
+                          "is not modelled for schedules that run every stage on two ranks, which "
+                          "PyTorch does not have; choose dualpipev");
+    if ((status = pp_program_repeat(*program, order, (uint32_t)runs, &all, err)))
+        return status;
+    pp_program_free(program);
+    *program = all;
+    return PP_OK;
 }
 
 pp_status pp_framework_check_zero(const pp_framework *framework, int zero, pp_err *err)

@@ -60,6 +60,16 @@ PP_MUST_CHECK pp_status pp_framework_check_settings(const pp_framework *framewor
                                                     const pp_pytorch_settings *settings,
                                                     pp_err *err);
 
+/* Whether the framework runs the schedule several times per step. Fails: USAGE. */
+PP_MUST_CHECK pp_status pp_framework_check_runs(const pp_framework *framework, int64_t runs,
+                                                pp_err *err);
+
+/* Replaces `program`, which the framework lowered from `order`, by that of as many runs, one after
+ * the other (sim/program/repeat.h). runs: 0 and 1 change nothing.
+ * Fails: USAGE when the framework has only one, or the order is bidirectional; INPUT, NOMEM. */
+PP_MUST_CHECK pp_status pp_framework_repeat(const pp_framework *framework, const pp_order *order,
+                                            int64_t runs, pp_program **program, pp_err *err);
+
 /* Whether the framework has this ZeRO stage. Fails: USAGE, with the frameworks that have it. */
 PP_MUST_CHECK pp_status pp_framework_check_zero(const pp_framework *framework, int zero,
                                                 pp_err *err);

@@ -452,9 +452,12 @@ static pp_status read_order(const pp_json_at *at, pp_plan *plan, const char *fil
                             plan->parallel.pp);
     if ((status = measure_order(&rows, ranks, &ops, &m, err)))
         return status;
-    if (m == 0 || (plan->workload.microbatch && m != plan->workload.microbatches))
-        return pp_json_fail(&rows, err, "runs %" PRIu32 " microbatches, but the plan has %" PRIu32,
-                            m, plan->workload.microbatches);
+    const int64_t runs = plan->runs ? plan->runs : 1;
+    if (m == 0 || runs * m > PP_MICROBATCHES_MAX ||
+        (plan->workload.microbatch && runs * m != plan->workload.microbatches))
+        return pp_json_fail(
+            &rows, err, "runs %" PRIu32 " microbatches%s, but the plan has %" PRIu32, m,
+            runs > 1 ? " in each of \"pipeline_runs\"" : "", plan->workload.microbatches);
     pp_err inner = pp_err_like(err);
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
     status = pp_order_new((uint32_t)ranks, (uint32_t)(plan->parallel.pp * plan->parallel.vpp), m,
@@ -526,7 +529,8 @@ static pp_status read_costs(const pp_json_at *root, pp_plan *plan, pp_err *err)
         pp_json_at one = at;
         if (count > 1 && (status = pp_json_item(&at, i, &one, err)))
             return status;
-        status = pp_costs_read(&one, order->ranks, order->stages, order->microbatches,
+        status = pp_costs_read(&one, order->ranks, order->stages,
+                               order->microbatches * (uint32_t)(plan->runs ? plan->runs : 1),
                                &plan->costs[i], err);
         if (!status && plan->zero >= 0 && plan->costs[i]->sharded != (plan->zero == 3))
             return pp_json_fail(&one, err,
@@ -719,6 +723,7 @@ pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out
                                         "host",
                                         "shape_message_ns",
                                         "tensors_per_boundary",
+                                        "pipeline_runs",
                                         "max_outstanding_sends",
                                         "unshard_lookahead",
                                         "compute_settings",

@@ -77,6 +77,8 @@ class StepOptions(TypedDict, total=False):
     'stages per pipeline rank (virtual pipeline stages) (default: chosen)'
     microbatch_group_size: Union[int, str]
     "interleaved: microbatches that a stage runs before the rank's next stage starts (default: PyTorch's rule)"
+    pipeline_runs: Union[int, str]
+    'run the schedule R times per step, each time with an equal part of the microbatches, as torchtitan and AutoModel accumulate gradients (default: 1)'
     recompute: Union[int, float, str, Path]
     'activation recomputation (default: auto)'
     partition: Union[int, float, str, Path]
@@ -267,6 +269,8 @@ class SimulateOptions(TypedDict, total=False):
     'stages per pipeline rank (virtual pipeline stages) (default: 1, or 2 for V-shaped schedules such as zbv. Interleaved schedules need a value)'
     microbatch_group_size: Union[int, str]
     "interleaved: microbatches that a stage runs before the rank's next stage starts (default: PyTorch's rule)"
+    pipeline_runs: Union[int, str]
+    'run the schedule R times per step, each time with an equal part of the microbatches, as torchtitan and AutoModel accumulate gradients (default: 1)'
     forward_only: bool
     'evaluation: run the forwards only'
     costs: Value

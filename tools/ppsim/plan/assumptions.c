@@ -171,6 +171,12 @@ static pp_status note_software(const pp_search_result *result, pp_notes *notes, 
                               "memory is what is allocated; PyTorch reserves more, as torchtitan "
                               "prints it: by 22 %% in two publications (DeepSpeed#1378, "
                               "torchrec#4584), up to 25 %% in a third");
+    if (!status && result->plan->runs > 1)
+        status = pp_notes_add(notes, err, "pipeline runs",
+                              "%" PRId64 " per step, one after the other, each with a warm-up, a "
+                              "cool-down, gathers and reductions of its own; free orders are not "
+                              "tried",
+                              result->plan->runs);
     if (!status && result->plan->parallel.cp > 1)
         status = note_cp_comm(result->plan, notes, err);
     if (!status && result->plan->parallel.ep > 1)

@@ -50,6 +50,7 @@ const pp_option pp_plan_options[] = {
       "--num-microbatches", false },
     { PP_OPTION_VPP_CHOSEN },
     { PP_OPTION_MICROBATCH_GROUP_SIZE },
+    { PP_OPTION_PIPELINE_RUNS },
     { PP_OPTION_RECOMPUTE },
     { PP_OPTION_PARTITION },
     { PP_ROW("--bare-ends", "on|off", SCHEDULE,
