@@ -78,6 +78,7 @@ class Cases:
             return [row["name"] for row in self.ask(["list", what, "--json"])]
         self.ppsim, self.folder = ppsim, folder
         self.schedules, self.executors = names("schedules"), names("executors")
+        self.profiles, self.hardware = names("profiles"), names("hardware")
         self.plans = []
         for options in PLANS:
             subprocess.run([ppsim, "plan", *options, "--emit", "plan=p.json"], cwd=folder, check=True,
@@ -104,6 +105,8 @@ class Cases:
                 at = rng.randrange(len(text))
                 text = text[:at] + rng.choice(["", "?", "}", "\u00e9", "9"]) + text[at + rng.choice([0, 1, 40]):]
             options, files = [["", "plan.json"]], {"plan.json": text}
+            if rng.random() < 0.4:  # costs by the model of kernels, and by a profile
+                options += [["recost", True], ["profile", rng.choice(self.profiles)], ["hw", rng.choice(self.hardware)]]
         else:
             ranks = 2
             rows = ["0F0,0F1,0B0,0B1", "1F0,1B0,1F1,1B1"]
@@ -175,7 +178,6 @@ class Cases:
             (waits, lambda: rng.choice([["host", "launch=5us,sync=20us,read=10us"], ["nic", rng.randint(1, 4)],
                                         ["overlap-slowdown", "compute=1.1,comm=1.3"]])),
             (0.1, lambda: ["forward-only", True]),
-            (0.01, lambda: ["recost", True]),
             (0.2, lambda: ["trace", rng.choice(["chrome=t.json", "text=t.txt"] +
                                                ["memory-json=m.json", "memory-csv=m.csv"] * knows_memory)]),
             (0.1, lambda: ["emit", rng.choice(["plan=new.json", "pytorch-csv=o.csv", "text=o.txt"])]),
