@@ -187,6 +187,8 @@ class StepOptions(TypedDict, total=False):
     "write the timeline (see 'ppsim list formats')"
     ranks: Union[int, float, str, Path]
     'pipeline ranks that --trace writes (default: all)'
+    report: Union[int, float, str, Path]
+    'write a web page that shows the answer, e.g. a.html'
     candidates: Union[int, float, str, Path]
     'write every candidate, and why it was not chosen, as CSV'
     use_distributed_optimizer: bool
@@ -335,6 +337,8 @@ class SimulateOptions(TypedDict, total=False):
     'the framework compiles its stages, so that no backward is split into I and W (default: off)'
     why: bool
     'show where the time of the step goes, part by part'
+    bound: bool
+    'a closer lower bound of the makespan, as plan has it. It takes longer'
     worst: Union[int, str]
     'number of longest waits to show, with their causes (default: 5)'
     sensitivity: bool

@@ -201,7 +201,8 @@ pp_status pp_scenario_report(const pp_args *args, pp_scenario *s, pp_err *err)
     if (status || (status = check_asked(args, s, err)) ||
         (status = add_compile_time(args, s->plan->prediction, err)))
         return status;
-    return pp_bound_report(s->costs, pp_scenario_order(s), s->plan->prediction, err);
+    return pp_bound_report(s->costs, pp_scenario_order(s), pp_args_has(args, "--bound"),
+                           s->plan->prediction, err);
 }
 
 pp_status pp_scenario_check_limit(const pp_report *report, pp_err *err)
