@@ -62,6 +62,8 @@ def rows(folder):
     yield "simulate, microbatches of 16 ranks", [2**14, 2**16, 2**18], lambda n: simulate(16, n), False
     yield "simulate --bound, the same", [2**14, 2**16, 2**18], lambda n: simulate(16, n, "--bound"), False
     yield "simulate, ranks with 1 microbatch", [2**12, 2**14, 65535], lambda n: simulate(n, 1), False
+    yield ("simulate --executor torch, ranks", [2**12, 2**14, 65535], lambda n: simulate(n, 1, "--executor", "torch"),
+           False)
     yield "simulate --executor torch", [2**12, 2**14, 2**16], lambda n: simulate(16, n, "--executor", "torch"), False
     yield "plan, 1f1b", [2**12, 2**13, 2**14], lambda n: plan(n, "--schedule", "1f1b"), False
     yield "plan, zbv", [2**10, 2**11, 2**12], lambda n: plan(n, "--schedule", "zbv"), False
