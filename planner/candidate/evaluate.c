@@ -37,7 +37,7 @@ pp_status pp_candidate_order(const pp_plan_problem *problem, pp_candidate *candi
     pp_schedule_params params = {
         .ranks = (uint32_t)candidate->parallel.pp,
         .chunks = (uint32_t)candidate->parallel.vpp,
-        .microbatches = candidate->microbatches,
+        .microbatches = candidate->microbatches / pp_problem_runs(problem),
         .group_size = candidate->group_size,
         .costs = costs,
     };
@@ -87,6 +87,8 @@ pp_status pp_candidate_run(const pp_plan_problem *problem, const pp_setup *setup
     const pp_exchange_options exchange = pp_candidate_exchange(problem, candidate);
     pp_status status =
         pp_framework_lower(framework, order, costs, &exchange.pytorch, program_out, err);
+    if (!status)
+        status = pp_framework_repeat(framework, order, exchange.runs, program_out, err);
     if (!status)
         status = pp_exchange_lower(framework, &exchange, costs, *program_out, err);
     if (!status)

@@ -177,14 +177,39 @@ static pp_status check_zero(const pp_plan_problem *problem, pp_err *err)
         return PP_OK;
     if (s->given.grad_sync_overlap)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_GRAD_SYNC),
-                          "has no effect with %s 3, where PyTorch decides; leave it out",
-                          pp_err_name(err, PP_FIELD_ZERO));
+                          "has no effect with %s %d, where the executor decides; leave it out",
+                          pp_err_name(err, PP_FIELD_ZERO), s->value.zero);
     if (s->given.low_parameters && s->value.low_parameters)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_LOW_PARAMETERS),
-                          "on is not predicted with %s 3; leave it out",
-                          pp_err_name(err, PP_FIELD_ZERO));
+                          "on is not predicted with %s %d; leave it out",
+                          pp_err_name(err, PP_FIELD_ZERO), s->value.zero);
     return request->framework ? pp_framework_check_zero(request->framework, s->value.zero, err)
                               : PP_OK;
+}
+
+uint32_t pp_problem_runs(const pp_plan_problem *problem)
+{
+    return (uint32_t)or_one(problem->request->exchange.runs);
+}
+
+/* Trainers of PyTorch accumulate gradients in shards between the runs, or in a replica of its own;
+ * an order that was found is not one that repeats. */
+static pp_status check_runs(const pp_plan_problem *problem, pp_err *err)
+{
+    const pp_plan_request *request = problem->request;
+    const pp_switch_request *s = &request->switches;
+    const char *option = pp_err_name(err, PP_FIELD_RUNS);
+    if (pp_problem_runs(problem) == 1)
+        return PP_OK;
+    if (problem->parallel.dp * problem->parallel.cp > 1 && !(s->given.zero && s->value.zero == 3))
+        return pp_err_set(err, PP_USAGE, option,
+                          "is modelled for one replica and for sharded parameters, which trainers "
+                          "that run the schedule several times per step have; add %s 3 (FSDP)",
+                          pp_err_name(err, PP_FIELD_ZERO));
+    if (!request->schedule && request->orders == PP_ORDERS_PLANNED)
+        return pp_err_set(err, PP_USAGE, option,
+                          "is modelled for named schedules; name one, or leave it out");
+    return pp_framework_check_runs(problem->framework, request->exchange.runs, err);
 }
 
 static pp_status check_batch(const pp_plan_problem *problem, pp_err *err)
@@ -292,6 +317,8 @@ static pp_status fill(pp_plan_problem *problem, const pp_plan_request *request, 
         status = check_reshard(problem, err);
     if (!status)
         status = pp_framework_check_settings(problem->framework, &request->exchange.pytorch, err);
+    if (!status)
+        status = check_runs(problem, err);
     if (!status)
         status = check_split(problem, err);
     if (!status)

@@ -16,6 +16,9 @@ typedef struct pp_plan_problem {
     const pp_framework *framework;
 } pp_plan_problem;
 
+/* How often the schedule runs in a step: 1 or more. */
+uint32_t pp_problem_runs(const pp_plan_problem *problem);
+
 /* Owner frees with pp_plan_problem_free. Fails: USAGE when the request is not legal, NOMEM. */
 PP_MUST_CHECK pp_status pp_plan_problem_new(const pp_plan_request *request,
                                             const pp_plan_problem **problem_out, pp_err *err);

@@ -166,6 +166,8 @@ void pp_rules_limit(pp_plan_request *request)
                                                           &pp_schedule_interleaved,
                                                           &pp_schedule_combined_1f1b, NULL };
     const pp_stack_features *has = stack_of(request);
+    if (request->exchange.runs > 1 && request->orders == PP_ORDERS_BETTER)
+        request->orders = PP_ORDERS_NAMED; /* an order that is found does not repeat */
     if (has->free_schedules)
         return;
     if (!request->schedule && !request->only && request->orders != PP_ORDERS_PLANNED) {

@@ -97,6 +97,7 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     plan->has_sizes = true;
     plan->host = exchange.host;
     plan->pytorch = exchange.pytorch;
+    plan->runs = exchange.runs;
     plan->shape_message_ns = exchange.shape_message_ns;
     plan->tensors = exchange.tensors;
     plan->recompute = c->recompute;

@@ -117,13 +117,27 @@ static values chunk_counts(const pp_plan_problem *problem)
     return list;
 }
 
+/* Every run of the schedule has as many microbatches. */
+static pp_status check_divides(const pp_plan_problem *problem, uint32_t microbatches, pp_err *err)
+{
+    const uint32_t runs = pp_problem_runs(problem);
+    if (microbatches % runs == 0)
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RUNS),
+                      "%" PRIu32 " does not divide the %" PRIu32
+                      " microbatches of a replica, of which each run has as many; give a number "
+                      "that does, or another %s",
+                      runs, microbatches, pp_err_name(err, PP_FIELD_GLOBAL_BATCH_SIZE));
+}
+
 /* Finds the workload of a micro-batch size, or makes it once. */
 static pp_status find_data(pp_search *search, int64_t size, uint32_t multiple_of, size_t *index_out,
                            pp_err *err)
 {
     const pp_plan_request *request = search->problem->request;
-    if (!request->lengths || request->group_count)
-        multiple_of = 1;
+    multiple_of = request->lengths && !request->group_count
+                      ? multiple_of * pp_problem_runs(search->problem)
+                      : 1;
     for (size_t i = 0; i < search->pool.data_count; i++) {
         if (search->pool.data[i].micro_batch_size == size &&
             search->pool.data[i].multiple_of == multiple_of) {
@@ -457,6 +471,9 @@ static pp_status add_point(pp_search *search, point at, pp_err *err)
         status = check_seq_length(search->problem, &at.context, &why);
     if (!status && !out_of_time(search))
         status = find_data(search, at.micro_batch_size, 1, &data, &why);
+    if (!status && search->pool.data_count)
+        status =
+            check_divides(search->problem, search->pool.data[data].workload.microbatches, &why);
     if (!status && !search->progress.unseen)
         status = pp_unit_weights_of(&at.context, &search->pool.data[data].workload, &w, &why);
     if (status)
@@ -539,6 +556,7 @@ pp_status pp_search_enumerate(pp_search *search, pp_err *err)
                     .pairs_hide = search->problem->framework->overlaps_pairs,
                     .splits_late = search->problem->framework->splits_late,
                     .gathers_all = search->problem->framework->gathers_all,
+                    .shards_ops = search->problem->framework->shards_ops,
                     .expert_tokens = request->expert_tokens,
                     .links_modelled = search->problem->framework->size_protocols != NULL,
                     .switches = pp_switches_requested(&request->switches, stack)

@@ -202,6 +202,7 @@ static pp_status describe(explaining *e, bool *misses_out, pp_err *err)
         e->out->short_bytes = miss->short_bytes;
         e->out->asked = *miss;
         e->out->memory_limit_bytes = search.problem->memory_limit_bytes;
+        e->out->certain = pp_repair_is_certain(search.problem->request);
     }
     return PP_OK;
 }

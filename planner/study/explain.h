@@ -22,6 +22,7 @@ typedef struct pp_effect {
 /* Owner frees with pp_explanation_free. */
 typedef struct pp_explanation {
     int64_t memory_limit_bytes;
+    bool certain;        /* pp_repair_is_certain */
     int64_t short_bytes; /* shortfall of the nearest miss */
     pp_candidate asked;  /* the nearest miss, simulated as if it fitted */
     pp_remedy *remedy;   /* [remedies]: fewer GPUs first, then faster, then in the order found */

@@ -343,8 +343,14 @@ pp_status pp_repair_nearest(pp_search *search, const pp_candidate **nearest_out,
     return PP_OK;
 }
 
-const char *pp_repair_describe(int64_t memory_limit_bytes, const pp_candidate *miss, char *buffer,
-                               size_t size)
+bool pp_repair_is_certain(const pp_plan_request *request)
+{
+    return request->switches.value.zero < 2 || !request->switches.given.zero || request->schedule ||
+           request->only || request->orders == PP_ORDERS_NAMED;
+}
+
+const char *pp_repair_describe(int64_t memory_limit_bytes, bool certain, const pp_candidate *miss,
+                               char *buffer, size_t size)
 {
     char limit[64];
     char why[PP_REASON_BYTES];
@@ -352,12 +358,13 @@ const char *pp_repair_describe(int64_t memory_limit_bytes, const pp_candidate *m
     if (miss->parallel.etp && miss->parallel.etp != miss->parallel.tp)
         snprintf(etp, sizeof etp, ", etp %" PRId64, miss->parallel.etp);
     snprintf(buffer, size,
-             "nothing fits %s per GPU; nearest: %s with pp %" PRId64 ", tp %" PRId64 ", cp %" PRId64
+             "%s %s per GPU%s; nearest: %s with pp %" PRId64 ", tp %" PRId64 ", cp %" PRId64
              ", dp %" PRId64 ", ep %" PRId64 "%s, vpp %" PRId64 ", micro-batch %" PRId64
              ", recompute %s: %s",
-             pp_format_limit(limit, sizeof limit, memory_limit_bytes), miss->schedule->name,
-             miss->parallel.pp, miss->parallel.tp, miss->parallel.cp, miss->parallel.dp,
-             miss->parallel.ep, etp, miss->parallel.vpp, miss->micro_batch_size,
+             certain ? "nothing fits" : "no plan that fits",
+             pp_format_limit(limit, sizeof limit, memory_limit_bytes), certain ? "" : " was found",
+             miss->schedule->name, miss->parallel.pp, miss->parallel.tp, miss->parallel.cp,
+             miss->parallel.dp, miss->parallel.ep, etp, miss->parallel.vpp, miss->micro_batch_size,
              pp_recompute_name(miss->recompute), pp_misfit_print(&miss->reason, why, sizeof why));
     return buffer;
 }
@@ -416,7 +423,8 @@ pp_status pp_search_repair(pp_search *search, pp_err *err)
         *err = search->progress.refusal;
         return err->status;
     }
-    pp_repair_describe(search->problem->memory_limit_bytes, miss, what, sizeof what);
+    pp_repair_describe(search->problem->memory_limit_bytes, pp_repair_is_certain(request), miss,
+                       what, sizeof what);
     if (request->missed && pp_search_affords(search, miss) &&
         (status = report_miss(search, miss, err)))
         return status;

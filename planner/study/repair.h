@@ -80,9 +80,13 @@ const char *pp_field_values_print(const pp_field_values *list, const pp_err *err
  */
 PP_MUST_CHECK pp_status pp_repair_nearest(pp_search *search, const pp_candidate **nearest_out,
                                           pp_err *err);
-/* "nothing fits 80 GiB per GPU; nearest: ...". Returns buffer. */
-const char *pp_repair_describe(int64_t memory_limit_bytes, const pp_candidate *miss, char *buffer,
-                               size_t size);
+/* Whether no plan of the request exists if none was found. The memory of orders that are searched
+ * freely is estimated from above if parameters are sharded, so that one may exist then. */
+bool pp_repair_is_certain(const pp_plan_request *request);
+/* "nothing fits 80 GiB per GPU; nearest: ...", or, if that is not certain, "no plan that fits ...
+ * was found; nearest: ...". Returns buffer. */
+const char *pp_repair_describe(int64_t memory_limit_bytes, bool certain, const pp_candidate *miss,
+                               char *buffer, size_t size);
 
 /* Called for a search in which nothing fits: finds the nearest miss and the cheapest change of its
  * request that would fit, and fails with both. */

@@ -100,6 +100,7 @@ static pp_status make_work(const pp_plan *plan, const pp_run_plan_options *optio
     if (status)
         return status;
     x->costs->has_pairs = x->costs->has_hidden = false; /* a rank does one op at a time */
+    x->costs->shards_ops = false;                       /* and gathers and reduces between them */
     x->work = (pp_compute_work){ .ranks = order->ranks,
                                  .stages = order->stages,
                                  .microbatches = order->microbatches,
@@ -168,6 +169,10 @@ pp_plan pp_plan_as_executed(const pp_plan *plan, const pp_transport *transport,
 pp_status pp_execution_prepare(const pp_plan *plan, const pp_run_plan_options *options,
                                pp_execution *x, pp_err *err)
 {
+    if (plan->runs > 1)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RUNS),
+                          "the runtime of ppsim runs the schedule once per step; run a plan that "
+                          "was made without it");
     pp_status status = make_work(plan, options, x, err);
     if (status)
         return status;

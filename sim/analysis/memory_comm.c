@@ -34,9 +34,10 @@ typedef struct held {
 
 /* What the rank holds of a stage whose parameters are sharded. */
 typedef struct unsharded {
-    uint32_t weight_gradients; /* microbatches whose backward for weight has run */
+    uint32_t weight_gradients; /* microbatches of the run whose backward for weight has run */
     int64_t parameters_bytes;  /* gathered ones */
-    bool gradients;
+    bool gradients;            /* whole ones */
+    bool shards;               /* those of the gradients of an earlier run */
 } unsharded;
 
 typedef struct event_list {
@@ -54,6 +55,8 @@ typedef struct rank_replay {
     held *held;            /* [PP_TRANSFER_KIND_COUNT * index.cells], for sends */
     unsharded *unsharded;  /* [stages of the rank], by index.local; NULL: nothing is sharded */
     uint32_t last_send[2]; /* last posted send of gradients and of activations, or NONE */
+    uint32_t run;          /* the pipeline run of the last op */
+    int64_t output_bytes;  /* kept outputs of this run */
     event_list steps, releases;
     size_t position;
     pp_ns clock_ns;
@@ -212,12 +215,41 @@ static void regather(rank_replay *w, pp_op op)
         hold_bytes(w, op.stage, op.kind == PP_OP_F ? w->costs->passing_bytes[op.stage] : all);
 }
 
-/* The gradients of a stage are reduced: their shards are left, and nothing needs its parameters. */
+/* The gradients of a stage are reduced: their shards are left, to which those of later runs are
+ * added, and nothing needs its parameters. */
 static void reduced(rank_replay *w, uint32_t stage)
 {
+    unsharded *own = &w->unsharded[w->index.local[stage]];
     hold_parameters(w, stage, false);
     change(w, PP_MEMORY_GRADIENTS,
-           w->costs->gradient_shard_bytes[stage] - w->costs->whole_gradient_bytes[stage]);
+           (own->shards ? 0 : w->costs->gradient_shard_bytes[stage]) -
+               w->costs->whole_gradient_bytes[stage]);
+    own->shards = true;
+    own->gradients = false;
+    own->weight_gradients = 0;
+}
+
+static uint32_t run_microbatches(const pp_program *program)
+{
+    return program->microbatches / program->runs;
+}
+
+/* What a run leaves is freed when the next one begins: sends that are kept to the end of the step
+ * of a schedule, and outputs (clear_runtime_states of PyTorch's stage.py). */
+static void begin_run(rank_replay *w, pp_op op)
+{
+    const uint32_t run = op.microbatch / run_microbatches(w->program);
+    if (run == w->run)
+        return;
+    w->run = run;
+    change(w, PP_MEMORY_OUTPUTS, -w->output_bytes);
+    w->output_bytes = 0;
+    if (w->comm->buffers.send != PP_SEND_UNTIL_STEP_END)
+        return;
+    for (size_t i = 0; i < PP_TRANSFER_KIND_COUNT * w->index.cells; i++) {
+        if (w->held[i].now)
+            release_at(w, &w->comm->transfer[w->index.transfer[i]], w->clock_ns, w->position);
+    }
 }
 
 /* Takes the marks between the rank's last op and the one at step `until`, when that op starts: it
@@ -246,7 +278,10 @@ static void use_unsharded(rank_replay *w, pp_op op)
     if (!w->unsharded)
         return;
     unsharded *own = &w->unsharded[w->index.local[op.stage]];
-    if (w->costs->regathers)
+    if (w->costs->shards_ops) {
+        hold_parameters(w, op.stage, true);
+        own->gradients = false; /* of the op before, which has reduced them */
+    } else if (w->costs->regathers)
         regather(w, op);
     else if (w->comm->gathers_in_ops)
         hold_parameters(w, op.stage, true);
@@ -261,9 +296,13 @@ static void used_unsharded(rank_replay *w, pp_op op)
 {
     if (w->unsharded && w->costs->regathers && op.kind == PP_OP_F)
         hold_bytes(w, op.stage, w->costs->kept_bytes[op.stage]);
+    if (w->unsharded && w->costs->shards_ops && op.kind == PP_OP_F)
+        hold_parameters(w, op.stage, false);
+    else if (w->unsharded && w->costs->shards_ops)
+        reduced(w, op.stage);
     if (!w->unsharded || !w->comm->gathers_in_ops || op.kind == PP_OP_F || op.kind == PP_OP_I)
         return;
-    if (++w->unsharded[w->index.local[op.stage]].weight_gradients == w->program->microbatches)
+    if (++w->unsharded[w->index.local[op.stage]].weight_gradients == run_microbatches(w->program))
         reduced(w, op.stage);
 }
 
@@ -317,11 +356,13 @@ static void ends_backward(rank_replay *w, pp_op op, int64_t bytes[PP_MEMORY_COUN
         release_when_done(w, output);
 }
 
-static void keep_output(const rank_replay *w, pp_op op, int64_t bytes[PP_MEMORY_COUNT])
+static void keep_output(rank_replay *w, pp_op op, int64_t bytes[PP_MEMORY_COUNT])
 {
-    if (w->comm->buffers.return_outputs)
-        bytes[PP_MEMORY_OUTPUTS] +=
-            w->costs->output_bytes[pp_cost_index(w->costs, op.stage, op.microbatch)];
+    if (!w->comm->buffers.return_outputs)
+        return;
+    const int64_t more = w->costs->output_bytes[pp_cost_index(w->costs, op.stage, op.microbatch)];
+    w->output_bytes += more;
+    bytes[PP_MEMORY_OUTPUTS] += more;
 }
 
 static void ends(rank_replay *w, pp_op op)
@@ -353,6 +394,7 @@ static void begins(rank_replay *w, uint32_t i, size_t step)
 {
     bool pair = pp_pair_starts(w->program, w->costs, i);
     w->clock_ns = w->timeline->start_ns[i];
+    begin_run(w, w->program->op[i]);
     if (w->unsharded)
         take_marks(w, step);
     wait_for_input(w, i);

@@ -164,15 +164,16 @@ static void count(counting *c, uint32_t rank)
     }
 }
 
-/* Every receive has a buffer of the size of its tensor. */
-static int64_t all_receives(const counting *c)
+/* Every receive of a run has a buffer of the size of its tensor. */
+static int64_t run_receives(const counting *c, uint32_t run)
 {
     static const pp_transfer_kind kinds[] = { PP_RECV_F, PP_RECV_B };
+    const uint32_t each = c->program->microbatches / c->program->runs;
     int64_t sum = 0;
     for (size_t k = 0; c->costs && k < 2; k++) {
         const uint32_t *transfer = c->index.transfer + kinds[k] * c->index.cells;
         for (size_t i = 0; i < c->index.cells; i++) {
-            if (transfer[i] != PP_NO_SOURCE &&
+            if (transfer[i] != PP_NO_SOURCE && i % c->program->microbatches / each == run &&
                 __builtin_add_overflow(
                     sum, pp_transfer_bytes(c->costs, &c->program->comm->transfer[transfer[i]]),
                     &sum))
@@ -180,6 +181,17 @@ static int64_t all_receives(const counting *c)
         }
     }
     return sum;
+}
+
+/* Later runs use the buffers of the first one again. */
+static int64_t all_receives(const counting *c)
+{
+    int64_t most = 0;
+    for (uint32_t run = 0; run < c->program->runs; run++) {
+        const int64_t bytes = run_receives(c, run);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
 }
 
 pp_status pp_recv_pool_of(const pp_program *program, const pp_costs *costs, uint32_t rank,

@@ -63,6 +63,7 @@
     /* Order and communication. */                     \
     X(SCHEDULE, "schedule")                            \
     X(GROUP_SIZE, "group_size")                        \
+    X(RUNS, "pipeline_runs")                           \
     X(FRAMEWORK, "executor")                           \
     X(SHAPES, "shapes")                                \
     X(COMM, "comm")                                    \

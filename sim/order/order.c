@@ -85,6 +85,30 @@ void pp_order_end(pp_order *order)
     }
 }
 
+pp_status pp_order_repeat(const pp_order *order, uint32_t runs, pp_order **order_out, pp_err *err)
+{
+    const size_t ops = order->rank_begin[order->ranks];
+    const uint64_t microbatches = (uint64_t)order->microbatches * runs;
+    pp_order *made = NULL;
+    pp_status status = pp_order_new(order->ranks, order->stages,
+                                    microbatches > UINT32_MAX ? UINT32_MAX : (uint32_t)microbatches,
+                                    PP_PLACE_LOOP, ops * runs, &made, err);
+    if (status)
+        return status;
+    memcpy(made->stage_rank, order->stage_rank, order->stages * sizeof *made->stage_rank);
+    for (uint32_t r = 0; r < order->ranks; r++) {
+        const size_t begin = order->rank_begin[r], count = order->rank_begin[r + 1] - begin;
+        pp_op *to = made->ops + runs * begin;
+        for (size_t i = 0; i < runs * count; i++) {
+            to[i] = order->ops[begin + i % count];
+            to[i].microbatch += (uint32_t)(i / count) * order->microbatches;
+        }
+        made->rank_begin[r + 1] = runs * order->rank_begin[r + 1];
+    }
+    *order_out = made;
+    return PP_OK;
+}
+
 const char *pp_op_print(pp_op op, char *buffer, size_t size)
 {
     snprintf(buffer, size, "%u%c%" PRIu32, op.stage, pp_op_letter(op.kind), op.microbatch);

@@ -53,6 +53,11 @@ size_t pp_cell_print(const pp_order *order, size_t i, char *buffer, size_t size)
 /* Parses a cell. Returns the number of ops written to ops_out, or 0 when the text is not a cell. */
 size_t pp_cell_parse(const char *text, size_t bytes, pp_op ops_out[2]);
 
+/* Makes the order of `runs` runs of the order, which is not bidirectional, one after the other: run
+ * k has its microbatches from k * microbatches on. Fails: INPUT beyond the limits above; NOMEM. */
+PP_MUST_CHECK pp_status pp_order_repeat(const pp_order *order, uint32_t runs, pp_order **order_out,
+                                        pp_err *err);
+
 /* Finds the placement of the order's stages, LOOP if several match. Returns false if none does. */
 bool pp_order_placement(const pp_order *order, pp_placement *placement_out);
 

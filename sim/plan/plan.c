@@ -210,6 +210,7 @@ pp_exchange_options pp_plan_exchange(const pp_plan *plan)
                                   .shape_message_ns = plan->shape_message_ns,
                                   .host = plan->host,
                                   .pytorch = plan->pytorch,
+                                  .runs = plan->runs,
                                   .ungrouped = plan->comm.has_mode &&
                                                plan->comm.mode != PP_COMM_BATCHED_SHAPES };
 }
@@ -270,6 +271,7 @@ pp_status pp_plan_lower(const pp_plan *plan, const pp_order *order, const pp_cos
                                                  PP_INFEASIBLE, NULL, err);
     if (status ||
         (status = pp_framework_lower(plan->framework, order, costs, pytorch, &program, err)) ||
+        (status = pp_framework_repeat(plan->framework, order, plan->runs, &program, err)) ||
         (status = pp_exchange_lower(plan->framework, &exchange, costs, program, err)))
         return status;
     *program_out = program;

@@ -37,6 +37,8 @@ typedef struct pp_plan {
     pp_ns shape_message_ns;      /* duration of a size message */
     int64_t tensors;             /* per stage boundary; 0 means 1 */
     pp_pytorch_settings pytorch; /* for executors that have them */
+    int64_t runs;                /* of the order per step, each with an equal part of the
+                                    microbatches; 0 means 1 */
     pp_sharing sharing;          /* all zero: nothing is shared */
     pp_p2p p2p;
     char compute_settings[128]; /* settings of compute backend cpu when measured; "": it was not */
@@ -73,7 +75,7 @@ typedef struct pp_plan {
     pp_workload workload;          /* of one replica, or of all dp replicas */
     pp_recompute_table recomputed; /* for PP_RECOMPUTE_MICROBATCHES; otherwise all zero */
     uint32_t order_count;          /* 1, or one per replica */
-    pp_order **order;              /* [order_count] */
+    pp_order **order;              /* [order_count]: of one run */
     uint32_t costs_count;          /* 1, or one per replica */
     pp_costs **costs;              /* [costs_count] */
     bool has_memory_costs;

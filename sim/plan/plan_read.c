@@ -323,11 +323,6 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
         int64_t zero;
         if ((status = pp_json_get_int(&at, "zero", 0, 3, &zero, err)))
             return status;
-        if (zero == 2) {
-            pp_json_at place;
-            status = pp_json_get(&at, "zero", &place, err);
-            return status ? status : pp_json_fail(&place, err, "must be 0, 1 or 3, not 2");
-        }
         plan->zero = (int)zero;
     }
     if (pp_json_has(&at, "dp_replicate")) {
@@ -452,9 +447,12 @@ static pp_status read_order(const pp_json_at *at, pp_plan *plan, const char *fil
                             plan->parallel.pp);
     if ((status = measure_order(&rows, ranks, &ops, &m, err)))
         return status;
-    if (m == 0 || (plan->workload.microbatch && m != plan->workload.microbatches))
-        return pp_json_fail(&rows, err, "runs %" PRIu32 " microbatches, but the plan has %" PRIu32,
-                            m, plan->workload.microbatches);
+    const int64_t runs = plan->runs ? plan->runs : 1;
+    if (m == 0 || runs * m > PP_MICROBATCHES_MAX ||
+        (plan->workload.microbatch && runs * m != plan->workload.microbatches))
+        return pp_json_fail(
+            &rows, err, "runs %" PRIu32 " microbatches%s, but the plan has %" PRIu32, m,
+            runs > 1 ? " in each of \"pipeline_runs\"" : "", plan->workload.microbatches);
     pp_err inner = pp_err_like(err);
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
     status = pp_order_new((uint32_t)ranks, (uint32_t)(plan->parallel.pp * plan->parallel.vpp), m,
@@ -526,15 +524,16 @@ static pp_status read_costs(const pp_json_at *root, pp_plan *plan, pp_err *err)
         pp_json_at one = at;
         if (count > 1 && (status = pp_json_item(&at, i, &one, err)))
             return status;
-        status = pp_costs_read(&one, order->ranks, order->stages, order->microbatches,
+        status = pp_costs_read(&one, order->ranks, order->stages,
+                               order->microbatches * (uint32_t)(plan->runs ? plan->runs : 1),
                                &plan->costs[i], err);
-        if (!status && plan->zero >= 0 && plan->costs[i]->sharded != (plan->zero == 3))
+        if (!status && plan->zero >= 0 && plan->costs[i]->sharded != (plan->zero >= 2))
             return pp_json_fail(&one, err,
-                                plan->zero == 3
+                                plan->zero >= 2
                                     ? "lack \"unshard_ns\" and \"reduce_grad_ns\" of sharded "
-                                      "parameters, which \"zero\" 3 of \"parallel\" has"
+                                      "parameters, which \"zero\" 2 or 3 of \"parallel\" has"
                                     : "have sharded parameters (\"unshard_ns\"), but \"zero\" of "
-                                      "\"parallel\" is not 3");
+                                      "\"parallel\" is neither 2 nor 3");
         const bool regathers = plan->reshard_after_forward != PP_RESHARD_NEVER;
         if (!status && plan->zero >= 0 && plan->costs[i]->regathers != regathers)
             return pp_json_fail(&one, err,
@@ -719,6 +718,7 @@ pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out
                                         "host",
                                         "shape_message_ns",
                                         "tensors_per_boundary",
+                                        "pipeline_runs",
                                         "max_outstanding_sends",
                                         "unshard_lookahead",
                                         "compute_settings",

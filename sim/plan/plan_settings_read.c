@@ -73,7 +73,9 @@ static pp_status read_pytorch(const pp_json_at *root, pp_plan *plan, pp_err *err
     char ahead[16];
     pp_err why = pp_err_like(err);
     pp_status status = PP_OK;
-    if (pp_json_has(root, "max_outstanding_sends"))
+    if (pp_json_has(root, "pipeline_runs"))
+        status = pp_json_get_int(root, "pipeline_runs", 1, PP_RUNS_MAX, &plan->runs, err);
+    if (!status && pp_json_has(root, "max_outstanding_sends"))
         status = pp_json_get_int(root, "max_outstanding_sends", 1, PP_SENDS_MAX,
                                  &plan->pytorch.max_outstanding_sends, err);
     if (status || !pp_json_has(root, "unshard_lookahead") ||

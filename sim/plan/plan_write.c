@@ -347,6 +347,8 @@ static void put_settings(const pp_plan *plan, pp_json *object, pp_json_build *bu
         pp_json_put_int(build, object, "shape_message_ns", plan->shape_message_ns);
     if (plan->tensors > 1)
         pp_json_put_int(build, object, "tensors_per_boundary", plan->tensors);
+    if (plan->runs > 1)
+        pp_json_put_int(build, object, "pipeline_runs", plan->runs);
     if (plan->pytorch.max_outstanding_sends)
         pp_json_put_int(build, object, "max_outstanding_sends",
                         plan->pytorch.max_outstanding_sends);

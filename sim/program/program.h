@@ -10,6 +10,7 @@
 /* One allocation, but for `comm`. Owner frees with pp_program_free. */
 typedef struct pp_program {
     uint32_t ranks, stages, microbatches;
+    uint32_t runs;          /* pipeline runs, of microbatches / runs each */
     uint32_t *stage_rank;   /* [stages]: as in pp_order */
     uint32_t mirrored_from; /* as in pp_order */
     bool forward_only;      /* it has no I, W, B: an evaluation, or an excerpt */

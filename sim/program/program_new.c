@@ -24,6 +24,7 @@ static pp_program *allocate(const pp_order *order, size_t count)
     *program = (pp_program){ .ranks = order->ranks,
                              .stages = order->stages,
                              .microbatches = order->microbatches,
+                             .runs = 1,
                              .mirrored_from = order->mirrored_from,
                              .forward_only = pp_order_forward_only(order),
                              .count = count };

@@ -59,8 +59,15 @@ pp_status pp_schedule_check(const pp_schedule *schedule, const pp_schedule_param
 pp_status pp_schedule_build(const pp_schedule *schedule, const pp_schedule_params *params,
                             pp_order **order_out, pp_err *err)
 {
+    pp_schedule_params one = *params;
+    pp_costs run;
     pp_status status = pp_schedule_check(schedule, params, err);
-    return status ? status : schedule->build(params, order_out, err);
+    if (!status && params->costs && params->costs->microbatches > params->microbatches) {
+        run = *params->costs;
+        run.microbatches = params->microbatches;
+        one.costs = &run;
+    }
+    return status ? status : schedule->build(&one, order_out, err);
 }
 
 pp_status pp_schedule_makes(const char *name, const pp_order *order, uint32_t group_size,

@@ -25,7 +25,8 @@ uint32_t pp_schedule_chunks(const pp_schedule *schedule, uint32_t ranks);
 PP_MUST_CHECK pp_status pp_schedule_check(const pp_schedule *schedule,
                                           const pp_schedule_params *params, pp_err *err);
 
-/* Checks the parameters and builds the order. params->costs, if given, must have the same sizes.
+/* Checks the parameters and builds the order. params->costs, if given, must have the same stages,
+ * and microbatches of one or several runs of the order, of which the first ones count.
  * Fails: USAGE, NOMEM. */
 PP_MUST_CHECK pp_status pp_schedule_build(const pp_schedule *schedule,
                                           const pp_schedule_params *params, pp_order **order_out,

@@ -41,7 +41,7 @@ function only(pattern, where, what) {
     if (kind == "<") {
         only("^jansson", "^sim/base/json\\.c$", "Jansson only in sim/base/json.c")
         only("^gsl/", "^(calib/fit/|planner/robustness/|tests/unit/sim/cost/test_kernel_fit\\.c$)", "GSL only in calib/fit/ and planner/robustness/")
-        only("^nettle/", "^(calib/profile/sha256|runtime/cuda/nccl/store_proof)\\.c$", "Nettle only in calib/profile/sha256.c and runtime/cuda/nccl/store_proof.c")
+        only("^nettle/", "^(calib/profile/sha256|runtime/cuda/nccl/store_proof|tools/ppsim/page/page)\\.c$", "Nettle only in calib/profile/sha256.c, runtime/cuda/nccl/store_proof.c and tools/ppsim/page/page.c")
         only("^zlib", "^(traces|tests)/", "zlib only in traces/")
         only("^check\\.h$", "^tests/", "Check only in tests/")
         only("^(cuda|cublas|cudnn|nccl)", "^(runtime/cuda|tests/cuda|tests/unit/runtime/cuda)/", "CUDA only in runtime/cuda/")

@@ -157,4 +157,5 @@ def main():
     assert all(seen.values()), f"the cases have none of {seen}"
 
 
-main()
+if __name__ == "__main__":
+    main()

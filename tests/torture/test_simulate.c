@@ -116,6 +116,32 @@ START_TEST(a_shape_protocol_survives_any_failed_allocation)
 }
 END_TEST
 
+static int repeat_runs(void *framework)
+{
+    const pp_framework *e = framework;
+    const pp_schedule_params shape = { .ranks = 2, .chunks = 1, .microbatches = 3 };
+    pp_order *order PP_CLEANUP(pp_order_free) = NULL;
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_err err = { 0 };
+    pp_status status = pp_schedule_build(pp_schedule_find("1f1b"), &shape, &order, &err);
+    if (status || (status = e->lower(order, &program, &err)))
+        return (int)status;
+    return (int)pp_framework_repeat(e, order, 3, &program, &err);
+}
+
+START_TEST(pipeline_runs_survive_any_failed_allocation)
+{
+    const pp_framework *framework = NULL;
+    pp_err err = { 0 };
+    ck_assert_int_eq(pp_framework_get("torch", &framework, &err), PP_OK);
+    pp_framework copy = *framework;
+    long allocations = 0;
+    int status = pp_torture_run(repeat_runs, &copy, PP_NOMEM, 1000, &allocations);
+    ck_assert_msg(status == 0, "status %d after allocation %ld failed", status, allocations);
+    ck_assert_int_gt(allocations, 40);
+}
+END_TEST
+
 static int build_order(void *schedule)
 {
     const pp_schedule *s = schedule;
@@ -183,6 +209,7 @@ int main(void)
     TCase *tc = tcase_create("allocations");
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, a_shape_protocol_survives_any_failed_allocation);
+    tcase_add_test(tc, pipeline_runs_survive_any_failed_allocation);
     tcase_add_loop_test(tc, a_study_survives_any_failed_allocation, 0, 2);
     tcase_add_test(tc, a_repair_survives_any_failed_allocation);
     tcase_add_loop_test(tc, a_schedule_survives_any_failed_allocation, 0, (int)pp_schedule_count());

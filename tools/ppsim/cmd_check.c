@@ -89,6 +89,8 @@ static pp_status lower(const pp_order *order, const pp_costs *costs, pp_check_ve
         status = pp_framework_lower(v->framework, order, costs,
                                     s->plan && v->framework->lower_set ? &s->plan->pytorch : NULL,
                                     &s->program, &why);
+    if (!status && s->plan)
+        status = pp_framework_repeat(v->framework, order, s->plan->runs, &s->program, &why);
     if (status)
         *err = why;
     v->refused =

@@ -2,8 +2,8 @@
  * fit into memory, and predicts the step. The command reads the request, calls pp_plan_search (or
  * --instance, --pareto, --explain) and writes the result. */
 #include "runtime/core/clock.h"
-#include "sim/program/program_new.h"
 #include "sim/plan/plan_write.h"
+#include "sim/program/program_new.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/colour.h"
 #include "tools/ppsim/base/output.h"
@@ -109,8 +109,7 @@ static pp_status print(const pp_args *args, const pp_search_result *choice, pp_e
     return pp_print_answer(args, &text, err);
 }
 
-/* Writes the page of --report, with all candidates. It comes last: the report of the plan has its
- * longest waits and where the time goes from then on. */
+/* Writes the page of --report, with all candidates. */
 static pp_status write_page(const pp_args *args, pp_search_result *choice, pp_err *err)
 {
     const char *path = pp_args_text(args, "--report");
@@ -136,13 +135,19 @@ static pp_status write_page(const pp_args *args, pp_search_result *choice, pp_er
     print_words(args, choice, &answer);
     pp_colour_strip(&answer);
     list_candidates(choice, &candidates);
-    plan->prediction->why = choice->why;
-    plan->prediction->has_why = true;
-    if ((status = pp_report_add_worst(plan->prediction, program, timeline, PP_PAGE_WAITS, err)) ||
-        (status = pp_text_check(&answer, err)) || (status = pp_text_check(&candidates, err)) ||
-        (status = pp_page_add_plan(&page, plan->model, &data, answer.data, candidates.data, err)))
+    if ((status = pp_text_check(&answer, err)) || (status = pp_text_check(&candidates, err)))
         return status;
-    return pp_page_write(&page, args, path, err);
+    /* The page has more of the report than what is printed. */
+    pp_report *own = plan->prediction;
+    const bool has_why = own->has_why;
+    own->why = choice->why;
+    own->has_why = true;
+    status = pp_report_add_worst(own, program, timeline, PP_PAGE_WAITS, err);
+    if (!status)
+        status = pp_page_add_plan(&page, plan->model, &data, answer.data, candidates.data, err);
+    own->has_why = has_why;
+    own->has_worst = false;
+    return status ? status : pp_page_write(&page, args, path, err);
 }
 
 static void show(void *context, const pp_candidate *c)
@@ -278,8 +283,8 @@ static pp_status plan(const pp_args *args, pp_err *err)
             (long long)input.request.seq_length, (long long)input.model.max_seq_length,
             input.model.name);
     if ((status = pp_write_plan_exports(args, choice->plan, err)) ||
-        (status = write_candidates(args, choice, err)) || (status = print(args, choice, err)) ||
-        (status = write_page(args, choice, err)))
+        (status = write_candidates(args, choice, err)) ||
+        (status = write_page(args, choice, err)) || (status = print(args, choice, err)))
         return status;
     if (pp_console_current()) {
         pp_console_current()->plan = choice->plan;

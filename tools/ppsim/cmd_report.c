@@ -32,6 +32,11 @@ static pp_status report(const pp_args *args, pp_err *err)
     return status ? status : pp_page_write(&page, args, path, err);
 }
 
+/* The options that --help shows. */
+static const char *const everyday[] = { "--schedule", "--pp",       "--microbatches",
+                                        "--costs",    "--executor", "--memory-limit",
+                                        "-o",         NULL };
+
 const pp_command pp_command_report = {
     .name = "report",
     .arguments = "FILE... -o PAGE.html [options]\n"
@@ -42,7 +47,9 @@ const pp_command pp_command_report = {
                "PyTorch's profiler, the file of a sweep, a profile, or what 'ppsim plan' wrote "
                "with --candidates or --pareto --json. Two plans, or a plan and its run, are "
                "compared. The page needs no network.\n",
+    .everyday = everyday,
     .examples = "ppsim report plan.json -o plan.html\n"
-                "ppsim report before.json after.json -o both.html\n",
+                "ppsim report --schedule zb-h1 --pp 8 --microbatches 32 \\\n"
+                "    --costs F=18.5ms,I=18.1ms,W=9.3ms,comm=0.6ms -o step.html\n",
     .run = report,
 };

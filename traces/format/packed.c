@@ -263,7 +263,7 @@ static pp_status trace(const pp_export *data, pp_text *text, pp_err *err)
 
 const pp_format pp_format_packed = {
     .name = "packed",
-    .summary = "timeline in few bytes, as the page of ppsim report reads it",
+    .summary = "timeline in few bytes, which web pages of ppsim draw",
     .holds = PP_HOLDS_ORDER | PP_HOLDS_TIMES | PP_HOLDS_TRANSFERS | PP_HOLDS_IDLE,
     .trace = trace,
 };

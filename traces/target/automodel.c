@@ -98,9 +98,10 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
     if (data->order->microbatches < data->order->ranks)
         return pp_err_set(
             err, PP_INFEASIBLE, "automodel",
-            "its recipes need at least as many microbatches as pipeline ranks, and %" PRIu32
-            " are fewer than %" PRIu32 "; give a larger --global-batch-size",
-            data->order->microbatches, data->order->ranks);
+            "its recipes need at least as many microbatches as pipeline ranks%s, and %" PRIu32
+            " are fewer than %" PRIu32 "; give a larger --global-batch-size%s",
+            data->plan->runs > 1 ? " in each pipeline run" : "", data->order->microbatches,
+            data->order->ranks, data->plan->runs > 1 ? ", or fewer --pipeline-runs" : "");
     if (data->plan->dp_replicate > 1 && data->plan->dp_replicate >= data->plan->parallel.dp)
         return pp_err_set(err, PP_INFEASIBLE, "automodel",
                           "it has no copies that are not sharded: dp_replicate_size must be below "

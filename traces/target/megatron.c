@@ -369,6 +369,11 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
     const pp_plan *plan = data->plan;
     const pp_order *order = data->order;
     (void)companion;
+    if (plan->runs > 1)
+        return pp_err_set(
+            err, PP_INFEASIBLE, "megatron",
+            "Megatron-LM runs the schedule once per step, with all microbatches; plan "
+            "without --pipeline-runs");
     if (order->stages % order->ranks != 0)
         return pp_err_set(err, PP_INFEASIBLE, "megatron",
                           "Megatron-LM needs the same number of "

@@ -135,7 +135,8 @@ static void fill_sizes(const pp_export *data, const pp_size_protocol *shapes, pp
     run->known = plan->micro_batch_size > 0;
     run->micro_batch_size = run->known ? plan->micro_batch_size : 1;
     run->local_batch_size = run->micro_batch_size * data->order->microbatches;
-    run->global_batch_size = run->known ? run->local_batch_size * plan->parallel.dp : 0;
+    run->global_batch_size =
+        run->known ? run->local_batch_size * plan->parallel.dp * (plan->runs ? plan->runs : 1) : 0;
     run->seq_length = tokens ? tokens / run->micro_batch_size : plan->seq_length;
 }
 
@@ -195,6 +196,12 @@ void pp_torch_print_head(const pp_export *data, const char *where_to, pp_text *t
         print_comment(data->plan->command, text);
     }
     const pp_framework *own = data->plan->framework;
+    if (data->plan->runs > 1)
+        pp_text_add(text,
+                    "# The schedule runs %" PRId64
+                    " times per step: the global batch size is that of one run times this, "
+                    "times dp.\n",
+                    data->plan->runs);
     pp_text_add(text, "# %s\n# The path of the schedule is from where training starts.\n",
                 where_to);
     if (own && own->pytorch)

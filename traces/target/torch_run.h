@@ -13,7 +13,7 @@ typedef struct pp_torch_run {
     pp_recompute recompute;    /* none, selective, full or unknown */
     bool known;                /* the plan has parallel degrees and batch sizes */
     int64_t micro_batch_size;  /* 1 when it is not known */
-    int64_t local_batch_size;  /* of a replica and step */
+    int64_t local_batch_size;  /* of a replica and pipeline run */
     int64_t global_batch_size; /* of a step; 0: not known */
     int64_t seq_length;        /* tokens per sequence of the longest microbatch; 0: not known */
 } pp_torch_run;

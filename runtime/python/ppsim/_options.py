@@ -77,6 +77,8 @@ class StepOptions(TypedDict, total=False):
     'stages per pipeline rank (virtual pipeline stages) (default: chosen)'
     microbatch_group_size: Union[int, str]
     "interleaved: microbatches that a stage runs before the rank's next stage starts (default: PyTorch's rule)"
+    pipeline_runs: Union[int, str]
+    'run the schedule R times per step, each time with an equal part of the microbatches, as torchtitan and AutoModel accumulate gradients (default: 1)'
     recompute: Union[int, float, str, Path]
     'activation recomputation (default: auto)'
     partition: Union[int, float, str, Path]
@@ -92,7 +94,7 @@ class StepOptions(TypedDict, total=False):
     stack: File
     "training software: a name from 'ppsim list stacks', or a stack file (default: current)"
     zero: Union[int, float, str, Path]
-    'ZeRO stage. 1 divides the optimizer state over the dp x cp ranks, 3 also the parameters, for PyTorch (FSDP2) (default: 1 if dp x cp > 1, but 0 in stacks of 2021 and 2022, and 3 with targets torchtitan and automodel)'
+    "ZeRO stage. 1 divides the optimizer state over the dp x cp ranks, 2 also the gradients (executors ppsim and megatron-fsdp), 3 also the parameters (these and PyTorch's, FSDP2) (default: 1 if dp x cp > 1, but 0 in stacks of 2021 and 2022, and 3 with targets torchtitan and automodel)"
     fsdp: bool
     'same as --zero 3'
     dp_replicate: Union[int, str]
@@ -267,6 +269,8 @@ class SimulateOptions(TypedDict, total=False):
     'stages per pipeline rank (virtual pipeline stages) (default: 1, or 2 for V-shaped schedules such as zbv. Interleaved schedules need a value)'
     microbatch_group_size: Union[int, str]
     "interleaved: microbatches that a stage runs before the rank's next stage starts (default: PyTorch's rule)"
+    pipeline_runs: Union[int, str]
+    'run the schedule R times per step, each time with an equal part of the microbatches, as torchtitan and AutoModel accumulate gradients (default: 1)'
     forward_only: bool
     'evaluation: run the forwards only'
     costs: Value

@@ -81,9 +81,11 @@ typedef struct pp_exchange_options {
     pp_host_costs host;
     bool ungrouped; /* the size messages of one call are posted one by one instead of as a group */
     pp_pytorch_settings pytorch; /* for pp_framework_lower */
+    int64_t runs;                /* of the schedule per step, for pp_framework_repeat; 0 means 1 */
 } pp_exchange_options;
 
 #define PP_TENSORS_MAX 64
+#define PP_RUNS_MAX 1000000
 /* The longest launch, sync, read or size message. */
 #define PP_HOST_NS_MAX ((pp_ns)1000 * 1000 * 1000 * 1000)
 

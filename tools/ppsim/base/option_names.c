@@ -67,6 +67,7 @@
     [PP_FIELD_RANKS_PER_NIC] = "--nic", \
     [PP_FIELD_OVERLAP_SLOWDOWN] = "--overlap-slowdown", \
     [PP_FIELD_HOST] = "--host", \
+    [PP_FIELD_RUNS] = "--pipeline-runs", \
     [PP_FIELD_TENSORS] = "--tensors-per-boundary", \
     [PP_FIELD_UNSHARD_LOOKAHEAD] = "--unshard-lookahead", \
     [PP_FIELD_OUTSTANDING_SENDS] = "--max-outstanding-sends", \

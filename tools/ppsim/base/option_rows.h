@@ -74,6 +74,11 @@
            "with torch-2.15: of how many stages parameters are gathered ahead. It changes the " \
            "emitted rows, and with sharded parameters the time",                                \
            "the plan's, or full, which is 3")
+#define PP_OPTION_PIPELINE_RUNS                                                      \
+    PP_ROW("--pipeline-runs", "R", SCHEDULE,                                         \
+           "run the schedule R times per step, each time with an equal part of the " \
+           "microbatches, as torchtitan and AutoModel accumulate gradients",         \
+           "1")
 #define PP_OPTION_COLUMNS \
     PP_ROW("--columns", "N", OUTPUT, "width of the text timeline, in characters", "80")
 #define PP_OPTION_RECV_BUFFERS                                                                     \

@@ -31,8 +31,9 @@ pp_status pp_args_exchange_or_auto(const pp_args *args, pp_exchange_options *exc
         status = pp_host_costs_parse(host, &parsed.host, err);
     if (status ||
         (status = pp_args_duration(args, "--shape-message", &parsed.shape_message_ns, err)) ||
-        (status =
-             pp_args_int(args, "--tensors-per-boundary", 1, PP_TENSORS_MAX, &parsed.tensors, err)))
+        (status = pp_args_int(args, "--tensors-per-boundary", 1, PP_TENSORS_MAX, &parsed.tensors,
+                              err)) ||
+        (status = pp_args_int(args, "--pipeline-runs", 1, PP_RUNS_MAX, &parsed.runs, err)))
         return status;
     const char *ahead = pp_args_text(args, "--unshard-lookahead");
     if (ahead)

@@ -10,6 +10,8 @@
 #include "tools/ppsim/plot/heat.h"
 #include "tools/ppsim/scenario/scenario_run.h"
 #include "tools/ppsim/scenario/simulate_answer.h"
+#include "tools/ppsim/sweep/file.h"
+#include "tools/ppsim/sweep/header.h"
 #include "traces/read/events.h"
 #include "traces/read/gzip.h"
 #include "traces/read/recording.h"
@@ -60,8 +62,18 @@ static pp_status add_recording(const char *source, pp_page *page, pp_err *err)
 {
     pp_recording found PP_CLEANUP(pp_recording_free) = { 0 };
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
-    pp_status status = pp_recording_read(&source, 1, SIZE_MAX, &found, err);
-    if (status || (status = pp_plan_new(&plan, err)))
+    pp_err own = pp_err_like(err);
+    pp_status status = pp_recording_read(&source, 1, SIZE_MAX, &found, &own);
+    if (status == PP_INPUT)
+        return pp_err_set(err, status, own.where,
+                          "%.600s; if this is one rank of several, join them with 'ppsim convert "
+                          "RANK0 RANK1 ... --to chrome -o step.json' and give that",
+                          own.text);
+    if (status) {
+        *err = own;
+        return status;
+    }
+    if ((status = pp_plan_new(&plan, err)))
         return status;
     snprintf(plan->schedule, sizeof plan->schedule, "%s", found.schedule);
     const pp_export data = { .plan = plan,
@@ -73,19 +85,39 @@ static pp_status add_recording(const char *source, pp_page *page, pp_err *err)
     return pp_page_add_timeline(page, base_name(source), &data, err);
 }
 
-/* Adds the lines of a sweep, of which the first describes it. */
-static pp_status add_sweep(const char *text, const char *source, pp_page *page, pp_err *err)
+/* Checks the file of a sweep as the commands that read it do. */
+static pp_status check_sweep(const char *text, size_t bytes, const char *source, pp_err *err)
 {
+    pp_sweep sweep PP_CLEANUP(pp_sweep_free) = { 0 };
+    pp_sweep_lines lines PP_CLEANUP(pp_sweep_lines_free) = { 0 };
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    off_t ignored;
+    pp_status status = pp_json_parse(text, strcspn(text, "\n"), source, &json, err);
+    if (status)
+        return status;
+    pp_json_at root = pp_json_root(json, source);
+    if ((status = pp_sweep_from_header(&root, &sweep, err)) ||
+        (status = pp_sweep_lines_new(sweep.grid.points, &lines, err)))
+        return status;
+    return pp_sweep_lines_parse(&sweep, text, bytes, source, true, &lines, &ignored, err);
+}
+
+/* Adds the lines of a sweep, of which the first describes it. */
+static pp_status add_sweep(const char *text, size_t bytes, const char *source, pp_page *page,
+                           pp_err *err)
+{
+    pp_status status = check_sweep(text, bytes, source, err);
+    if (status)
+        return status;
     pp_json *list = pp_json_new_array(&page->build);
-    pp_status status = PP_OK;
     while (*text && !status) {
-        size_t bytes = strcspn(text, "\n");
+        size_t length = strcspn(text, "\n");
         pp_json *line = NULL;
-        if (bytes)
-            status = pp_json_parse(text, bytes, source, &line, err);
+        if (length)
+            status = pp_json_parse(text, length, source, &line, err);
         if (line)
             pp_json_add(&page->build, list, line);
-        text += bytes + (text[bytes] == '\n');
+        text += length + (text[length] == '\n');
     }
     if (!status)
         return pp_page_add_other(page, base_name(source), "sweep", "points", list, err);
@@ -150,7 +182,7 @@ pp_status pp_page_load(const pp_args *args, const char *source, pp_page *page, p
     if (pp_candidates_recognise(text, bytes))
         return add_candidates(text, source, page, err);
     if (pp_heat_recognise(text))
-        return add_sweep(text, source, page, err);
+        return add_sweep(text, bytes, source, page, err);
     if (text[strspn(text, " \t\r\n")] == '{')
         status = add_json(text, bytes, source, page, &mine, err);
     else

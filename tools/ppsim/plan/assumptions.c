@@ -157,12 +157,14 @@ static pp_status note_software(const pp_search_result *result, pp_notes *notes, 
         pp_stack_print(assumed->stack->name, assumed->stack->stands_for, stack, sizeof stack),
         on_off(s->sequence_parallel), s->flash_attention ? "flash" : "unfused",
         pp_dtype_names()[s->grad_dtype],
-        s->zero == 3 ? s->reshard_after_forward == PP_RESHARD_NEVER
-                           ? "parameters gathered and gradients whole between microbatches"
-                           : "parameters freed after forwards (--reshard-after-forward) and "
-                             "gradients whole between microbatches"
-                     : "gradient sync ",
-        s->zero == 3           ? ""
+        result->context.shards_ops && s->zero >= 2 ? "reduced in every backward"
+        : s->zero == 2                             ? "whole until the last backward of their stage"
+        : s->zero == 3                             ? s->reshard_after_forward == PP_RESHARD_NEVER
+                                                         ? "parameters gathered and gradients whole between microbatches"
+                                                         : "parameters freed after forwards (--reshard-after-forward) and "
+                                                           "gradients whole between microbatches"
+                                                   : "gradient sync ",
+        s->zero >= 2           ? ""
         : s->grad_sync_overlap ? "overlapped"
                                : "exposed",
         on_off(s->tp_overlap), s->zero);
@@ -171,6 +173,12 @@ static pp_status note_software(const pp_search_result *result, pp_notes *notes, 
                               "memory is what is allocated; PyTorch reserves more, as torchtitan "
                               "prints it: by 22 %% in two publications (DeepSpeed#1378, "
                               "torchrec#4584), up to 25 %% in a third");
+    if (!status && result->plan->runs > 1)
+        status = pp_notes_add(notes, err, "pipeline runs",
+                              "%" PRId64 " per step, one after the other, each with a warm-up, a "
+                              "cool-down, gathers and reductions of its own; free orders are not "
+                              "tried",
+                              result->plan->runs);
     if (!status && result->plan->parallel.cp > 1)
         status = note_cp_comm(result->plan, notes, err);
     if (!status && result->plan->parallel.ep > 1)

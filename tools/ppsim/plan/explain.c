@@ -162,8 +162,9 @@ static pp_json *write_explanation(const explained *e, pp_json_build *build)
     pp_json *effects = pp_json_new_array(build);
     pp_json_put_text(build, root, "format", "ppsim.explanation");
     pp_json_put_int(build, root, "version", 1);
-    pp_json_put_text(build, root, "miss",
-                     pp_repair_describe(x->memory_limit_bytes, &x->asked, miss, sizeof miss));
+    pp_json_put_text(
+        build, root, "miss",
+        pp_repair_describe(x->memory_limit_bytes, x->certain, &x->asked, miss, sizeof miss));
     pp_json_put_int(build, root, "short_bytes", x->short_bytes);
     pp_json_put(build, root, "asked", write_candidate(&x->asked, build));
     for (size_t i = 0; i < x->remedies; i++) {

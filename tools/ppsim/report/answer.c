@@ -54,6 +54,8 @@ static void add_data(const pp_plan *plan, pp_text *words)
         pp_text_add(words, " of %s tokens", tokens);
     if (plan->parallel.dp > 1)
         pp_text_add(words, " per replica");
+    if (plan->runs > 1)
+        pp_text_add(words, " in %" PRId64 " pipeline runs", plan->runs);
     const int64_t to = plan->sizes.tokens ? plan->sizes.tokens : most;
     if (plan->has_sizes && plan->sizes.kind == PP_SIZES_PADDED && (least != most || to > most))
         pp_text_add(words, ", %s to %" PRId64, least == most ? "padded" : "all padded", to);

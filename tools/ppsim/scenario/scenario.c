@@ -130,7 +130,21 @@ static pp_status schedule_from_file(const pp_args *args, const char *path, const
         return status;
     if ((status = check_given(args, "--vpp", plan->parallel.vpp, path, err)))
         return status;
-    return load_costs(args, order->ranks, order->stages, order->microbatches, plan, err);
+    if ((status = pp_args_int(args, "--pipeline-runs", 1, PP_RUNS_MAX, &plan->runs, err)))
+        return status;
+    if (plan->runs > 1 && *written_out)
+        return pp_err_set(err, PP_USAGE, "--pipeline-runs",
+                          "%.64s contains its own sends and receives, which are run as they are; "
+                          "remove the option",
+                          path);
+    const uint64_t microbatches =
+        (uint64_t)order->microbatches * (uint64_t)(plan->runs + !plan->runs);
+    if (microbatches > PP_MICROBATCHES_MAX)
+        return pp_err_set(err, PP_USAGE, "--pipeline-runs",
+                          "%" PRId64 " runs of %" PRIu32 " microbatches are more than %" PRId64
+                          " microbatches; give fewer",
+                          plan->runs, order->microbatches, PP_MICROBATCHES_MAX);
+    return load_costs(args, order->ranks, order->stages, (uint32_t)microbatches, plan, err);
 }
 
 static pp_status read_shape(const pp_args *args, const char *name, const pp_schedule **schedule_out,
@@ -198,12 +212,20 @@ static pp_status schedule_from_name(const pp_args *args, const char *name, pp_pl
     const pp_schedule *schedule = NULL;
     pp_schedule_params shape = { 0 };
     pp_status status = read_shape(args, name, &schedule, &shape, err);
-    if (status)
+    if (status || (status = pp_args_int(args, "--pipeline-runs", 1, PP_RUNS_MAX, &plan->runs, err)))
         return status;
+    const uint32_t microbatches = shape.microbatches;
+    const uint32_t runs = plan->runs ? (uint32_t)plan->runs : 1;
+    if (microbatches % runs)
+        return pp_err_set(err, PP_USAGE, "--pipeline-runs",
+                          "%" PRIu32 " does not divide --microbatches %" PRIu32
+                          ", of which each run has as many; give a number that does",
+                          runs, microbatches);
+    shape.microbatches /= runs;
     shape.memory = plan->has_memory_costs ? &plan->memory_costs : NULL;
     if ((status = pp_schedule_check(schedule, &shape, err)) ||
-        (status = load_costs(args, shape.ranks, shape.ranks * shape.chunks, shape.microbatches,
-                             plan, err)))
+        (status =
+             load_costs(args, shape.ranks, shape.ranks * shape.chunks, microbatches, plan, err)))
         return status;
     shape.costs = plan->costs[0];
     if ((status = pp_schedule_build(schedule, &shape, &plan->order[0], err)))
@@ -246,7 +268,8 @@ static pp_status refuse_with_plan(const pp_args *args, const char *path, pp_err 
 {
     static const char *const own[] = {
         "--costs", "--costs-file",   "--memory-costs",          "--pp",
-        "--vpp",   "--microbatches", "--microbatch-group-size", NULL
+        "--vpp",   "--microbatches", "--microbatch-group-size", "--pipeline-runs",
+        NULL
     };
     for (size_t i = 0; own[i]; i++) {
         if (pp_args_has(args, own[i]))

@@ -47,10 +47,13 @@ static void print_run(const pp_scenario *s, pp_text *text)
             pp_text_add(&words, "; forwards only");
     } else {
         pp_text_add(&words,
-                    "%s%s on %" PRIu32 " rank%s, %" PRIu32 " stage%s, %" PRIu32 " microbatch%s, ",
+                    "%s%s on %" PRIu32 " rank%s, %" PRIu32 " stage%s, %" PRIu32 " microbatch%s",
                     s->program->forward_only ? "forwards of " : "", r->schedule, r->ranks,
                     plural(r->ranks, "s"), r->stages, plural(r->stages, "s"), r->microbatches,
                     plural(r->microbatches, "es"));
+        if (plan->runs > 1)
+            pp_text_add(&words, " in %" PRId64 " pipeline runs", plan->runs);
+        pp_text_add(&words, ", ");
         add_executor(r, &words);
     }
     pp_print_labelled(text, "run", &words);

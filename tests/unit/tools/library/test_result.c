@@ -156,7 +156,9 @@ static void expect(const char *command, const char *option, const char *value, c
 START_TEST(wrong_options_are_refused_when_they_are_set)
 {
     expect("plam", "", NULL, "did you mean 'plan'?");
-    expect("run", "", NULL, "the library has no command 'run'");
+    expect("run", "", NULL,
+           "the library has no command 'run'; it has plan, simulate, check, "
+           "pack, compare, sweep, shapes and list");
     expect("plan", "modle", "x", "did you mean --model");
     expect("plan", "pp", NULL, "needs a value: --pp P");
     expect("plan", "verbose", "yes", "takes no value");

@@ -1,0 +1,329 @@
+"""Opens pages of ppsim report from disk in Chromium and Firefox: no error, nothing from the network, quick, every hover
+text as in the Chrome trace of the same step, everything by keyboard, no text over another one, names shown as text.
+It runs in the Python of tools/dev/browser-env, and is skipped (77) without Playwright or a browser.
+usage: browser.py PPSIM FOLDER"""
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import packed
+
+OWN = Path(__file__).resolve().parents[2] / "build/browser-env/bin/python"
+try:
+    from playwright.sync_api import sync_playwright
+except ImportError:
+    if OWN.exists() and Path(sys.executable) != OWN:
+        os.execv(OWN, [OWN, "-B", *sys.argv])
+    print("skipped: no playwright; tools/dev/browser-env installs it where a package index can be reached")
+    sys.exit(77)
+
+PAIR = "F=3ms,B=6ms,comm=200us"
+KINDS = {"F": "forward", "I": "backward, input gradient", "W": "weight gradient", "B": "backward"}
+# Shown as text; two are control characters, one turns the direction of the text.
+HOSTILE = "<script>alert(1)</script>\"'&<img src=x onerror=alert(2)>\x07\x1b[31m\u202e</script><!--"
+SHOWN = "<script>alert(1)</script>\"'&<img src=x onerror=alert(2)>\\u0007\\u001b[31m\\u202e</script><!--"
+
+# The visible texts of the page, cut to what their scrolling parents show, that overlap each other.
+OVERLAPS = """() => {
+    const boxes = [];
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+        const parent = node.parentElement;
+        if (!node.data.trim() || parent.closest("script, style, option, .skip, title") || !parent.checkVisibility({ visibilityProperty: true }))
+            continue;
+        const range = document.createRange();
+        range.selectNodeContents(node);
+        for (const r of range.getClientRects()) {
+            const box = { left: r.left, right: r.right, top: r.top, bottom: r.bottom, text: node.data.trim().slice(0, 40), node };
+            for (let p = parent; p && p !== document.body; p = p.parentElement) {
+                const style = getComputedStyle(p);
+                if (style.overflowX !== "visible" && p.tagName !== "HTML" && p.tagName !== "svg") {
+                    const c = p.getBoundingClientRect();
+                    box.left = Math.max(box.left, c.left);
+                    box.right = Math.min(box.right, c.right);
+                    box.top = Math.max(box.top, c.top);
+                    box.bottom = Math.min(box.bottom, c.bottom);
+                }
+            }
+            if (box.right - box.left > 1 && box.bottom - box.top > 1)
+                boxes.push(box);
+        }
+    }
+    boxes.sort((a, b) => a.top - b.top);
+    const found = [];
+    boxes.forEach((a, k) => {
+        for (let n = k + 1; n < boxes.length && boxes[n].top < a.bottom - 3; n++) {
+            const b = boxes[n];
+            if (a.node !== b.node && Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 &&
+                Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3)
+                found.push(`${a.text} | ${b.text}`);
+        }
+    });
+    return { texts: boxes.length, found };
+}"""
+
+
+def fail(words):
+    print(f"FAILED: {words}")
+    fail.count += 1
+
+
+fail.count = 0
+
+
+def check(holds, words):
+    if not holds:
+        fail(words)
+
+
+def ppsim(*arguments):
+    subprocess.run([PPSIM, *map(str, arguments)], check=True, stdout=subprocess.DEVNULL, cwd=FOLDER)
+
+
+def make_pages():
+    """The pages by name; those of plans come with the files that the hover texts are compared with."""
+    lengths = random.Random(1)
+    (FOLDER / "lengths.txt").write_text(
+        "\n".join(str(max(1, min(8192, int(lengths.lognormvariate(6.5, 1.2))))) for _ in range(3000))
+    )
+    ppsim(*"plan --model gpt175b --pp 16 --report gpt.html --emit plan=gpt.json".split())
+    ppsim(*"plan --model llama3-70b --pp 8 --lengths lengths.txt --seq-length 8192 --report lengths.html".split())
+    ppsim(*"simulate gpt.json --trace chrome=gpt-trace.json".split())
+    ppsim("run", *f"--schedule zbv --pp 4 --microbatches 12 --costs F=3ms,I=3ms,W=2ms,comm=0.2ms --compare --report run.html".split())
+    ppsim("report", *f"--schedule interleaved --vpp 8 --pp 64 --microbatches 512 --costs {PAIR} -o large.html".split())
+    ppsim("report", *f"--schedule interleaved --vpp 4 --pp 64 --microbatches 4096 --costs {PAIR} -o huge.html".split())
+    ppsim(*"plan --model gpt175b --pp 16 --schedule 1f1b --recompute full --emit plan=1f1b.json".split())
+    ppsim(*"report gpt.json 1f1b.json -o two.html".split())
+    ppsim(*"simulate gpt.json --jitter compute=0.03,comm=0.1 --sensitivity --emit report=jitter.json".split())
+    ppsim(*"report jitter.json -o jitter.html".split())
+    (FOLDER / "sweep.jsonl").unlink(missing_ok=True)
+    ppsim(*"sweep --model llama3-8b,gpt175b --pp 4..16*2 --tp 1..8*2 --schedule 1f1b -o sweep.jsonl".split())
+    ppsim(*"report sweep.jsonl -o sweep.html".split())
+    (FOLDER / "pareto.json").write_bytes(
+        subprocess.run([PPSIM, *"plan --model llama3-70b --pp 8 --tp 4 --pareto --json".split()], check=True, stdout=subprocess.PIPE).stdout
+    )
+    ppsim(*"report pareto.json -o pareto.html".split())
+    hide = make_hostile((FOLDER / "gpt.html").read_text())
+    (FOLDER / "hostile.html").write_text(hide)
+    return "gpt lengths run large huge two jitter sweep pareto hostile".split()
+
+
+def make_hostile(html):
+    """The same page with a hostile text as every name that a file could bring along."""
+    head, data, tail = re.fullmatch(r'(.*<script type="application/json" id="ppsim-data">)(.*?)(</script>.*)', html, re.S).groups()
+    page = json.loads(data)
+    subject = page["subjects"][0]
+    page["title"] = page["command"] = subject["name"] = HOSTILE
+    subject["answer"] = f"{HOSTILE}\nrun          {HOSTILE}\nhow sure     {HOSTILE}\n\n{HOSTILE}"
+    subject["candidates"] = subject["candidates"].replace("interleaved-zb", '"' + HOSTILE.replace('"', '""') + '"')
+    plan, report = subject["plan"], subject["report"]
+    plan["assumptions"] = {HOSTILE: HOSTILE}
+    plan["model"] = plan["hardware"] = plan["recompute"] = plan["partition"]["layout"] = report["schedule"] = HOSTILE
+    plan["provenance"]["command"] = HOSTILE
+    for rank in report["per_rank"]:
+        rank["peak_op"] = HOSTILE
+    for wait in report["worst_blocked"]:
+        wait["op"] = wait["blocked_by"] = wait["cause"] = HOSTILE
+    return head + json.dumps(page).replace("<", "\\u003c") + tail
+
+
+class Opened:
+    """A page in a browser, with what it logged and asked for."""
+
+    def __init__(self, browser, name, width=1280):
+        self.name = f"{name} in {browser.ppsim_name}"
+        self.page = browser.new_page(viewport={"width": width, "height": 900})
+        self.page.set_default_timeout(60000)
+        self.said, self.asked = [], []
+        self.page.on("console", lambda m: self.said.append(m.text) if m.type in ("error", "warning") else None)
+        self.page.on("pageerror", lambda e: self.said.append(str(e)))
+        self.page.on("dialog", lambda d: (self.said.append("dialog " + d.message), d.dismiss()))
+        self.page.on("request", lambda r: self.asked.append(r.url))
+        self.url = (FOLDER / f"{name}.html").as_uri()
+        self.page.goto(self.url)
+        self.load_ms = self.page.evaluate("ppsimPage.ready()")
+
+    def close(self):
+        check(not self.said, f"{self.name}: {self.said[:3]}")
+        remote = [url for url in self.asked if url != self.url and not url.startswith(("data:", "blob:"))]
+        check(not remote, f"{self.name}: asked for {remote[:3]}")
+        self.page.close()
+
+
+def check_layout(opened, width):
+    page = opened.page
+    page.set_viewport_size({"width": width, "height": 900})
+    page.wait_for_timeout(150)
+    page.evaluate("""() => {
+        document.querySelectorAll("details").forEach((d) => d.open = true);
+        scrollTo({ top: 0, behavior: "instant" }); // The list of sections stays at the top, over what scrolls by.
+    }""")
+    page.wait_for_timeout(150)
+    result = page.evaluate(OVERLAPS)
+    check(result["texts"] > 20, f"{opened.name}: only {result['texts']} texts")
+    check(not result["found"], f"{opened.name}, {width} px: {len(result['found'])} texts overlap: {result['found'][:4]}")
+    wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    check(wide <= 0, f"{opened.name}, {width} px: {wide} px too wide")
+    bare = page.evaluate("""[...document.querySelectorAll("canvas, [role=img], input, select, button")]
+        .filter((n) => !n.ariaLabel && !n.getAttribute("aria-label") && !n.labels?.length && !n.textContent.trim()).map((n) => n.outerHTML.slice(0, 80))""")
+    check(not bare, f"{opened.name}: without a name for screen readers: {bare[:3]}")
+
+
+def check_hover(opened):
+    """The text at 50 ops is what the Chrome trace says: the op, its times, what it waited for and why."""
+    ops, waits, _, _ = packed.read_chrome(FOLDER / "gpt-trace.json")
+    ops.sort()
+    place = {}  # index of each op on the page: by rank, then start
+    before = {}  # the waits that end where an op begins
+    for index, op in enumerate(ops):
+        place[op] = index
+    for rank, start, length, cause, blocked, by in waits:
+        before.setdefault((rank, start + length), []).append((length, cause, by))
+    drawn = random.Random(2).sample([op for op in ops if (op[0], op[1]) in before], 25) + random.Random(3).sample(ops, 25)
+    page = opened.page
+    canvas = page.locator("canvas").first
+    canvas.scroll_into_view_if_needed()
+    waited = 0
+    page.add_style_tag(content="html { scroll-behavior: auto !important }")
+    for op in drawn:
+        rank, start, length, name = op
+        at = page.evaluate(
+            """([i, from, to]) => { const v = ppsimPage.views[0]; v.set(from, to); v.paint(); return v.placeOf(0, i); }""",
+            [place[op], start - 20 * length, start + 21 * length],
+        )
+        if not 0 < at["y"] < 900:
+            page.mouse.wheel(0, at["y"] - 450)
+            page.wait_for_timeout(100)
+            at = page.evaluate("(i) => ppsimPage.views[0].placeOf(0, i)", place[op])
+        stage, kind, microbatch = re.fullmatch(r"(\d+)([FIWB])(\d+)", name).groups()
+        wanted = f"{name} on rank {rank}: {KINDS[kind]}, stage {stage}, microbatch {microbatch}"
+        page.mouse.move(at["x"], at["y"])
+        for _ in range(50):  # until the browser has handed the pointer on
+            lines = page.evaluate("[...document.querySelectorAll('.tip div')].map((n) => n.textContent)")
+            if lines and lines[0] == wanted:
+                break
+            page.wait_for_timeout(20)
+        check(lines and lines[0] == wanted, f"{opened.name}: hover says {lines[:1]}, not {wanted}")
+        check(f"exactly {start} to {start + length} ns" in lines, f"{opened.name}: {name} is at {start}: {lines}")
+        own = before.get((rank, start), [])
+        said = " ".join(lines)
+        for _, cause, by in own:
+            waited += 1
+            check(f"({cause}: " in said and (not by or f"for {by} of rank " in said), f"{opened.name}: {name} waits for {by}, {cause}: {lines}")
+        check(bool(own) != ("did not wait" in said), f"{opened.name}: {name}: {lines}")
+    check(waited >= 25, f"only {waited} waits were compared")
+
+
+def check_keyboard(opened):
+    page = opened.page
+    view = "ppsimPage.views[0]"
+    span = lambda: page.evaluate(f"[{view}.from, {view}.to]")
+    page.evaluate("scrollTo(0, 0); document.activeElement.blur()")
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.tagName") == "CANVAS":
+            break
+    check(page.evaluate("document.activeElement.tagName") == "CANVAS", f"{opened.name}: Tab does not reach the timeline")
+    page.evaluate(f"{view}.set(0, {view}.end)")
+    whole = span()
+    for _ in range(8):
+        page.keyboard.press("ArrowUp")
+    near = span()
+    check(near[1] - near[0] < 0.1 * whole[1], f"{opened.name}: ArrowUp does not zoom in: {near}")
+    page.keyboard.press("ArrowRight")
+    moved = span()
+    check(moved[0] > near[0] and abs((moved[1] - moved[0]) / (near[1] - near[0]) - 1) < 1e-6, f"{opened.name}: ArrowRight does not move: {moved}")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowDown")
+    check(span()[1] - span()[0] > near[1] - near[0], f"{opened.name}: ArrowDown does not zoom out")
+    said = lambda: page.locator(".chosen-op").first.inner_text()
+    page.keyboard.press(".")
+    one = said()
+    page.keyboard.press(".")
+    two = said()
+    check(re.match(r"\d+[FIWB]\d+", one) and re.match(r"\d+[FIWB]\d+", two) and one != two, f"{opened.name}: . does not choose ops: {one[:60]}")
+    page.keyboard.press(",")
+    check(said() == one, f"{opened.name}: , does not go back")
+    page.keyboard.press("]")
+    check(" on rank 1" in said(), f"{opened.name}: ] does not go to the next rank: {said()[:60]}")
+    field = page.locator("input[type=text]").first
+    field.fill("0F0")
+    field.press("Enter")
+    check(said().startswith("0F0 on rank 0"), f"{opened.name}: the search finds {said()[:60]}")
+    page.locator("canvas").first.press("Escape")
+    check(span() == whole and said() == "No op is chosen.", f"{opened.name}: Escape does not end: {span()}")
+    unreached = page.evaluate("[...document.querySelectorAll('button, select, input, a[href], summary, canvas')].filter((n) => n.tabIndex < 0).length")
+    check(unreached == 0, f"{opened.name}: {unreached} controls cannot be reached with Tab")
+
+
+def check_hostile(opened):
+    page = opened.page
+    for where in ("h1", "#verdict", "#memory", "#alternatives", "#configuration", "#assumptions", "#time", "footer"):
+        text = page.locator(where).first.inner_text()
+        check(SHOWN in text, f"{opened.name}: {where} does not show the name as text: {text[:150]!r}")
+    made = page.evaluate("[document.querySelectorAll('script').length, document.querySelectorAll('img').length]")
+    check(made == [2, 0], f"{opened.name}: scripts and images {made}")
+
+
+def check_speed(opened, frames_least):
+    """Frames per second while zooming, as the page itself measures them; the best of three, since others use this machine."""
+    best = max((opened.page.evaluate("ppsimPage.measureZoom(90)") for _ in range(3)), key=lambda r: r["frames_per_s"])
+    print(f"{opened.name}: loads in {opened.load_ms:.0f} ms, zooms at {best['frames_per_s']:.0f} frames/s, longest {best['longest_ms']:.0f} ms")
+    check(best["frames_per_s"] >= frames_least, f"{opened.name}: {best['frames_per_s']:.1f} frames/s")
+
+
+def browsers(playwright):
+    chromium, firefox = shutil.which("chromium"), shutil.which("firefox-esr") or shutil.which("firefox")
+    if chromium:
+        yield "chromium", playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    if firefox:
+        # Playwright's own protocol is for its own build of Firefox; this channel speaks WebDriver BiDi.
+        yield "firefox", playwright.firefox.launch(executable_path=firefox, channel="moz-firefox")
+
+
+def main():
+    names = make_pages()
+    for name, most in ("large", 1.5e6), ("huge", 5e6), ("gpt", 1.5e6):
+        size = (FOLDER / f"{name}.html").stat().st_size
+        print(f"{name}.html has {size} bytes")
+        check(size < most, f"{name}.html has {size} bytes")
+    any_browser = False
+    with sync_playwright() as playwright:
+        for kind, browser in browsers(playwright):
+            any_browser = True
+            browser.ppsim_name = f"{kind} {browser.version}"
+            for name in names:
+                opened = Opened(browser, name)
+                if name in ("large", "huge"):
+                    check_speed(opened, 30 if name == "large" else 10)
+                if name == "large":
+                    again = Opened(browser, name)
+                    opened.load_ms = min(opened.load_ms, again.load_ms)
+                    again.close()
+                    check(opened.load_ms < 2000, f"{opened.name}: loads in {opened.load_ms:.0f} ms")
+                if name == "gpt":
+                    check_keyboard(opened)
+                    check_hover(opened)
+                if name == "hostile":
+                    check_hostile(opened)
+                for width in (1280, 390):
+                    check_layout(opened, width)
+                opened.close()
+            browser.close()
+    if not any_browser:
+        print("skipped: neither chromium nor firefox-esr here; tools/setup --tests installs them")
+        return 77
+    return 1 if fail.count else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    PPSIM, FOLDER = str(Path(sys.argv[1]).resolve()), Path(sys.argv[2]).resolve()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    sys.exit(main())
