@@ -2472,16 +2472,17 @@ function jitterSection({ report }) {
 }
 
 function sensitivitySection({ report }) {
-    const s = report?.sensitivity;
-    return s?.rows?.length ?
-        table("Growth of the step when one stage or link gets slower, the largest first",
-            ["what", ["growth", "number"], ["on the critical path", "number"]],
-            s.rows.map(
+    const rows = report?.sensitivity?.rows ?? [];
+    const path = rows.some((r) => known(r.path_ns));
+    return rows.length > 0 &&
+        table(
+            "By how many ns the step grows when every op of a stage, or every transfer of a link, takes 1 ns longer",
+            ["what", ["growth", "number"], ...(path ? [["on the critical path", "number"]] : [])],
+            rows.map(
                 (r) => [known(r.stage) ? `stage ${r.stage}` : `link ${r.link[0]} to ${r.link[1]}`,
-                    known(r.growth) ? r.growth.toFixed(3) : "",
+                    known(r.growth) ? Number(r.growth.toFixed(3)) : "",
                     known(r.path_ns) ? `${duration(r.path_ns)} in ${r.path_count}` : ""]),
-            { first: 12 }) :
-        [];
+            { first: 12 });
 }
 
 // ---- sweeps
@@ -2606,7 +2607,7 @@ function sweepSection({ points }) {
 
 // ---- profiles
 
-function profileSection({ profile, curves }) {
+function profileSection({ profile }) {
     const entries = [...(profile.kernels ?? []), ...(profile.links ?? [])];
     const nodes = [
         profile.device && el("p", {}, `Measured on ${profile.device}.`),
@@ -2621,14 +2622,16 @@ function profileSection({ profile, curves }) {
                     ...[e.mape, e.max_ape, e.cv_mape].map((v) => known(v) ? percent(v, 2) : ""),
                     e.reason ?? ""]))
     ];
-    for (const curve of curves ?? measuredCurves(profile)) {
+    const charts = el("div", { class: "beside" });
+    nodes.push(charts);
+    for (const curve of profile.curves) {
         const line = curve.points.filter((p) => known(p[2]))
                          .map((p) => [p[0], p[2]])
                          .sort((a, b) => a[0] - b[0]);
         const seconds = (v) => duration(v * 1e9);
-        nodes.push(el("h3", {}, curve.name), chart({
+        charts.append(el("div", {}, el("h3", {}, curve.name), chart({
             about: `Measured and fitted times of ${curve.name}`,
-            height: 260,
+            height: 240,
             x: {
                 words: curve.axis,
                 format: (v) => v >= 1e9 ? v / 1e9 + "G" :
@@ -2647,25 +2650,9 @@ function profileSection({ profile, curves }) {
                 },
                 line.length > 0 && { line, hue: "#c9421a", words: "fitted" }
             ].filter(Boolean)
-        }));
+        })));
     }
     return nodes;
-}
-
-/* Without curves from C: the samples of every series over the variable that takes most values. */
-function measuredCurves(profile) {
-    return (profile.series ?? [])
-        .flatMap((series) => {
-            const samples = series.samples ?? [];
-            const axis =
-                ["bytes", "tokens", "square_sum", "longest", "m", "n", "k", "parameters"]
-                    .map((name) => [name, new Set(samples.map((s) => s[name]).filter(known)).size])
-                    .sort((a, b) => b[1] - a[1])[0][0];
-            const points = samples.filter((s) => known(s[axis]) && s.seconds > 0)
-                               .map((s) => [s[axis], s.seconds]);
-            return points.length > 1 ? [{ name: series.class, axis, points }] : [];
-        })
-        .slice(0, 40);
 }
 
 // ---- pareto
