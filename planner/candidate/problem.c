@@ -177,12 +177,12 @@ static pp_status check_zero(const pp_plan_problem *problem, pp_err *err)
         return PP_OK;
     if (s->given.grad_sync_overlap)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_GRAD_SYNC),
-                          "has no effect with %s 3, where PyTorch decides; leave it out",
-                          pp_err_name(err, PP_FIELD_ZERO));
+                          "has no effect with %s %d, where the executor decides; leave it out",
+                          pp_err_name(err, PP_FIELD_ZERO), s->value.zero);
     if (s->given.low_parameters && s->value.low_parameters)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_LOW_PARAMETERS),
-                          "on is not predicted with %s 3; leave it out",
-                          pp_err_name(err, PP_FIELD_ZERO));
+                          "on is not predicted with %s %d; leave it out",
+                          pp_err_name(err, PP_FIELD_ZERO), s->value.zero);
     return request->framework ? pp_framework_check_zero(request->framework, s->value.zero, err)
                               : PP_OK;
 }

@@ -48,8 +48,8 @@ static bool fill_cell(const pp_costs *costs, uint32_t s, uint32_t j, bool split,
     return true;
 }
 
-/* What a rank holds at most beside its shards: all gradients whole, and the parameters of as many
- * of its stages as are gathered at a time, each as large as its largest. */
+/* What a rank holds at most beside its shards: all gradients whole, or those of one op, and the
+ * parameters of as many of its stages as are gathered at a time, each as large as its largest. */
 static int64_t unsharded_bytes(const pp_costs *costs, const uint32_t *stage_rank, uint32_t rank)
 {
     int64_t gradients = 0, parameters = 0, largest = 0;
@@ -58,7 +58,8 @@ static int64_t unsharded_bytes(const pp_costs *costs, const uint32_t *stage_rank
         if (stage_rank[s] != rank)
             continue;
         held++;
-        gradients += costs->whole_gradient_bytes[s];
+        gradients = costs->shards_ops ? pp_max(gradients, costs->whole_gradient_bytes[s])
+                                      : gradients + costs->whole_gradient_bytes[s];
         parameters += costs->gathered_bytes[s];
         largest = pp_max(largest, costs->gathered_bytes[s]);
     }

@@ -241,6 +241,7 @@ static void draw_sharding(worker *w, uint64_t block, uint32_t lane)
     } tables[] = {
         { costs->unshard_ns, out->unshard_ns, 0 },
         { costs->reduce_grad_ns, out->reduce_grad_ns, 1 },
+        { costs->reduce_last_ns, out->reduce_last_ns, 1 },
         { costs->regather_ns, out->regather_ns, 2 },
         { costs->regather_first_ns, out->regather_first_ns, 2 },
         { costs->regather_last_ns, out->regather_last_ns, 2 },

@@ -556,6 +556,7 @@ pp_status pp_search_enumerate(pp_search *search, pp_err *err)
                     .pairs_hide = search->problem->framework->overlaps_pairs,
                     .splits_late = search->problem->framework->splits_late,
                     .gathers_all = search->problem->framework->gathers_all,
+                    .shards_ops = search->problem->framework->shards_ops,
                     .expert_tokens = request->expert_tokens,
                     .links_modelled = search->problem->framework->size_protocols != NULL,
                     .switches = pp_switches_requested(&request->switches, stack)

@@ -47,7 +47,9 @@ static void add_framework(pp_framework_choice *h, const pp_framework *named)
     const bool sizes = request->free.shapes && !h->alike;
     const size_t protocols = sizes ? protocols_of(framework, protocol) : 1;
     const size_t count = request->free.communicators ? LAYOUTS_MOST : 1;
-    if (request->switches.given.zero && request->switches.value.zero > 1 && !framework->shards)
+    const int zero = request->switches.given.zero ? request->switches.value.zero : 1;
+    /* Megatron-FSDP is megatron-overlap if it divides neither gradients nor parameters */
+    if (!pp_framework_has_zero(framework, zero) || (framework->shards_ops && zero < 2))
         return;
     for (size_t i = 0; i < protocols; i++) {
         for (size_t k = 0; k < count; k++)

@@ -345,8 +345,8 @@ pp_status pp_repair_nearest(pp_search *search, const pp_candidate **nearest_out,
 
 bool pp_repair_is_certain(const pp_plan_request *request)
 {
-    return request->switches.value.zero != 3 || !request->switches.given.zero ||
-           request->schedule || request->only || request->orders == PP_ORDERS_NAMED;
+    return request->switches.value.zero < 2 || !request->switches.given.zero || request->schedule ||
+           request->only || request->orders == PP_ORDERS_NAMED;
 }
 
 const char *pp_repair_describe(int64_t memory_limit_bytes, bool certain, const pp_candidate *miss,

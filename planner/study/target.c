@@ -294,6 +294,12 @@ pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given,
                           "target %s shards experts over all copies, which is not predicted; leave "
                           "this option out",
                           target->name);
+    if (request->switches.given.zero && request->switches.value.zero == 2)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_ZERO),
+                          "target %s cannot be told to divide gradients alone, as ZeRO 2 does; "
+                          "leave this option out, or plan without a target for executor ppsim or "
+                          "megatron-fsdp",
+                          target->name);
     if (request->switches.given.zero && request->switches.value.zero == 3 &&
         !target->frameworks[0]->shards)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_ZERO),

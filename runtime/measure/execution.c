@@ -100,6 +100,7 @@ static pp_status make_work(const pp_plan *plan, const pp_run_plan_options *optio
     if (status)
         return status;
     x->costs->has_pairs = x->costs->has_hidden = false; /* a rank does one op at a time */
+    x->costs->shards_ops = false;                       /* and gathers and reduces between them */
     x->work = (pp_compute_work){ .ranks = order->ranks,
                                  .stages = order->stages,
                                  .microbatches = order->microbatches,

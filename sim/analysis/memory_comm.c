@@ -278,7 +278,10 @@ static void use_unsharded(rank_replay *w, pp_op op)
     if (!w->unsharded)
         return;
     unsharded *own = &w->unsharded[w->index.local[op.stage]];
-    if (w->costs->regathers)
+    if (w->costs->shards_ops) {
+        hold_parameters(w, op.stage, true);
+        own->gradients = false; /* of the op before, which has reduced them */
+    } else if (w->costs->regathers)
         regather(w, op);
     else if (w->comm->gathers_in_ops)
         hold_parameters(w, op.stage, true);
@@ -293,6 +296,10 @@ static void used_unsharded(rank_replay *w, pp_op op)
 {
     if (w->unsharded && w->costs->regathers && op.kind == PP_OP_F)
         hold_bytes(w, op.stage, w->costs->kept_bytes[op.stage]);
+    if (w->unsharded && w->costs->shards_ops && op.kind == PP_OP_F)
+        hold_parameters(w, op.stage, false);
+    else if (w->unsharded && w->costs->shards_ops)
+        reduced(w, op.stage);
     if (!w->unsharded || !w->comm->gathers_in_ops || op.kind == PP_OP_F || op.kind == PP_OP_I)
         return;
     if (++w->unsharded[w->index.local[op.stage]].weight_gradients == run_microbatches(w->program))

@@ -213,15 +213,15 @@ pp_status pp_cost_context_check(const pp_cost_context *context, pp_err *err)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RECOMPUTE),
                           "must be none, selective or full here");
     const int zero = context->switches.zero;
-    if (zero != 0 && zero != 1 && zero != 3)
+    if (zero < 0 || zero > 3)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_ZERO),
-                          "must be 0, 1 or 3, not %d", zero);
-    if (zero == 3 && par->pp == 1)
+                          "must be 0, 1, 2 or 3, not %d", zero);
+    if (zero >= 2 && par->pp == 1 && !context->shards_ops)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_ZERO),
-                          "3 is predicted beside a pipeline only: without one, parameters are "
+                          "%d is predicted beside a pipeline only: without one, parameters are "
                           "gathered and gradients reduced for every microbatch; give %s 2 or more, "
-                          "or %s 1",
-                          pp_err_name(err, PP_FIELD_RANKS), pp_err_name(err, PP_FIELD_ZERO));
+                          "executor megatron-fsdp, or %s 1",
+                          zero, pp_err_name(err, PP_FIELD_RANKS), pp_err_name(err, PP_FIELD_ZERO));
     const int64_t copies = context->switches.dp_replicate;
     if (copies > 1 && zero != 3)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_DP_REPLICATE),

@@ -41,6 +41,7 @@ typedef struct pp_cost_context {
     bool late_too;       /* costs have those of such an executor beside their own */
     bool gathers_all;    /* with zero 3: all stages of a rank stay gathered, not the largest
                             PP_GATHERED_STAGES */
+    bool shards_ops;     /* with zero 2 and 3: costs have pp_costs.shards_ops */
     bool links_modelled; /* the executor has ranks wait for exchanges where its framework does */
     unsigned omitted;    /* the kinds of exchange that take no time, to find their share of an op */
     const pp_expert_tokens *expert_tokens; /* the imbalance of each microbatch; NULL: that of the

@@ -15,7 +15,7 @@
 
 #define TABLES 19       /* [classes * stages] */
 #define RANK_TABLES 9   /* [ranks] */
-#define STAGE_TABLES 11 /* [stages] */
+#define STAGE_TABLES 12 /* [stages] */
 
 static pp_status check_size(uint32_t ranks, uint32_t stages, uint32_t microbatches,
                             uint32_t classes, pp_err *err)
@@ -80,7 +80,7 @@ static void list_tables(pp_costs *costs, int64_t **tables[TABLES], int64_t **per
         &costs->unshard_ns,     &costs->unshard_copy_ns,      &costs->reduce_grad_ns,
         &costs->gathered_bytes, &costs->whole_gradient_bytes, &costs->gradient_shard_bytes,
         &costs->regather_ns,    &costs->regather_first_ns,    &costs->regather_last_ns,
-        &costs->kept_bytes,     &costs->passing_bytes,
+        &costs->kept_bytes,     &costs->passing_bytes,        &costs->reduce_last_ns,
     };
     memcpy(per_rank, ranks, sizeof ranks);
     memcpy(per_stage, stages, sizeof stages);

@@ -49,6 +49,13 @@ typedef struct pp_costs {
     pp_ns *regather_ns;       /* of all layers of the stage */
     pp_ns *regather_first_ns; /* of its first layer, exposed in F */
     pp_ns *regather_last_ns;  /* of its last layer, exposed in I and B */
+    /* With shards_ops no program has these actions: every op gathers what its stage needs in
+     * regather_ns, of which regather_first_ns or regather_last_ns are exposed, and frees it, and B
+     * also reduces the gradients in reduce_grad_ns, of which reduce_last_ns are exposed at its end.
+     * The first op of a stage gathers in unshard_ns, exposed, what stays. gathered_bytes and
+     * whole_gradient_bytes are held by one op then, and not regathers is set. */
+    bool shards_ops;
+    pp_ns *reduce_last_ns;
     /* Bytes of a stage beside its shards: its gathered parameters, its gradients from the first
      * backward for weight until they are reduced, and after that. Valid if has_memory. */
     int64_t *gathered_bytes;
@@ -78,7 +85,7 @@ typedef struct pp_costs {
     int64_t *output_bytes;     /* loss stage: the part of the logits that a step may return */
     int64_t *message_bytes;    /* the tensor from stage s to s + 1, and likewise its gradient */
     int64_t *parameter_bytes;  /* [ranks], as are the next four; if sharded, of the shards */
-    int64_t *gradient_bytes;   /* if sharded: 0 */
+    int64_t *gradient_bytes;   /* if sharded: 0, with shards_ops their shards */
     int64_t *optimizer_bytes;
     int64_t *workspace_bytes; /* buffers that libraries of the training program keep */
     int64_t *comm_library_bytes;

@@ -63,6 +63,7 @@ static const table regathering[] = {
     { "regather_first_ns", COLUMN(regather_first_ns), PP_NS_MAX, -1 },
     { "regather_last_ns", COLUMN(regather_last_ns), PP_NS_MAX, -1 },
 };
+static const table reduce_last = { "reduce_last_ns", COLUMN(reduce_last_ns), PP_NS_MAX, -1 };
 static const table sharding_memory[] = {
     { "gathered_bytes", COLUMN(gathered_bytes), PP_BYTES_MAX, -1 },
     { "whole_gradient_bytes", COLUMN(whole_gradient_bytes), PP_BYTES_MAX, -1 },
@@ -317,11 +318,14 @@ static pp_status fill_sharding(const pp_json_at *root, pp_costs *costs, pp_err *
         costs->sharded |= pp_json_has(root, sharding[i].key);
         status = fill_list(root, &sharding[i], costs->stages, "stage", costs, err);
     }
+    costs->shards_ops = pp_json_has(root, reduce_last.key);
+    if (!status)
+        status = fill_list(root, &reduce_last, costs->stages, "stage", costs, err);
     for (size_t i = 0; i < COUNT(regathering) && !status; i++) {
-        costs->regathers |= pp_json_has(root, regathering[i].key);
+        costs->regathers |= !costs->shards_ops && pp_json_has(root, regathering[i].key);
         status = fill_list(root, &regathering[i], costs->stages, "stage", costs, err);
     }
-    costs->sharded |= costs->regathers;
+    costs->sharded |= costs->regathers || costs->shards_ops;
     if (!status && costs->regathers && !pp_json_has(root, "regather_ns"))
         return pp_json_fail(root, err,
                             "lacks \"regather_ns\", of which \"regather_first_ns\" and "
@@ -509,6 +513,7 @@ static pp_status check_keys(const pp_json_at *at, pp_err *err)
                                         "regather_ns",
                                         "regather_first_ns",
                                         "regather_last_ns",
+                                        "reduce_last_ns",
                                         NULL };
     static const char *const memory_keys[] = {
         "activation_bytes", "stash_bytes",           "recompute_bytes",
@@ -749,8 +754,10 @@ pp_json *pp_costs_write(const pp_costs *costs, pp_json_build *build)
         write_table(build, root, costs, costs->has_pairs ? &pairs : &hidden);
     for (size_t i = 0; costs->sharded && i < COUNT(sharding); i++)
         write_list(build, root, costs, &sharding[i], costs->stages);
-    for (size_t i = 0; costs->regathers && i < COUNT(regathering); i++)
+    for (size_t i = 0; (costs->regathers || costs->shards_ops) && i < COUNT(regathering); i++)
         write_list(build, root, costs, &regathering[i], costs->stages);
+    if (costs->shards_ops)
+        write_list(build, root, costs, &reduce_last, costs->stages);
     if (costs->sharded && costs->unshard_slowdown > 1)
         pp_json_put_double(build, root, "unshard_slowdown", costs->unshard_slowdown);
     if (costs->has_memory) {

@@ -20,7 +20,8 @@
 
 typedef struct rank_parameters {
     double dense, expert;
-    double low; /* the part of both that is quantized */
+    double low;  /* the part of both that is quantized */
+    double ends; /* the part of `dense` in the embedding, the head and its norm */
     pp_rank_units units;
     pp_ns first_f_ns; /* of the first chunk for the first microbatch; overlaps with the all-gather
                          of the parameters */
@@ -107,6 +108,11 @@ static int units_of(const pp_cost_context *context, const pp_stage *stage,
     return types + 3;
 }
 
+static bool is_end(pp_unit_kind kind)
+{
+    return kind == PP_UNIT_EMBEDDING || kind == PP_UNIT_LOSS;
+}
+
 static rank_parameters rank_parameters_of(const pp_cost_context *context, const pp_stage *stages,
                                           const pp_costs *costs, uint32_t rank)
 {
@@ -119,7 +125,10 @@ static rank_parameters rank_parameters_of(const pp_cost_context *context, const 
             continue;
         const int count = units_of(context, stage, units);
         for (int k = 0; k < count; k++) {
+            const double before = sum.dense;
             add_unit(context, units[k].kind, units[k].type, units[k].times, &sum);
+            if (is_end(units[k].kind))
+                sum.ends += sum.dense - before;
             if (units[k].kind == PP_UNIT_LAYER)
                 sum.units.layer[k] |= units[k].times > 0 || (stage->mtp > 0 && k == last);
         }
@@ -157,7 +166,8 @@ static sync_time sync_of(const pp_cost_context *context, pp_collective_group gro
         t.reduce = pp_collective_seconds(context->hardware, PP_ALL_REDUCE, group, gradients);
         return t;
     }
-    t.reduce = pp_collective_seconds(context->hardware, PP_REDUCE_SCATTER, group, gradients);
+    if (sw->zero == 1) /* otherwise gradients are reduced before the end of the step */
+        t.reduce = pp_collective_seconds(context->hardware, PP_REDUCE_SCATTER, group, gradients);
     t.gather =
         pp_collective_seconds(context->hardware, PP_ALL_GATHER, group, parameters * gathered_bytes);
     return t;
@@ -188,7 +198,9 @@ static double exposed_sync(const pp_cost_context *context, pp_collective_group g
 {
     const double gathered_bytes = gathered_bytes_of(context, rank);
     const sync_time whole = sync_of(context, group, parameters, gathered_bytes);
-    if (!context->switches.grad_sync_overlap)
+    /* ppsim's runtime gathers after the step (pp_sharding_end) */
+    if (!context->switches.grad_sync_overlap ||
+        (context->switches.zero == 2 && !context->shards_ops))
         return whole.reduce + whole.gather;
     const double chunks = (double)context->parallel.vpp;
     const double bucket =
@@ -353,6 +365,7 @@ static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *s
         first = is_end_unit(context, stage, &units[k], true) ? regather : first;
         last = is_end_unit(context, stage, &units[k], false) ? regather : last;
     }
+    const bool divided = sw->zero == 3; /* otherwise the parameters stay whole */
     costs->sharded = true;
     costs->regathers = sw->reshard_after_forward != PP_RESHARD_NEVER;
     costs->gathered_stages = context->gathers_all ? 0 : PP_GATHERED_STAGES;
@@ -361,9 +374,9 @@ static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *s
         double bytes;
         int64_t *out;
     } sizes[] = {
-        { parameters * bytes, &costs->gathered_bytes[s] },
+        { divided ? parameters * bytes : 0, &costs->gathered_bytes[s] },
         { parameters * gradient_bytes, &costs->whole_gradient_bytes[s] },
-        { owned * SHARD_BYTES, &costs->gradient_shard_bytes[s] },
+        { owned * (divided ? SHARD_BYTES : gradient_bytes), &costs->gradient_shard_bytes[s] },
         { kept.parameters * bytes, &costs->kept_bytes[s] },
         { fmin(parameters, kept.parameters + kept.largest + kept.second) * bytes,
           &costs->passing_bytes[s] },
@@ -379,8 +392,9 @@ static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *s
         const char *what;
         pp_ns *ns;
     } parts[] = {
-        { gather, "gather of a stage's parameters", &costs->unshard_ns[s] },
-        { copy / memory_bytes_per_s, "copy of a stage's parameters", &costs->unshard_copy_ns[s] },
+        { divided ? gather : 0, "gather of a stage's parameters", &costs->unshard_ns[s] },
+        { divided ? copy / memory_bytes_per_s : 0, "copy of a stage's parameters",
+          &costs->unshard_copy_ns[s] },
         { reduce, "reduction of a stage's gradients", &costs->reduce_grad_ns[s] },
         { again, "gather after a forward", &costs->regather_ns[s] },
         { first, "gather of a stage's first layer", &costs->regather_first_ns[s] },
@@ -389,6 +403,112 @@ static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *s
     const size_t count_ns = costs->regathers ? sizeof parts / sizeof parts[0] : 3;
     pp_status status = PP_OK;
     for (size_t k = 0; k < count_ns && !status; k++)
+        status = pp_ns_from_seconds(parts[k].seconds, parts[k].what, parts[k].ns, err);
+    return status;
+}
+
+/* Megatron-FSDP's smallest number of elements in its queue of reductions, of which it gathers a
+ * half ahead (_init_fsdp_param_and_grad_buffer, suggested_communication_unit_size). */
+#define FSDP_QUEUE_ELEMENTS 1e9
+
+/* What Megatron-FSDP divides of the units of a stage. */
+typedef struct op_sums {
+    double gather, reduce, ends; /* seconds: of the layers, of all, and to gather the ends */
+    double layers, all, count;   /* elements in layers and in all units; the number of layers */
+    double largest_layer, largest;
+    double first, last, last_reduction; /* seconds of single units */
+} op_sums;
+
+/* Adds `times` equal units. Its parts are coalesced over their groups (_coalescing_manager). */
+static void add_op_unit(const pp_cost_context *context, const pp_stage *stage,
+                        const data_groups *groups, const stage_unit *unit, op_sums *sum)
+{
+    const pp_hardware *hw = context->hardware;
+    const double bytes = (double)pp_dtype_bytes(context->switches.dtype);
+    const double gradient_bytes = (double)pp_dtype_bytes(context->switches.grad_dtype);
+    const bool layer = !is_end(unit->kind);
+    pp_stage inner = *stage; /* its layers */
+    inner.embedding = inner.loss = 0;
+    rank_parameters one = { 0 };
+    add_unit(context, unit->kind, unit->type, unit->times > 0, &one);
+    if (unit->kind == PP_UNIT_MTP && unit->times > 0 && !stage->embedding)
+        one.dense += table_parameters(context); /* for its look-up */
+    const struct {
+        double parameters;
+        pp_collective_group group;
+    } parts[] = { { one.dense, groups->dense }, { one.expert, groups->expert } };
+    double gather = 0, reduce = 0, n = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (!(parts[i].parameters > 0) || parts[i].group.ranks < 2)
+            continue; /* whole (is_data_distributed) */
+        n += parts[i].parameters;
+        gather +=
+            pp_collective_seconds(hw, PP_ALL_GATHER, parts[i].group, parts[i].parameters * bytes);
+        reduce += pp_collective_seconds(hw, PP_REDUCE_SCATTER, parts[i].group,
+                                        parts[i].parameters * gradient_bytes);
+        reduce += 3 * parts[i].parameters / (double)parts[i].group.ranks * gradient_bytes /
+                  (hw->elementwise * hw->memory_bytes_per_s); /* added to the shard */
+    }
+    sum->gather += layer ? unit->times * gather : 0;
+    sum->ends += layer ? 0 : unit->times * gather;
+    sum->reduce += unit->times * reduce;
+    sum->layers += layer ? unit->times * n : 0;
+    sum->count += layer ? unit->times : 0;
+    sum->all += unit->times * n;
+    if (unit->times > 0)
+        sum->largest = fmax(sum->largest, n);
+    if (unit->times > 0 && layer)
+        sum->largest_layer = fmax(sum->largest_layer, n);
+    sum->first = layer && is_end_unit(context, &inner, unit, true) ? gather : sum->first;
+    sum->last = layer && is_end_unit(context, &inner, unit, false) ? gather : sum->last;
+    sum->last_reduction = is_end_unit(context, stage, unit, true) ? reduce : sum->last_reduction;
+}
+
+/* Megatron-FSDP, of whose megatron_fsdp.py and param_and_grad_buffer.py this names functions. A
+ * layer is gathered before its forward and before its backward, by a look-ahead of at least half of
+ * the queue (all_gather_params), and freed after each (release_module_parameters); embedding and
+ * head are gathered once in a step and stay (reset, preserve_non_fsdp_units). All gradients are
+ * reduced in every backward (_process_post_backward_gradients), and each backward waits for them
+ * (_root_post_backward). Whole gradients are kept until the queue is too long
+ * (wait_for_previous_grad_reduce): those in it, those that are added, and those of the unit that
+ * runs. ZeRO 2 (optim_grads) only reduces. */
+static pp_status fill_op_sharding(const pp_cost_context *context, const pp_stage *stage,
+                                  pp_costs *costs, uint32_t s, pp_err *err)
+{
+    const data_groups groups = data_groups_of(context);
+    const pp_switches *sw = &context->switches;
+    op_sums sum = { 0 };
+    stage_unit units[STAGE_UNITS_MAX];
+    const int count = units_of(context, stage, units);
+    for (int k = 0; k < count; k++)
+        add_op_unit(context, stage, &groups, &units[k], &sum);
+    const bool gathers = sw->zero == 3;
+    const double mean = gathers && sum.count > 0 ? sum.layers / sum.count : 0;
+    const double queue = fmax(FSDP_QUEUE_ELEMENTS, 2 * mean);
+    const double ahead =
+        sum.largest_layer > 0 ? ceil(queue / 2 / sum.largest_layer) * sum.largest_layer : 0;
+    costs->sharded = costs->shards_ops = true;
+    costs->gathered_stages = 1;
+    costs->unshard_slowdown = 1 / (1 - pp_collective_sm_share(context->hardware, groups.dense));
+    const double held = gathers ? fmin(sum.layers, sum.largest_layer + ahead) : 0;
+    const double whole = fmin(sum.all, queue + 2 * sum.largest);
+    costs->gathered_bytes[s] = (int64_t)(held * (double)pp_dtype_bytes(sw->dtype) + 0.5);
+    costs->whole_gradient_bytes[s] =
+        (int64_t)(whole * (double)pp_dtype_bytes(sw->grad_dtype) + 0.5);
+    const struct {
+        double seconds;
+        const char *what;
+        pp_ns *ns;
+    } parts[] = {
+        { sum.reduce, "reduction of a stage's gradients", &costs->reduce_grad_ns[s] },
+        { sum.last_reduction, "reduction of a stage's last unit", &costs->reduce_last_ns[s] },
+        { sum.ends, "gather of embedding and head", &costs->unshard_ns[s] },
+        { sum.gather, "gather of a stage's layers", &costs->regather_ns[s] },
+        { sum.first, "gather of a stage's first layer", &costs->regather_first_ns[s] },
+        { sum.last, "gather of a stage's last layer", &costs->regather_last_ns[s] },
+    };
+    pp_status status = PP_OK;
+    for (size_t k = 0; k < (gathers ? sizeof parts / sizeof parts[0] : 2) && !status; k++)
         status = pp_ns_from_seconds(parts[k].seconds, parts[k].what, parts[k].ns, err);
     return status;
 }
@@ -404,13 +524,42 @@ static pp_ns last_reduction(const pp_cost_context *context, const pp_costs *cost
     return costs->reduce_grad_ns[s];
 }
 
+/* Megatron-FSDP has shards in the type of training, and embedding and head also whole. */
+static double op_parameter_bytes(const data_groups *groups, const rank_parameters *p, double bytes)
+{
+    const double dense = p->dense / (double)groups->dense.ranks;
+    const double expert = p->expert / (double)groups->expert.ranks;
+    return bytes * (dense + expert + (groups->dense.ranks > 1 ? p->ends : 0));
+}
+
+/* Copies sum their shards in the last backward (outer_fsdp_group_grad_reduce). */
+static double copies_seconds(const pp_cost_context *context, const data_groups *groups,
+                             const rank_parameters *p)
+{
+    const double bytes = (double)pp_dtype_bytes(context->switches.grad_dtype);
+    const struct {
+        double parameters;
+        pp_collective_group copies;
+    } parts[] = { { p->dense / (double)groups->dense.ranks, groups->dense_copies },
+                  { p->expert / (double)groups->expert.ranks, groups->expert_copies } };
+    double sum = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (parts[i].copies.ranks > 1 && parts[i].parameters > 0)
+            sum += pp_collective_seconds(context->hardware, PP_ALL_REDUCE, parts[i].copies,
+                                         parts[i].parameters * bytes);
+    return sum;
+}
+
 static pp_status fill_rank(const pp_cost_context *context, const rank_parameters *p,
                            pp_costs *costs, uint32_t rank, pp_err *err)
 {
     const pp_hardware *hw = context->hardware;
     const data_groups groups = data_groups_of(context);
     const double all = p->dense + p->expert;
-    const bool sharded = costs->sharded;
+    const bool sharded = costs->sharded, ops = costs->shards_ops;
+    const bool divided = context->switches.zero == 3; /* the parameters */
+    const double dtype_bytes = (double)pp_dtype_bytes(context->switches.dtype);
+    const double gradient_bytes = (double)pp_dtype_bytes(context->switches.grad_dtype);
     /* parameters whose optimizer state this GPU holds */
     const double owned = context->switches.zero ? p->dense / (double)groups.dense.ranks +
                                                       p->expert / (double)groups.expert.ranks
@@ -428,7 +577,7 @@ static pp_status fill_rank(const pp_cost_context *context, const rank_parameters
         double seconds;
         pp_ns *ns;
     } times[] = {
-        { sharded ? 0
+        { divided ? 0
                   : exposed_sync(context, groups.dense, p->dense, p) +
                         exposed_sync(context, groups.expert, p->expert, p),
           &costs->grad_sync_ns[rank] },
@@ -440,12 +589,16 @@ static pp_status fill_rank(const pp_cost_context *context, const rank_parameters
         double bytes;
         int64_t *out;
     } sizes[] = {
-        { sharded ? owned * SHARD_BYTES : parameter_bytes(context, p),
+        { !divided ? parameter_bytes(context, p)
+          : ops    ? op_parameter_bytes(&groups, p, dtype_bytes)
+                   : owned * SHARD_BYTES,
           &costs->parameter_bytes[rank] },
-        { sharded ? 0 : all * (double)pp_dtype_bytes(context->switches.grad_dtype),
+        { ops       ? owned * gradient_bytes
+          : sharded ? 0
+                    : all * gradient_bytes,
           &costs->gradient_bytes[rank] },
-        /* the shards are the main parameters */
-        { owned * (sharded ? fmax(0, state_bytes - SHARD_BYTES) : state_bytes),
+        /* the shards of FSDP2 are the main parameters */
+        { owned * (divided && !ops ? fmax(0, state_bytes - SHARD_BYTES) : state_bytes),
           &costs->optimizer_bytes[rank] },
         { pp_workspace_bytes(context, &p->units), &costs->workspace_bytes[rank] },
         { comm_library_bytes(context, rank, costs->stages), &costs->comm_library_bytes[rank] },
@@ -459,8 +612,11 @@ static pp_status fill_rank(const pp_cost_context *context, const rank_parameters
                               rank, sizes[k].bytes);
         *sizes[k].out = (int64_t)(sizes[k].bytes + 0.5);
     }
-    if (!status && sharded)
-        costs->grad_sync_ns[rank] = last_reduction(context, costs, rank);
+    if (!status && ops && divided)
+        return pp_ns_from_seconds(copies_seconds(context, &groups, p), "reduction over copies",
+                                  &costs->grad_sync_ns[rank], err);
+    if (!status && sharded && !ops)
+        costs->grad_sync_ns[rank] += last_reduction(context, costs, rank);
     return status;
 }
 
@@ -469,9 +625,10 @@ pp_status pp_cost_step(const pp_cost_context *context, const pp_stage *stages, p
 {
     const double fixed_s = context->hardware->step_fixed_s + context->switches.step_offset_s;
     pp_status status = pp_ns_from_seconds(fixed_s, "end of step", &costs->fixed_ns, err);
-    const bool sharded = context->switches.zero == 3;
+    const bool sharded = context->switches.zero >= 2;
     for (uint32_t s = 0; sharded && s < costs->stages && !status; s++)
-        status = fill_sharding(context, &stages[s], costs, s, err);
+        status = (context->shards_ops ? fill_op_sharding : fill_sharding)(context, &stages[s],
+                                                                          costs, s, err);
     for (uint32_t r = 0; r < costs->ranks && !status; r++) {
         const rank_parameters p = rank_parameters_of(context, stages, costs, r);
         costs->limit_bytes[r] = pp_rank_overrides_memory_bytes(context->overrides, r);

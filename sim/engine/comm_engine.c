@@ -75,6 +75,11 @@ static pp_status check_sharding(const pp_program *program, const pp_costs *costs
     double sum_ns = 0;
     for (uint32_t s = 0; comm->gathers_in_ops && s < costs->stages; s++)
         sum_ns += (double)costs->unshard_ns[s] + (double)costs->unshard_copy_ns[s];
+    for (size_t i = 0; costs->shards_ops && i < program->count; i++) {
+        const uint32_t s = program->op[i].stage;
+        sum_ns += (double)costs->unshard_ns[s] + (double)costs->regather_ns[s] +
+                  (double)costs->reduce_grad_ns[s];
+    }
     for (size_t i = 0; costs->regathers && i < program->count; i++) {
         const uint32_t s = program->op[i].stage;
         sum_ns += (double)costs->regather_ns[s] + (double)costs->unshard_copy_ns[s];
@@ -411,7 +416,7 @@ static void take_mark(run *r, uint32_t rank, pp_comm_step step)
 /* Waits for the parameters of a stage, and copies them, before the first op that needs them. */
 static void await_parameters(run *r, uint32_t rank, uint32_t stage)
 {
-    if (r->comm->gathers_in_ops || r->copied[stage])
+    if (r->comm->gathers_in_ops || r->costs->shards_ops || r->copied[stage])
         return;
     const pp_ns there_ns = pp_max(r->gathered_ns[stage], r->clock_ns[rank]);
     await_collective(r, rank, there_ns + r->costs->unshard_copy_ns[stage]);
@@ -431,10 +436,27 @@ static pp_ns beside_gather(const run *r, pp_ns takes_ns, pp_ns gather_ns)
                : takes_ns + (pp_ns)llround((double)gather_ns * (1 - 1 / factor));
 }
 
-/* What an op gathers itself. */
+/* What an op gathers itself, and what it reduces. */
 typedef struct own_gather {
     pp_ns all_ns, exposed_ns, copy_ns;
+    pp_ns reduce_ns, last_ns; /* last_ns: exposed, as it follows the compute */
 } own_gather;
+
+/* Adds what an op gathers and reduces if every one does so (pp_costs.shards_ops). */
+static void shard_op(run *r, pp_op op, own_gather *sum)
+{
+    const pp_costs *costs = r->costs;
+    const uint32_t s = op.stage;
+    const pp_ns stays_ns = r->copied[s] ? 0 : costs->unshard_ns[s];
+    sum->all_ns += stays_ns + costs->regather_ns[s];
+    sum->exposed_ns +=
+        stays_ns + (op.kind == PP_OP_F ? costs->regather_first_ns[s] : costs->regather_last_ns[s]);
+    if (op.kind != PP_OP_F) {
+        sum->reduce_ns += costs->reduce_grad_ns[s];
+        sum->last_ns += pp_min(costs->reduce_last_ns[s], costs->reduce_grad_ns[s]);
+    }
+    r->copied[s] = true;
+}
 
 /* Adds what op needs and is not there: the first gather of its stage if programs have no UNSHARD,
  * or what the forward before it has freed. (W needs no parameters.) The stage is as after the op
@@ -443,6 +465,10 @@ static void gather_in_op(run *r, pp_op op, own_gather *sum)
 {
     const pp_costs *costs = r->costs;
     const uint32_t s = op.stage;
+    if (costs->shards_ops) {
+        shard_op(r, op, sum);
+        return;
+    }
     if (!r->copied[s]) {
         sum->all_ns += costs->unshard_ns[s];
         sum->copy_ns += costs->unshard_copy_ns[s];
@@ -467,16 +493,24 @@ static pp_ns with_gather(run *r, uint32_t rank, uint32_t i, bool pair, pp_ns tak
     gather_in_op(r, op, &own);
     if (pair)
         gather_in_op(r, r->program->op[i + 1], &own);
-    if (!own.all_ns)
+    if (!own.all_ns && !own.reduce_ns)
         return beside_gather(r, takes_ns, before_ns) + own.copy_ns;
     const pp_ns wait_ns = pp_max(before_ns, 0) + pp_min(own.exposed_ns, own.all_ns);
-    const pp_ns rest_ns = own.all_ns - pp_min(own.exposed_ns, own.all_ns);
+    const pp_ns rest_ns =
+        own.all_ns - pp_min(own.exposed_ns, own.all_ns) + own.reduce_ns - own.last_ns;
+    const pp_ns own_ns =
+        wait_ns + pp_max(beside_gather(r, takes_ns, rest_ns), rest_ns) + own.copy_ns + own.last_ns;
     r->gathers_ns[rank] = begin_ns + pp_max(before_ns, 0) + own.all_ns;
     note_sharding(r, (pp_sharding_span){ .start_ns = r->gathers_ns[rank] - own.all_ns,
                                          .end_ns = r->gathers_ns[rank],
                                          .rank = rank,
                                          .stage = (uint16_t)op.stage });
-    return wait_ns + pp_max(beside_gather(r, takes_ns, rest_ns), rest_ns) + own.copy_ns;
+    note_sharding(r, (pp_sharding_span){ .start_ns = begin_ns + own_ns - own.reduce_ns,
+                                         .end_ns = begin_ns + own_ns,
+                                         .rank = rank,
+                                         .stage = (uint16_t)op.stage,
+                                         .reduces = true });
+    return own_ns;
 }
 
 /* Executes a step. Returns false when the rank cannot do so yet. */

@@ -11,13 +11,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The names of the frameworks that shard parameters. Returns buffer. */
-static const char *list_sharding(char *buffer, size_t size)
+bool pp_framework_has_zero(const pp_framework *framework, int zero)
+{
+    return zero < 2 || (zero == 2 ? framework->divides_gradients : framework->shards);
+}
+
+/* The names of the frameworks that have this ZeRO stage. Returns buffer. */
+static const char *list_sharding(int zero, char *buffer, size_t size)
 {
     buffer[0] = '\0';
     for (size_t i = 0; i < pp_framework_count(); i++) {
         const size_t used = strlen(buffer);
-        if (pp_framework_at(i)->shards)
+        if (pp_framework_has_zero(pp_framework_at(i), zero))
             snprintf(buffer + used, size - used, "%s%s", used ? ", " : "",
                      pp_framework_at(i)->name);
     }
@@ -85,9 +90,19 @@ pp_status pp_framework_lower(const pp_framework *framework, const pp_order *orde
         return pp_err_set(err, PP_USAGE, NULL,
                           "executor %s cannot shard parameters (unshard_ns, or ZeRO 3 of a plan); "
                           "choose one of %s, or plan with %s 1",
-                          framework->name, list_sharding(known, sizeof known),
+                          framework->name, list_sharding(3, known, sizeof known),
                           pp_err_name(err, PP_FIELD_ZERO));
     }
+    if (costs && costs->sharded && framework->size_protocols &&
+        framework->shards_ops != costs->shards_ops)
+        return pp_err_set(err, PP_USAGE, NULL,
+                          framework->shards_ops
+                              ? "executor %s gathers and reduces in every op, and the costs lack "
+                                "\"reduce_last_ns\" for that; plan for it"
+                              : "executor %s does not gather and reduce in every op, for which the "
+                                "costs are (reduce_last_ns); choose executor megatron-fsdp, or "
+                                "plan for this one",
+                          framework->name);
     if (costs && costs->regathers &&
         (status = check_regathers(framework, splits_backward(order), err)))
         return status;
@@ -132,20 +147,33 @@ pp_status pp_framework_repeat(const pp_framework *framework, const pp_order *ord
     return PP_OK;
 }
 
+/* FSDP2 divides parameters, gradients and optimizer state together (fully_shard). DeepSpeed's
+ * PipelineEngine asserts that ZeRO is below 2 (runtime/pipe/engine.py). */
 pp_status pp_framework_check_zero(const pp_framework *framework, int zero, pp_err *err)
 {
     char known[160];
-    if (zero < 2 || framework->shards)
+    if (pp_framework_has_zero(framework, zero))
         return PP_OK;
+    if (zero == 2 && framework->shards)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_ZERO),
+                          "executor %s does not divide gradients alone: PyTorch's FSDP divides the "
+                          "parameters, too, and reduces at the end of a step; plan with %s 3, or "
+                          "choose one of %s",
+                          framework->name, pp_err_name(err, PP_FIELD_ZERO),
+                          list_sharding(zero, known, sizeof known));
     return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_ZERO),
-                      "executor %s cannot shard parameters, as ZeRO 3 does; choose one of %s, or "
-                      "plan with %s 1",
-                      framework->name, list_sharding(known, sizeof known),
-                      pp_err_name(err, PP_FIELD_ZERO));
+                      "executor %s cannot %s, as ZeRO %d does; choose one of %s, or plan with %s 1",
+                      framework->name, zero == 2 ? "divide gradients" : "shard parameters", zero,
+                      list_sharding(zero, known, sizeof known), pp_err_name(err, PP_FIELD_ZERO));
 }
 
 pp_status pp_framework_check_reshard(const pp_framework *framework, bool splits, pp_err *err)
 {
+    if (framework->shards_ops)
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RESHARD),
+                          "executor %s always frees parameters after forwards and backwards; leave "
+                          "it out",
+                          framework->name);
     if (framework->size_protocols && !framework->splits_late)
         return pp_err_set(
             err, PP_USAGE, pp_err_name(err, PP_FIELD_RESHARD),

@@ -38,10 +38,13 @@ typedef struct pp_framework {
                                  `shards` it can free parameters after forwards */
     bool shards;              /* its programs gather and reduce sharded parameters, as FSDP2 does */
     bool gathers_all;         /* then all stages of a rank stay gathered */
-    bool overlaps_pairs;      /* the halves of an overlapped pair run at the same time, so that the
-                                 exchange of experts of one hides behind the other's compute */
-    bool post_validates;      /* ranks update in a chain if no barrier ends the step
-                                 (pp_step_tail_chained) */
+    bool shards_ops;        /* with `shards`: no actions; every op gathers and frees, and backwards
+                               reduce (pp_costs.shards_ops) */
+    bool divides_gradients; /* has ZeRO 2, which leaves the parameters whole */
+    bool overlaps_pairs;    /* the halves of an overlapped pair run at the same time, so that the
+                               exchange of experts of one hides behind the other's compute */
+    bool post_validates;    /* ranks update in a chain if no barrier ends the step
+                               (pp_step_tail_chained) */
 } pp_framework;
 
 /* Lowers an order by framework->lower_timed, if there is one and costs are given, or else by
@@ -70,7 +73,10 @@ PP_MUST_CHECK pp_status pp_framework_check_runs(const pp_framework *framework, i
 PP_MUST_CHECK pp_status pp_framework_repeat(const pp_framework *framework, const pp_order *order,
                                             int64_t runs, pp_program **program, pp_err *err);
 
-/* Whether the framework has this ZeRO stage. Fails: USAGE, with the frameworks that have it. */
+/* True if the framework has this ZeRO stage. */
+bool pp_framework_has_zero(const pp_framework *framework, int zero);
+
+/* Likewise. Fails: USAGE, with the frameworks that have it. */
 PP_MUST_CHECK pp_status pp_framework_check_zero(const pp_framework *framework, int zero,
                                                 pp_err *err);
 

@@ -201,6 +201,7 @@ const pp_framework pp_framework_ppsim = {
     .lower = ppsim_lower,
     .lower_timed = ppsim_lower_costs,
     .shards = true,
+    .divides_gradients = true,
     .size_protocols = &pp_size_protocols_ppsim,
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_DONE },
 };

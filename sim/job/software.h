@@ -120,8 +120,8 @@ typedef struct pp_switches {
     pp_precision precision;  /* of the GEMMs of layers */
     bool low_parameters;     /* weights are kept and gathered in that precision alone */
     pp_moments moments;
-    int zero;             /* ZeRO stage. 1: the optimizer state is divided by dp x cp, 3: also the
-                             parameters, with FSDP2 */
+    int zero;             /* ZeRO stage. 1: the optimizer state is divided by dp x cp, 2: also
+                             the gradients, 3: and the parameters */
     int64_t dp_replicate; /* with zero 3: copies of the parameters, each divided by dp x cp / this;
                              0: 1 */
     int64_t reshard_after_forward; /* with zero 3: gathered parameters are freed after a forward;

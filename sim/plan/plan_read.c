@@ -323,11 +323,6 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
         int64_t zero;
         if ((status = pp_json_get_int(&at, "zero", 0, 3, &zero, err)))
             return status;
-        if (zero == 2) {
-            pp_json_at place;
-            status = pp_json_get(&at, "zero", &place, err);
-            return status ? status : pp_json_fail(&place, err, "must be 0, 1 or 3, not 2");
-        }
         plan->zero = (int)zero;
     }
     if (pp_json_has(&at, "dp_replicate")) {
@@ -532,13 +527,13 @@ static pp_status read_costs(const pp_json_at *root, pp_plan *plan, pp_err *err)
         status = pp_costs_read(&one, order->ranks, order->stages,
                                order->microbatches * (uint32_t)(plan->runs ? plan->runs : 1),
                                &plan->costs[i], err);
-        if (!status && plan->zero >= 0 && plan->costs[i]->sharded != (plan->zero == 3))
+        if (!status && plan->zero >= 0 && plan->costs[i]->sharded != (plan->zero >= 2))
             return pp_json_fail(&one, err,
-                                plan->zero == 3
+                                plan->zero >= 2
                                     ? "lack \"unshard_ns\" and \"reduce_grad_ns\" of sharded "
-                                      "parameters, which \"zero\" 3 of \"parallel\" has"
+                                      "parameters, which \"zero\" 2 or 3 of \"parallel\" has"
                                     : "have sharded parameters (\"unshard_ns\"), but \"zero\" of "
-                                      "\"parallel\" is not 3");
+                                      "\"parallel\" is neither 2 nor 3");
         const bool regathers = plan->reshard_after_forward != PP_RESHARD_NEVER;
         if (!status && plan->zero >= 0 && plan->costs[i]->regathers != regathers)
             return pp_json_fail(&one, err,

@@ -54,6 +54,7 @@ pp_status pp_plan_recost(const pp_cost_context *context, pp_plan *plan, pp_err *
     own.splits_late = false;
     own.late_too = pp_plan_splits_backward(plan);
     own.gathers_all = plan->framework && plan->framework->gathers_all;
+    own.shards_ops = plan->framework && plan->framework->shards_ops;
     own.links_modelled = plan->framework && plan->framework->size_protocols;
     if ((status = build(&own, plan, costs, err))) {
         free(costs);

@@ -20,6 +20,7 @@ typedef struct run {
     uint32_t microbatches;
     double seconds; /* published */
     pp_placement placement;
+    bool shards_ops;
 } run;
 
 static inline char *run_file(const char *folder, const char *name, size_t *bytes_out)
@@ -162,7 +163,8 @@ static inline pp_costs *run_costs(const run *r, const pp_hardware *hardware)
                                       .hardware = hardware,
                                       .parallel = r->parallel,
                                       .switches = r->switches,
-                                      .placement = r->placement };
+                                      .placement = r->placement,
+                                      .shards_ops = r->shards_ops };
     const uint32_t stage_count = (uint32_t)(r->parallel.pp * r->parallel.vpp);
     pp_stage *stages = run_stages(&r->model, stage_count);
     pp_workload workload;

@@ -94,7 +94,7 @@ class StepOptions(TypedDict, total=False):
     stack: File
     "training software: a name from 'ppsim list stacks', or a stack file (default: current)"
     zero: Union[int, float, str, Path]
-    'ZeRO stage. 1 divides the optimizer state over the dp x cp ranks, 3 also the parameters, for PyTorch (FSDP2) (default: 1 if dp x cp > 1, but 0 in stacks of 2021 and 2022, and 3 with targets torchtitan and automodel)'
+    "ZeRO stage. 1 divides the optimizer state over the dp x cp ranks, 2 also the gradients (executors ppsim and megatron-fsdp), 3 also the parameters (these and PyTorch's, FSDP2) (default: 1 if dp x cp > 1, but 0 in stacks of 2021 and 2022, and 3 with targets torchtitan and automodel)"
     fsdp: bool
     'same as --zero 3'
     dp_replicate: Union[int, str]

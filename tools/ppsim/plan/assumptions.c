@@ -157,12 +157,14 @@ static pp_status note_software(const pp_search_result *result, pp_notes *notes, 
         pp_stack_print(assumed->stack->name, assumed->stack->stands_for, stack, sizeof stack),
         on_off(s->sequence_parallel), s->flash_attention ? "flash" : "unfused",
         pp_dtype_names()[s->grad_dtype],
-        s->zero == 3 ? s->reshard_after_forward == PP_RESHARD_NEVER
-                           ? "parameters gathered and gradients whole between microbatches"
-                           : "parameters freed after forwards (--reshard-after-forward) and "
-                             "gradients whole between microbatches"
-                     : "gradient sync ",
-        s->zero == 3           ? ""
+        result->context.shards_ops && s->zero >= 2 ? "reduced in every backward"
+        : s->zero == 2                             ? "whole until the last backward of their stage"
+        : s->zero == 3                             ? s->reshard_after_forward == PP_RESHARD_NEVER
+                                                         ? "parameters gathered and gradients whole between microbatches"
+                                                         : "parameters freed after forwards (--reshard-after-forward) and "
+                                                           "gradients whole between microbatches"
+                                                   : "gradient sync ",
+        s->zero >= 2           ? ""
         : s->grad_sync_overlap ? "overlapped"
                                : "exposed",
         on_off(s->tp_overlap), s->zero);

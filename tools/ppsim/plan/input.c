@@ -743,11 +743,6 @@ static pp_status read_switches(const pp_args *args, pp_plan_input *r, pp_err *er
         (status = read_capacity(args, &r->model, s, err)) ||
         (status = read_graphs(args, &r->model, s, err)) || (status = read_transfers(args, s, err)))
         return status;
-    if (zero == 2)
-        return pp_err_set(err, PP_USAGE, "--zero",
-                          "2 divides gradients, which would then be reduced after every "
-                          "microbatch: no framework does so with pipelines (DeepSpeed refuses it); "
-                          "give 1, or 3, which also divides the parameters");
     s->value.flash_attention = attention == 1;
     s->value.grad_sync_overlap = sync == 1;
     s->value.grad_dtype = (pp_dtype)dtype;

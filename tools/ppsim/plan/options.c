@@ -61,9 +61,10 @@ const pp_option pp_plan_options[] = {
     { PP_OPTION_EXECUTOR_OR_AUTO },
     { PP_OPTION_TORCH_COMPILE },
     { PP_OPTION_STACK },
-    { PP_ROW("--zero", "0|1|3", FRAMEWORK,
-             "ZeRO stage. 1 divides the optimizer state over the dp x cp ranks, 3 also the "
-             "parameters, for PyTorch (FSDP2)",
+    { PP_ROW("--zero", "0|1|2|3", FRAMEWORK,
+             "ZeRO stage. 1 divides the optimizer state over the dp x cp ranks, 2 also the "
+             "gradients (executors ppsim and megatron-fsdp), 3 also the parameters (these and "
+             "PyTorch's, FSDP2)",
              "1 if dp x cp > 1, but 0 in stacks of 2021 and 2022, and 3 with targets torchtitan "
              "and automodel") },
     { PP_ROW("--fsdp", NULL, FRAMEWORK, "same as --zero 3", NULL) },

@@ -356,6 +356,40 @@ START_TEST(torch_2_6_exchanges_as_its_classes_do)
 }
 END_TEST
 
+/* Megatron-FSDP acts by hooks inside of ops (_register_fsdp_hooks), so that its rows are those of
+ * Megatron-LM's loops, and none has a mark: here forward_backward_pipelining_without_interleaving
+ * by hand. It asserts against overlapped pairs. */
+START_TEST(megatron_fsdp_has_the_rows_of_megatron)
+{
+    pp_err err = { 0 };
+    pp_program *pairs = NULL;
+    pp_order *combined PP_CLEANUP(pp_order_free) = step_order("combined-1f1b", 2, 2, 4, 2);
+    for (uint32_t v = 1; v <= 2; v++) {
+        pp_text rows[2] = { { 0 }, { 0 } };
+        pp_order *order PP_CLEANUP(pp_order_free) =
+            step_order(v == 1 ? "1f1b" : "interleaved", 2, v, 2, v == 1 ? 0 : 2);
+        for (int k = 0; k < 2; k++) {
+            pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+            STEP_OK(lower_with(k ? "megatron-fsdp" : "megatron-overlap", order, &program, &err),
+                    err);
+            for (size_t s = 0; s < program->comm->step_begin[2]; s++)
+                ck_assert_int_ne(program->comm->step[s].kind, PP_COMM_STEP_MARK);
+            print_batches(program, &rows[k]);
+        }
+        equal_texts("megatron-fsdp", &rows[0], &rows[1]);
+        if (v == 1)
+            ck_assert_str_eq(rows[1].data,
+                             "0F0 ; [0SEND_F0] ; 0F1 ; [0SEND_F1 0RECV_B0] ; 0B0 ; [0RECV_B1] ; "
+                             "0B1\n[1RECV_F0] ; 1F0 ; 1B0 ; [1SEND_B0 1RECV_F1] ; 1F1 ; 1B1 ; "
+                             "[1SEND_B1]\n");
+        pp_text_free(&rows[0]);
+        pp_text_free(&rows[1]);
+    }
+    ck_assert_int_eq(lower_with("megatron-fsdp", combined, &pairs, &err), PP_USAGE);
+    ck_assert_msg(strstr(err.text, "overlapped pairs"), "%s", err.text);
+}
+END_TEST
+
 START_TEST(torch_2_13_is_torch)
 {
     ck_assert_ptr_eq(pp_framework_find("torch-2.13"), pp_framework_find("torch"));
@@ -467,6 +501,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, programs_equal_the_traces_of_their_frameworks, 0, TRACES);
     tcase_add_loop_test(tc, torch_2_6_exchanges_as_its_classes_do, 0, OLD_TORCH);
+    tcase_add_test(tc, megatron_fsdp_has_the_rows_of_megatron);
     tcase_add_test(tc, torch_2_13_is_torch);
     tcase_add_test(tc, torch_2_6_refuses_steps_that_come_too_early);
     tcase_add_loop_test(tc, zero_bubble_places_transfers_as_sail_does, 0, 5);

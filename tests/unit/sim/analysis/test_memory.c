@@ -308,6 +308,7 @@ START_TEST(every_framework_has_its_settings)
         { "megatron", { PP_RECV_ON_POST, PP_SEND_UNTIL_WAITED, 0, 0, 0 } },
         { "megatron-overlap", { PP_RECV_ON_POST, PP_SEND_UNTIL_WAITED, 0, 0, 0 } },
         { "megatron-overlap-flush", { PP_RECV_ON_POST, PP_SEND_UNTIL_WAITED, 0, 0, 0 } },
+        { "megatron-fsdp", { PP_RECV_ON_POST, PP_SEND_UNTIL_WAITED, 0, 0, 0 } },
         { "zero-bubble", { PP_RECV_ON_POST, PP_SEND_UNTIL_DONE, 0, 0, 0 } },
         { "dualpipe", { PP_RECV_ON_POST, PP_SEND_UNTIL_WAITED, 0, 0, 0 } },
         { "deepspeed", { PP_RECV_PER_DIRECTION, PP_SEND_UNTIL_BACKWARD, 1, 0, 0 } },
@@ -585,6 +586,48 @@ START_TEST(a_forward_frees_what_a_backward_gathers)
 }
 END_TEST
 
+/* Under megatron-fsdp a rank holds the layers and gradients of one op while it runs, beside 3 of
+ * its shards: F0 F1 of stage 0, then of stage 2, then backwards the other way round. */
+START_TEST(every_op_holds_what_it_needs_and_frees_it)
+{
+    static const int64_t parameters[] = { 100, 100, 400, 400, 400, 400, 100, 100 };
+    static const int64_t gradients[] = { 0, 0, 0, 0, 2000, 2000, 1000, 1000 };
+    step s PP_CLEANUP(step_free) = { 0 };
+    pp_memory_peak peak;
+    unsharded_log log = { 0 };
+    pp_err err = { 0 };
+    s.order = step_order("interleaved", 2, 2, 2, 0);
+    s.costs = costs_of(2, 2, 2);
+    s.costs->sharded = s.costs->shards_ops = true;
+    s.costs->parameter_bytes[0] = 3;
+    for (uint32_t k = 0; k < 4; k++) {
+        s.costs->gathered_bytes[k] = k < 2 ? 100 : 400;
+        s.costs->whole_gradient_bytes[k] = k < 2 ? 1000 : 2000;
+    }
+    STEP_OK(pp_framework_lower(pp_framework_find("megatron-fsdp"), s.order, s.costs, NULL,
+                               &s.program, &err),
+            err);
+    STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
+    STEP_OK(pp_memory_replay(s.program, s.timeline, s.costs, 0, log_unsharded, &log, &peak, &err),
+            err);
+    size_t op = 0;
+    bool held = false;
+    for (size_t k = 0; k < log.count; k++) {
+        const bool now = log.parameters[k] != 3;
+        op += held && !now;
+        held = now;
+        if (!now)
+            ck_assert_int_eq(log.gradients[k], 0);
+        if (now) {
+            ck_assert_uint_lt(op, 8);
+            ck_assert_int_eq(log.parameters[k], 3 + parameters[op]);
+            ck_assert_int_eq(log.gradients[k], gradients[op]);
+        }
+    }
+    ck_assert_uint_eq(op, 8);
+}
+END_TEST
+
 /* An evaluation holds nothing for a backward. */
 START_TEST(evaluations_balance)
 {
@@ -654,6 +697,7 @@ int main(void)
     tcase_add_test(tc, executors_differ_in_peak);
     tcase_add_test(tc, every_policy_balances);
     tcase_add_test(tc, a_forward_frees_what_a_backward_gathers);
+    tcase_add_test(tc, every_op_holds_what_it_needs_and_frees_it);
     tcase_add_test(tc, evaluations_balance);
     tcase_add_test(tc, sharded_stages_are_whole_from_gather_to_reduction);
     tcase_add_test(tc, overlapped_pairs_hold_both_halves);

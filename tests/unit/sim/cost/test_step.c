@@ -107,6 +107,86 @@ START_TEST(sharded_parameters_are_whole_in_the_step)
 }
 END_TEST
 
+/* Megatron-FSDP over 4 GPUs: shards in 2 bytes beside 12 of the optimizer and 4 of the gradient. A
+ * layer is held while 5e8 elements are gathered ahead of it; of gradients there are 1e9 elements in
+ * the queue and two layers. Every op gathers 3/4 of 2 bytes, every backward reduces 3/4 of 4. */
+START_TEST(megatron_fsdp_divides_in_every_op)
+{
+    const pp_hardware hw = run_hardware("a100-80g");
+    const double memory = hw.elementwise * hw.memory_bytes_per_s;
+    for (int64_t tp = 1; tp <= 8; tp *= 8) {
+        run r = job();
+        r.parallel.tp = tp;
+        r.switches.zero = 0;
+        pp_costs *whole = run_costs(&r, &hw);
+        const double n = (double)whole->parameter_bytes[1] / 2, layer = n / 12;
+        const double ahead = tp == 1 ? 2 : 9; /* layers: 5e8 elements, rounded up */
+        ck_assert(layer * ahead >= 5e8 && layer * (ahead - 1) < 5e8);
+        r.shards_ops = true;
+        r.switches.zero = 3;
+        pp_costs *c = run_costs(&r, &hw);
+        ck_assert(c->sharded && c->shards_ops && !c->regathers);
+        ck_assert_double_eq_tol((double)c->parameter_bytes[1], 2 * n / 4, 1);
+        ck_assert_double_eq_tol((double)c->gradient_bytes[1], 4 * n / 4, 1);
+        ck_assert_double_eq_tol((double)c->optimizer_bytes[1], 12 * n / 4, 1);
+        ck_assert_double_eq_tol((double)c->gathered_bytes[1], 2 * layer * (1 + ahead), 1);
+        ck_assert_double_eq_tol((double)c->whole_gradient_bytes[1],
+                                4 * (tp == 1 ? 1e9 + 2 * layer : n), 1);
+        ck_assert_int_eq(c->gradient_shard_bytes[1], 0);
+        /* the embedding stays whole, beside its shard */
+        const double first = (double)whole->parameter_bytes[0] / 2;
+        ck_assert_double_eq_tol((double)c->parameter_bytes[0], 2 * first / 4 + 2 * (first - n), 1);
+        ck_assert_int_eq(c->gathered_bytes[0], c->gathered_bytes[1]);
+        if (tp == 8) {
+            within(c->regather_ns[1], 0.75 * 2 * n / rate_of(&hw));
+            within(c->regather_first_ns[1], 0.75 * 2 * layer / rate_of(&hw));
+            within(c->unshard_ns[0], 0.75 * 2 * (first - n) / rate_of(&hw));
+            within(c->reduce_grad_ns[1], 0.75 * 4 * n / rate_of(&hw) + 3 * n / 4 * 4 / memory);
+            within(c->reduce_last_ns[0],
+                   0.75 * 4 * (first - n) / rate_of(&hw) + 3 * (first - n) / 4 * 4 / memory);
+        }
+        ck_assert_int_eq(c->unshard_ns[1], 0);
+        ck_assert_int_eq(c->regather_last_ns[0], c->regather_first_ns[1]);
+        ck_assert_int_eq(c->grad_sync_ns[1], 0);
+        pp_costs_free(&c);
+        r.switches.zero = 2;
+        c = run_costs(&r, &hw);
+        ck_assert_double_eq_tol((double)c->parameter_bytes[1], 2 * n, 1);
+        ck_assert_double_eq_tol((double)c->gradient_bytes[1], 4 * n / 4, 1);
+        ck_assert_int_eq(c->gathered_bytes[1], 0);
+        ck_assert_int_eq(c->regather_ns[1], 0);
+        ck_assert_int_gt(c->reduce_grad_ns[1], 0);
+        if (tp == 8)
+            within(c->grad_sync_ns[1], 0.75 * 2 * n / rate_of(&hw));
+        pp_costs_free(&c);
+        pp_costs_free(&whole);
+    }
+}
+END_TEST
+
+/* ZeRO 2 of ppsim's runtime: gradients are whole until the last backward, then a quarter; the step
+ * ends with their reduction and a gather of the parameters. */
+START_TEST(gradients_alone_are_divided)
+{
+    const pp_hardware hw = run_hardware("a100-80g");
+    run r = job();
+    r.switches.zero = 2;
+    r.switches.grad_sync_overlap = true; /* changes nothing */
+    pp_costs *c = run_costs(&r, &hw);
+    const double n = (double)c->parameter_bytes[1] / 2;
+    ck_assert(c->sharded && !c->shards_ops);
+    ck_assert_int_eq(c->gathered_bytes[1], 0);
+    ck_assert_int_eq(c->unshard_ns[1], 0);
+    ck_assert_int_eq(c->unshard_copy_ns[1], 0);
+    ck_assert_int_eq(c->gradient_bytes[1], 0);
+    ck_assert_double_eq_tol((double)c->whole_gradient_bytes[1], 4 * n, 1);
+    ck_assert_double_eq_tol((double)c->gradient_shard_bytes[1], 4 * n / 4, 1);
+    ck_assert_double_eq_tol((double)c->optimizer_bytes[1], 12 * n / 4, 1);
+    within(c->grad_sync_ns[1] - c->reduce_grad_ns[1], 0.75 * 2 * n / rate_of(&hw));
+    pp_costs_free(&c);
+}
+END_TEST
+
 /* Two copies, each over two GPUs: rings of two move a half, and then an all-reduce of two moves the
  * half that each GPU owns. One GPU per copy has nothing to gather, and casts its parameters. */
 START_TEST(copies_reduce_what_they_own)
@@ -299,6 +379,8 @@ int main(void)
     tcase_add_test(tc, parameters_are_gathered_again_from_those_that_keep_them);
     tcase_add_test(tc, copies_reduce_what_they_own);
     tcase_add_test(tc, what_all_gpus_keep_is_freed);
+    tcase_add_test(tc, megatron_fsdp_divides_in_every_op);
+    tcase_add_test(tc, gradients_alone_are_divided);
     tcase_add_test(tc, two_different_units_pass);
     tcase_add_test(tc, moments_of_fewer_bits_take_less);
     tcase_add_test(tc, the_tied_table_crosses_the_network);

@@ -200,6 +200,49 @@ START_TEST(parameters_are_gathered_again_after_a_forward)
 }
 END_TEST
 
+/* Every op gathers for 5 us, of which F waits for 1 and B for 3; the first op of a stage gathers 4
+ * us before that. A backward also reduces for 2.5, of which 0.5 follow its compute. */
+START_TEST(every_op_gathers_and_backwards_reduce)
+{
+    static const char rows[] = "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
+                               "1RECV_F0,1F0,1RECV_F1,1B0,1SEND_B0,1F1,1B1,1SEND_B1\n";
+    static const pp_ns takes_ns[] = { 9000, 5000, 7500, 7500, 9000, 7500, 5000, 7500 };
+    static const pp_ns longer_ns[] = { 15000, 11000, 23500, 23500 };
+    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 10000, 0 };
+    pp_program *program PP_CLEANUP(pp_program_free) = program_of(rows, PP_ROWS_SINGLE, false);
+    pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_costs_uniform(&uniform, 2, 2, 2, &costs, &err), err);
+    costs->sharded = costs->shards_ops = true;
+    for (int s = 0; s < 2; s++) {
+        costs->unshard_ns[s] = 4000;
+        costs->regather_ns[s] = 5000;
+        costs->regather_first_ns[s] = 1000;
+        costs->regather_last_ns[s] = 3000;
+        costs->reduce_grad_ns[s] = 2500;
+        costs->reduce_last_ns[s] = 500;
+    }
+    STEP_OK(pp_simulate(program, costs, &timeline, &err), err);
+    for (size_t i = 0; i < 8; i++)
+        ck_assert_int_eq(timeline->end_ns[i] - timeline->start_ns[i], takes_ns[i]);
+    const pp_comm_timeline *comm = timeline->comm;
+    size_t reductions = 0;
+    for (size_t k = 0; k < comm->sharding_count; k++)
+        reductions += comm->sharding[k].reduces &&
+                      comm->sharding[k].end_ns - comm->sharding[k].start_ns == 2500;
+    ck_assert_uint_eq(reductions, 4);
+    ck_assert_uint_eq(comm->sharding_count, 8 + 4);
+    /* a longer compute hides all but what is exposed */
+    costs->f_ns[0] = 10000;
+    costs->b_ns[0] = 20000;
+    pp_timeline_free(&timeline);
+    STEP_OK(pp_simulate(program, costs, &timeline, &err), err);
+    for (size_t i = 0; i < 4; i++)
+        ck_assert_int_eq(timeline->end_ns[i] - timeline->start_ns[i], longer_ns[i]);
+}
+END_TEST
+
 /* Both have one communicator: the reduction of stage 2 begins at 66, when stage 0 has been gathered
  * again, and the rank waits for it until 106. */
 START_TEST(a_reduction_queues_behind_a_gather)
@@ -376,6 +419,7 @@ int main(void)
     tcase_add_test(tc, eager_ends_at_its_limit);
     tcase_add_test(tc, sharded_parameters_are_gathered_and_reduced);
     tcase_add_test(tc, parameters_are_gathered_again_after_a_forward);
+    tcase_add_test(tc, every_op_gathers_and_backwards_reduce);
     tcase_add_test(tc, a_reduction_queues_behind_a_gather);
     tcase_add_test(tc, replicas_meet_or_wait_forever);
     tcase_add_test(tc, rows_that_do_not_pair_up_are_refused);
