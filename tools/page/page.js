@@ -60,7 +60,7 @@ function headroom(limit, used) {
 
 /* "1 rank", "2 ranks" */
 function count(number, word) {
-    return number + " " + word + (number === 1 ? "" : "s");
+    return number + " " + word + (number === 1 ? "" : word.endsWith("ch") ? "es" : "s");
 }
 
 function known(value) {
@@ -86,7 +86,7 @@ const TOKENS = [
     "RECV_BS"
 ];
 
-/* The colours of `ppsim plot`; components that are next to each other in a stack differ in shade. */
+/* The colours of `ppsim plot`; components next to each other in a stack differ in shade. */
 const KIND_COLOURS =
     [[0x2f, 0x62, 0xbd], [0x8e, 0xdb, 0xd6], [0x58, 0xa0, 0x50], [0x3f, 0xb5, 0xb0]];
 const CAUSE_COLOURS = [null, "#8a5fb0", "#e39a2d", "#a58f7a", "#707070"];
@@ -556,7 +556,7 @@ function decodeTimeline(data) {
     }
     const { op, gap, sent, span } = t;
 
-    /* Reads a token into the columns `prefix...` of gap i; returns the reference of the next one. */
+    /* Reads a token into columns `prefix...` of gap i; returns the reference of the next one. */
     function token(prefix, i, stage, microbatch) {
         const code = u();
         gap[prefix + "Code"][i] = code;
@@ -823,8 +823,8 @@ class View {
             role: "application",
             "aria-roledescription": "timeline",
             "aria-label": `Timeline of ${count(this.ranks, "rank")} over ${duration(this.end)}. ` +
-                "Left and right move, up and down zoom, comma and full stop choose the op before and " +
-                "after, brackets another rank, W goes to what an op waited for, Escape ends.",
+                "Left and right move, up and down zoom, comma and full stop choose the op " +
+                "before and after, brackets another rank, W goes to what an op waited for, Escape ends.",
         });
         this.context = this.canvas.getContext("2d", { alpha: false });
         this.tip = el("div", { class: "tip", hidden: true });
@@ -922,12 +922,15 @@ class View {
         return el("div", {}, el("ul", { class: "key" }, items),
             el("p", { class: "quiet" },
                 two + shades +
-                    "Where ops are too narrow to be drawn one by one, each column shows as shares of its height how a rank spent that time."),
+                    "Where ops are too narrow to be drawn one by one, each column shows as shares " +
+                    "of its height how a rank spent that time."),
             folded("How to move",
                 el("p", {},
-                    "Drag to move; Ctrl and the wheel, two fingers or the buttons zoom; click an op to keep its text. " +
-                        "Keys, once the picture has the focus: left and right move, up and down zoom, comma and full stop choose the op before and after, " +
-                        "[ and ] another rank, W what the op waited for, Home shows everything, Escape ends.")));
+                    "Drag to move; Ctrl and the wheel, two fingers or the buttons zoom; click an " +
+                        "op to keep its text. " +
+                        "Keys, once the picture has the focus: left and right move, up and down " +
+                        "zoom, comma and full stop choose the op before and after, [ and ] another " +
+                        "rank, W what the op waited for, Home shows everything, Escape ends.")));
     }
 
     // ---- layout, in device pixels
@@ -1704,8 +1707,12 @@ function verdict({ report, plan, answer, next, executed }) {
         tiles.push(tile("MFU", percent(report.model_flops_utilization)));
     tiles.push(tile("bubble", percent(report.bubble_fraction), "of all rank time is idle"));
     const tight = tightest(report);
+    let over = "";
     if (tight && known(tight.limit)) {
         const left = tight.limit - tight.r.peak_memory_bytes;
+        if (left < 0)
+            over = `This does not fit: rank ${tight.r.rank} needs ${
+                bytes(-left)} more than its limit.`;
         tiles.push(tile("headroom", left < 0 ? "\u2212" + bytes(-left) : bytes(left),
             `rank ${tight.r.rank}, the tightest, of ${bytes(tight.limit)}`,
             left < 0 ? "bad" : null));
@@ -1727,11 +1734,11 @@ function verdict({ report, plan, answer, next, executed }) {
     const words = run ? run[1] :
                         `schedule ${report.schedule}, ${count(report.ranks, "rank")}, ` +
             `${count(report.stages, "stage")}, ${
-                count(report.microbatches, "microbatch")
-                    .replace("microbatchs", "microbatches")}; executor ${report.executor}`;
+                count(report.microbatches, "microbatch")}; executor ${report.executor}`;
     return [
         said.headline && el("p", {}, said.headline),
-        el("p", { class: "run" }, run ? "Run " : "", words), el("div", { class: "tiles" }, tiles),
+        el("p", { class: "run" }, run ? "Run " : "", words),
+        over && el("p", { class: "bad" }, over), el("div", { class: "tiles" }, tiles),
         rows.length > 0 && el("dl", { class: "answer" }, rows.map(([name,
             text]) => [el("dt", {}, name), el("dd", {}, text)])),
         answer && folded("The answer as text", copyable(answer, "the answer"))
@@ -1804,7 +1811,9 @@ function candidatePairs(row) {
         ep: "ep",
         micro_batch_size: "micro-batch size",
         microbatches: "microbatches",
-        recompute: "recompute"
+        recompute: "recompute",
+        partition: "partition",
+        unshard_lookahead: "unshard lookahead"
     };
     return Object.entries(names).filter(([column]) => known(row[column])).map(([column,
         name]) => [name, String(row[column])]);
@@ -1814,10 +1823,12 @@ function configurationSection(subject, plans) {
     const own = configuration(subject);
     const others = plans.filter((other) => other !== subject)
                        .map((other) => ["plan " + other.label, configuration(other), own]);
+    const chosen = subject.chosenRow && candidatePairs(subject.chosenRow);
     for (const row of subject.rows?.ok.filter((r) => r !== subject.chosenRow).slice(0, 20) ?? []) {
-        const mine = candidatePairs(row);
-        const names = mine.map(([name]) => name);
-        others.push([candidateWords(row), mine, own.filter(([name]) => names.includes(name))]);
+        const other = candidatePairs(row);
+        const names = other.map(([name]) => name);
+        others.push(
+            [candidateWords(row), other, chosen ?? own.filter(([name]) => names.includes(name))]);
     }
     const place = el("div");
     const pick = (k) =>
@@ -1992,7 +2003,7 @@ function bubbleWords({ why, step_ns: step }) {
     const [ns, name] = parts[0];
     const means = {
         "unequal ranks": `rank ${why.slowest_rank} computes longest, and the others wait for it`,
-        "order of ops": "waits between ops that another order could avoid",
+        "order of ops": "waits between ops, which the order of the ops costs",
         "warm-up": "waits before the first op of a rank",
         "cool-down": "waits after the last op of a rank"
     };
@@ -2130,7 +2141,7 @@ function candidateWords(row) {
         (row.recompute !== "none" ? `, recompute ${row.recompute}` : "");
 }
 
-/* What the next best costs: the fastest one that is no faster than the plan, and the fastest of all. */
+/* What the next best costs: the fastest one that is slower than the plan, and what is faster. */
 function nextBest({ rows, chosenRow: chosen, report }) {
     if (!rows || !chosen)
         return null;
@@ -2261,10 +2272,10 @@ function tradeSection({ rows, chosenRow: chosen, report }) {
         Infinity);
     return [
         el("p", {},
-            "Each mark is a candidate: further left needs less memory, lower is faster. No order of ops in any setup that may fit is faster than the bound."),
+            "Each mark is a candidate: further left needs less memory, lower is faster. " +
+                "No order of ops in any setup that may fit is faster than the bound."),
         chart({
-            about:
-                "Memory against step of the candidates; the table of alternatives has the same numbers",
+            about: "Memory against step of the candidates, as in the table of alternatives",
             x: { words: "peak memory of the fullest rank", ...byteAxis(base.peak_memory_bytes) },
             y: { words: even ? "step" : "GPU time per sequence, relative to the plan", ...format },
             parts: [
@@ -2304,22 +2315,32 @@ function microbatchSection({ microbatches }) {
         return [];
     const tokens = microbatches.map((m) => m[0]);
     const sorted = [...tokens].sort((a, b) => a - b);
+    const [least, median, most] = [sorted[0], sorted[sorted.length >> 1], sorted.at(-1)];
     const words = `${microbatches.length} microbatches`;
-    if (sorted[0] === sorted.at(-1))
-        return [el("p", {},
-            `All ${words} have ${sorted[0]} tokens` +
-                (microbatches.every((m) => m[1] === microbatches[0][1]) ?
-                        ` in ${count(microbatches[0][1], "sequence")}.` :
-                        "."))];
-    return [el("p", {}, `${words} of ${sorted[0]} to ${sorted.at(-1)} tokens, median ${sorted[sorted.length >> 1]}, in the order in which they run.`),
-        chart({ about: `Tokens of ${words}; the table below has the same numbers`, height: 240,
-            x: { words: "microbatch", format: (v) => String(Math.round(v)), least: 0, most: microbatches.length },
-            y: { words: "tokens", format: (v) => String(Math.round(v)), least: 0 },
-            parts: [{ line: tokens.flatMap((n, k) => [[k, n], [k + 1, n]]), hue: "#2f62bd", words: "tokens" },
-                microbatches.some((m) => m[2]) && { line: microbatches.flatMap((m, k) => [[k, m[2]], [k + 1, m[2]]]), hue: "#c9421a", dash: "3 2", words: "longest sequence" },
-            ].filter(Boolean) }),
-        folded("Microbatches as a table", table("Microbatches in the order in which they run", ["microbatch", ["tokens", "number"], ["sequences", "number"], ["longest", "number"]],
-            microbatches.map((m, k) => [k, ...m])))];
+    const sequences = new Set(microbatches.map((m) => m[1]));
+    if (least === most) {
+        const each = sequences.size === 1 ? ` in ${count([...sequences][0], "sequence")}` : "";
+        return [el("p", {}, `All ${words} have ${least} tokens${each}.`)];
+    }
+    const whole = (v) => String(Math.round(v));
+    const steps = (column) => microbatches.flatMap((m, k) => [[k, m[column]], [k + 1, m[column]]]);
+    const parts = [{ line: steps(0), hue: "#2f62bd", words: "tokens" }];
+    if (microbatches.some((m) => m[2]))
+        parts.push({ line: steps(2), hue: "#c9421a", dash: "3 2", words: "longest sequence" });
+    const columns =
+        ["microbatch", ["tokens", "number"], ["sequences", "number"], ["longest", "number"]];
+    const order = "in the order in which they run";
+    return [
+        el("p", {}, `${words} of ${least} to ${most} tokens, median ${median}, ${order}.`), chart({
+            about: `Tokens of ${words}; the table below has the same numbers`,
+            height: 240,
+            x: { words: "microbatch", format: whole, least: 0, most: microbatches.length },
+            y: { words: "tokens", format: whole, least: 0 },
+            parts
+        }),
+        folded("Microbatches as a table",
+            table(`Microbatches ${order}`, columns, microbatches.map((m, k) => [k, ...m])))
+    ];
 }
 
 // ---- runs
@@ -2475,8 +2496,8 @@ function sensitivitySection({ report }) {
     const rows = report?.sensitivity?.rows ?? [];
     const path = rows.some((r) => known(r.path_ns));
     return rows.length > 0 &&
-        table(
-            "By how many ns the step grows when every op of a stage, or every transfer of a link, takes 1 ns longer",
+        table("By how many ns the step grows when every op of a stage, or transfer of a link, " +
+                "takes 1 ns longer",
             ["what", ["growth", "number"], ...(path ? [["on the critical path", "number"]] : [])],
             rows.map(
                 (r) => [known(r.stage) ? `stage ${r.stage}` : `link ${r.link[0]} to ${r.link[1]}`,
@@ -2659,19 +2680,37 @@ function profileSection({ profile }) {
 
 function paretoSection({ pareto }) {
     const points = pareto.points ?? [];
-    const gpus = new Set(points.map((p) => p.gpus));
-    const even = gpus.size === 1;
+    const even = new Set(points.map((p) => p.gpus)).size === 1;
     const cost = (ns, p) => even ? ns : ns * p.gpus;
     const stairs = (key) => points.slice().reverse().flatMap(
         (p) => [[p.peak_memory_bytes, cost(p[key], p)], [p.limit_bytes, cost(p[key], p)]]);
-    const words = (p) => `${p.schedule}, vpp ${p.vpp}, tp ${p.tp}, recompute ${p.recompute}`;
-    return [el("p", {}, `${pareto.model}, pp ${pareto.pp}, ${pareto.hardware}: the fastest step found for every memory limit.`),
-        chart({ about: "Memory against step with the bound; the table below has the same numbers", x: { words: "memory limit per GPU", ...byteAxis(points[0]?.limit_bytes) },
-            y: { words: even ? "step" : "step x GPUs", ...timeAxis(Math.max(...points.map((p) => cost(p.step_ns, p)))) },
-            parts: [{ line: stairs("step_ns"), hue: "#2f62bd", wide: 2, words: "fastest step" }, { line: stairs("least_step_ns"), dash: "4 3", words: "bound" },
-                { points: points.map((p) => [p.peak_memory_bytes, cost(p.step_ns, p), `${words(p)}: ${duration(p.step_ns)} in ${bytes(p.peak_memory_bytes)}`]), hue: "#2f62bd", words: "setup" }] }),
-        table("The fastest step at every memory limit", ["schedule", ["vpp", "number"], ["tp", "number"], ["GPUs", "number"], "recompute", ["peak memory", "number"], ["up to a limit of", "number"], ["step", "number"], ["bound", "number"], ["tokens/s", "number"]],
-            points.map((p) => [p.schedule, p.vpp, p.tp, p.gpus, p.recompute, bytes(p.peak_memory_bytes), bytes(p.limit_bytes), duration(p.step_ns), duration(p.least_step_ns), Math.round(p.tokens_per_s).toLocaleString("en")]))];
+    const words = (p) => `${p.schedule}, vpp ${p.vpp}, tp ${p.tp}, recompute ${p.recompute}: ` +
+        `${duration(p.step_ns)} in ${bytes(p.peak_memory_bytes)}`;
+    const marks = points.map((p) => [p.peak_memory_bytes, cost(p.step_ns, p), words(p)]);
+    const most = Math.max(...points.map((p) => cost(p.step_ns, p)));
+    const number = (name) => [name, "number"];
+    const columns = [
+        "schedule", ...["vpp", "tp", "GPUs"].map(number), "recompute",
+        ...["peak memory", "up to a limit of", "step", "bound", "tokens/s"].map(number)
+    ];
+    const rows =
+        points.map((p) => [p.schedule, p.vpp, p.tp, p.gpus, p.recompute, bytes(p.peak_memory_bytes),
+                       bytes(p.limit_bytes), duration(p.step_ns), duration(p.least_step_ns),
+                       Math.round(p.tokens_per_s).toLocaleString("en")]);
+    const about = `${pareto.model}, pp ${pareto.pp}, ${pareto.hardware}`;
+    return [
+        el("p", {}, `${about}: the fastest step found for every memory limit.`), chart({
+            about: "Memory against step with the bound; the table below has the same numbers",
+            x: { words: "memory limit per GPU", ...byteAxis(points[0]?.limit_bytes) },
+            y: { words: even ? "step" : "step x GPUs", ...timeAxis(most) },
+            parts: [
+                { line: stairs("step_ns"), hue: "#2f62bd", wide: 2, words: "fastest step" },
+                { line: stairs("least_step_ns"), dash: "4 3", words: "bound" },
+                { points: marks, hue: "#2f62bd", words: "setup" }
+            ]
+        }),
+        table("The fastest step at every memory limit", columns, rows)
+    ];
 }
 
 function assumptionsSection({ plan, report }) {
@@ -2801,12 +2840,12 @@ function themeButton() {
         onclick: () => {
             now = (now + 1) % names.length;
             document.documentElement.dataset.theme = names[now];
-            button.textContent = names[now];
+            button.textContent = "colours: " + names[now];
             button.setAttribute("aria-label", `Colours: ${now ? names[now] : "as the system"}`);
             repaint();
         }
     },
-        "system");
+        "colours: system");
     return button;
 }
 
