@@ -824,7 +824,8 @@ class View {
             "aria-roledescription": "timeline",
             "aria-label": `Timeline of ${count(this.ranks, "rank")} over ${duration(this.end)}. ` +
                 "Left and right move, up and down zoom, comma and full stop choose the op " +
-                "before and after, brackets another rank, W goes to what an op waited for, Escape ends.",
+                "before and after, brackets another rank, W goes to what an op waited for, " +
+                "Escape ends.",
         });
         this.context = this.canvas.getContext("2d", { alpha: false });
         this.tip = el("div", { class: "tip", hidden: true });
@@ -922,15 +923,16 @@ class View {
         return el("div", {}, el("ul", { class: "key" }, items),
             el("p", { class: "quiet" },
                 two + shades +
-                    "Where ops are too narrow to be drawn one by one, each column shows as shares " +
-                    "of its height how a rank spent that time."),
+                    "Where ops are too narrow to be drawn one by one, each column shows as " +
+                    "shares of its height how a rank spent that time."),
             folded("How to move",
                 el("p", {},
                     "Drag to move; Ctrl and the wheel, two fingers or the buttons zoom; click an " +
                         "op to keep its text. " +
                         "Keys, once the picture has the focus: left and right move, up and down " +
-                        "zoom, comma and full stop choose the op before and after, [ and ] another " +
-                        "rank, W what the op waited for, Home shows everything, Escape ends.")));
+                        "zoom, comma and full stop choose the op before and after, [ and ] " +
+                        "another rank, W what the op waited for, Home shows everything, " +
+                        "Escape ends.")));
     }
 
     // ---- layout, in device pixels
@@ -1845,39 +1847,37 @@ function configurationSection(subject, plans) {
                 place));
 }
 
+/* What differs between two reports. Shares differ by points, everything else by a percentage. */
 function comparison(a, b) {
     const rows = [];
-    const add = (name, get, format, lessIsBetter) => {
+    const add = (name, get, format, { lessIsBetter = true, isShare = false } = {}) => {
         const [x, y] = [get(a.report), get(b.report)];
-        if (!known(x) || !known(y))
+        if (!known(x) || !known(y) || x === 0 && y === 0)
             return;
-        const change = x ? y / x - 1 : 0;
-        const better = lessIsBetter ? y < x : y > x;
+        const sign = y > x ? "+" : "\u2212";
+        const size = isShare ? `${(100 * Math.abs(y - x)).toFixed(2)} points` :
+            x > 0 ? percent(Math.abs(y / x - 1), 2) :
+                    format(y);
+        const better = y < x === lessIsBetter;
         rows.push([
             name, format(x), format(y),
             x === y ? "the same" :
                       el("span", { class: better ? "good" : "bad" },
-                          `${change > 0 ? "+" : "\u2212"}${percent(Math.abs(change), 2)} (${
-                              better ? "better" : "worse"})`)
+                          `${sign}${size} (${better ? "better" : "worse"})`)
         ]);
     };
-    add("step", (r) => r.step_ns, duration, true);
-    add("makespan", (r) => r.makespan_ns, duration, true);
-    add("tokens/s", (r) => r.tokens_per_s, (v) => Math.round(v).toLocaleString("en"), false);
-    add("MFU", (r) => r.model_flops_utilization, percent, false);
-    add("bubble fraction", (r) => r.bubble_fraction, (v) => percent(v, 2), true);
-    add("peak memory", (r) => r.peak_memory_bytes, bytes, true);
+    const whole = (value) => Math.round(value).toLocaleString("en");
+    const share = (value) => percent(value, 2);
+    add("step", (r) => r.step_ns, duration);
+    add("makespan", (r) => r.makespan_ns, duration);
+    add("tokens/s", (r) => r.tokens_per_s, whole, { lessIsBetter: false });
+    add("MFU", (r) => r.model_flops_utilization, share, { lessIsBetter: false, isShare: true });
+    add("bubble fraction", (r) => r.bubble_fraction, share, { isShare: true });
+    add("peak memory", (r) => r.peak_memory_bytes, bytes);
     for (const [key, name] of PARTS)
-        add(name, (r) => r.why?.mean?.[key] || null, duration, true);
-    return [
-        table(`${a.label} and ${b.label}`,
-            ["", [a.label, "number"], [b.label, "number"], ["change", "number"]], rows),
-        a.plan && b.plan &&
-            [
-                el("p", {}, "What differs in the configuration:"),
-                copyable(difference(configuration(a), configuration(b)), "the difference")
-            ]
-    ];
+        add(name, (r) => r.why ? r.why.mean[key] ?? 0 : null, duration);
+    return table(`${a.label} and ${b.label}`,
+        ["", [a.label, "number"], [b.label, "number"], ["change", "number"]], rows);
 }
 
 // ---- memory
