@@ -108,9 +108,16 @@ def make_pages():
         subprocess.run([PPSIM, *"plan --model llama3-70b --pp 8 --tp 4 --pareto --json".split()], check=True, stdout=subprocess.PIPE).stdout
     )
     ppsim(*"report pareto.json -o pareto.html".split())
+    rows = [(1 << k, 1e-5 + (1 << k) / 25e9) for k in range(10, 26)]
+    (FOLDER / "samples.csv").write_text(
+        "# ppsim.samples 1\nclass,link,bytes,seconds\n" + "".join(f"send_recv,1,{size},{time!r}\n" for size, time in rows)
+    )
+    ppsim(*"calibrate --import samples-csv=samples.csv -o profile.json".split())
+    ppsim(*"report profile.json -o profile.html".split())
+    ppsim(*"report gpt.json --memory-limit 70GB -o over.html".split())
     hide = make_hostile((FOLDER / "gpt.html").read_text())
     (FOLDER / "hostile.html").write_text(hide)
-    return "gpt lengths run large huge two jitter sweep pareto hostile".split()
+    return "gpt lengths run large huge two jitter sweep pareto profile over hostile".split()
 
 
 def make_hostile(html):
@@ -309,6 +316,12 @@ def main():
                 if name == "gpt":
                     check_keyboard(opened)
                     check_hover(opened)
+                if name == "over":
+                    said = opened.page.locator("#memory").inner_text()
+                    check("GiB too much" in said and opened.page.locator(".over").count() > 0, f"{opened.name}: what is over the limit is not marked")
+                if name == "large":
+                    ops = opened.page.evaluate("ppsimPage.views[0].lanes[0].t.op.kind.length")
+                    check(ops == 64 * 512 * 8 * 2, f"{opened.name}: {ops} ops")
                 if name == "hostile":
                     check_hostile(opened)
                 for width in (1280, 390):

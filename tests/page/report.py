@@ -115,6 +115,20 @@ def check_others():
     assert subjects[3]["csv"] == [table.read_text()]
 
 
+def check_profile():
+    """The points of a curve are the samples of its class, each with what the fitted form says of it."""
+    samples, profile, page = folder / "samples.csv", folder / "profile.json", folder / "profile.html"
+    rows = [(1 << k, 1e-5 + (1 << k) / 25e9) for k in range(10, 26)]
+    samples.write_text("# ppsim.samples 1\nclass,link,bytes,seconds\n" + "".join(f"send_recv,1,{size},{time!r}\n" for size, time in rows))
+    run("calibrate", "--import", f"samples-csv={samples}", "-o", str(profile))
+    run("report", str(profile), "-o", str(page))
+    (subject,) = read(page)[0]["subjects"]
+    (curve,) = subject["profile"]["curves"]
+    assert curve["axis"] == "bytes" and [(p[0], p[1]) for p in curve["points"]] == rows
+    # The samples follow the form exactly, so the line goes through them.
+    assert all(abs(fitted / measured - 1) < 1e-6 for _, measured, fitted in curve["points"])
+
+
 def check_sizes():
     """What a page may weigh, also if no two ops take equally long."""
     page = folder / "large.html"
@@ -132,4 +146,5 @@ folder.mkdir(parents=True, exist_ok=True)
 check_plans()
 check_run()
 check_others()
+check_profile()
 check_sizes()

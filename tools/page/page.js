@@ -18,13 +18,19 @@ function shown(text) {
 /* Four significant digits, as everywhere in ppsim. */
 function scaled(value, unit) {
     const size = Math.abs(value);
-    return value.toFixed(size >= 999.95 ? 0 : size >= 99.995 ? 1 : size >= 9.9995 ? 2 : 3) + " " + unit;
+    return value.toFixed(size >= 999.95 ? 0 :
+                   size >= 99.995       ? 1 :
+                   size >= 9.9995       ? 2 :
+                                          3) +
+        " " + unit;
 }
 
 function duration(ns) {
     const size = Math.abs(ns);
-    return size < 1e3 ? Math.round(ns) + " ns" : size < 999.95e3 ? scaled(ns / 1e3, "us")
-        : size < 999.95e6 ? scaled(ns / 1e6, "ms") : scaled(ns / 1e9, "s");
+    return size < 1e3   ? Math.round(ns) + " ns" :
+        size < 999.95e3 ? scaled(ns / 1e3, "us") :
+        size < 999.95e6 ? scaled(ns / 1e6, "ms") :
+                          scaled(ns / 1e9, "s");
 }
 
 function bytes(count) {
@@ -44,7 +50,8 @@ function percent(share, digits = 1) {
 
 /* How much longer a time is than another one. */
 function slower(share) {
-    return share === 0 ? "the same" : percent(Math.abs(share), 2) + (share > 0 ? " slower" : " faster");
+    return share === 0 ? "the same" :
+                         percent(Math.abs(share), 2) + (share > 0 ? " slower" : " faster");
 }
 
 function headroom(limit, used) {
@@ -53,7 +60,7 @@ function headroom(limit, used) {
 
 /* "1 rank", "2 ranks" */
 function count(number, word) {
-    return number + " " + word + (number === 1 ? "" : "s");
+    return number + " " + word + (number === 1 ? "" : word.endsWith("ch") ? "es" : "s");
 }
 
 function known(value) {
@@ -62,52 +69,82 @@ function known(value) {
 
 const KINDS = ["F", "I", "W", "B"];
 const KIND_WORDS = ["forward", "backward, input gradient", "weight gradient", "backward"];
-const KIND_KEYS = ["F forward", "I backward, input gradient", "W backward, weight gradient", "B backward"];
+const KIND_KEYS =
+    ["F forward", "I backward, input gradient", "W backward, weight gradient", "B backward"];
 const CAUSES = ["data", "buffer", "link", "host", "sync"];
-const CAUSE_WORDS = ["idle", "idle: no receive buffer", "idle: transfer queued or running",
-    "idle: host launches", "idle: device synchronises"];
-const CAUSE_REASONS = ["a tensor that has not been computed", "the receiver has not posted the receive",
+const CAUSE_WORDS = [
+    "idle", "idle: no receive buffer", "idle: transfer queued or running", "idle: host launches",
+    "idle: device synchronises"
+];
+const CAUSE_REASONS = [
+    "a tensor that has not been computed", "the receiver has not posted the receive",
     "the transfer is queued or running", "the host has not launched the next kernel",
-    "the device synchronises"];
-const TOKENS = ["F", "I", "W", "B", "SEND_F", "RECV_F", "SEND_B", "RECV_B", "SEND_FS", "RECV_FS",
-    "SEND_BS", "RECV_BS"];
+    "the device synchronises"
+];
+const TOKENS = [
+    "F", "I", "W", "B", "SEND_F", "RECV_F", "SEND_B", "RECV_B", "SEND_FS", "RECV_FS", "SEND_BS",
+    "RECV_BS"
+];
 
-/* The colours of `ppsim plot`; components that are next to each other in a stack differ in shade. */
-const KIND_COLOURS = [[0x2f, 0x62, 0xbd], [0x8e, 0xdb, 0xd6], [0x58, 0xa0, 0x50], [0x3f, 0xb5, 0xb0]];
+/* The colours of `ppsim plot`; components next to each other in a stack differ in shade. */
+const KIND_COLOURS =
+    [[0x2f, 0x62, 0xbd], [0x8e, 0xdb, 0xd6], [0x58, 0xa0, 0x50], [0x3f, 0xb5, 0xb0]];
 const CAUSE_COLOURS = [null, "#8a5fb0", "#e39a2d", "#a58f7a", "#707070"];
 const GATHER = "#7d8b1f";
 const REDUCTION = "#b5507a";
 const COMPONENTS = {
-    parameters: "#2f4f80", gradients: "#b5cbe3", optimizer: "#6f94c4", activations: "#f6d08a",
-    weight_stash: "#b07c1c", recompute: "#7a4f9a", recv_buffers: "#a5d3a5", send_buffers: "#3d7a3d",
-    logits: "#c9a3dc", temporaries: "#d8d8d8", outputs: "#2fa09a", workspace: "#8c6d5a",
+    parameters: "#2f4f80",
+    gradients: "#b5cbe3",
+    optimizer: "#6f94c4",
+    activations: "#f6d08a",
+    weight_stash: "#b07c1c",
+    recompute: "#7a4f9a",
+    recv_buffers: "#a5d3a5",
+    send_buffers: "#3d7a3d",
+    logits: "#c9a3dc",
+    temporaries: "#d8d8d8",
+    outputs: "#2fa09a",
+    workspace: "#8c6d5a",
     comm_library: "#808080",
 };
 const COMPONENT_WORDS = {
-    weight_stash: "weight stash", recompute: "recomputation", recv_buffers: "receive buffers",
-    send_buffers: "send buffers", comm_library: "communication library",
+    weight_stash: "weight stash",
+    recompute: "recomputation",
+    recv_buffers: "receive buffers",
+    send_buffers: "send buffers",
+    comm_library: "communication library",
 };
 
 /* The parts of a step in the words of `ppsim plan --why`, each with its colour. */
 const PARTS = [
-    ["compute_ns", "compute", "#2f62bd"], ["collectives_ns", "tp, cp, ep exchange in ops", "#9cbbe8"],
-    ["warm_up_ns", "bubble: warm-up", "#b9b9b9"], ["cool_down_ns", "bubble: cool-down", "#8f8f8f"],
-    ["imbalance_ns", "bubble: unequal ranks", "#c9a3dc"], ["data_ns", "bubble: order of ops", "#7a4f9a"],
-    ["buffer_ns", "wait: receiver not ready", "#b5507a"], ["p2p_ns", "wait: transfer", "#e39a2d"],
-    ["sharding_ns", "wait: sharded parameters", "#7d8b1f"], ["host_ns", "wait: host", "#a58f7a"],
-    ["sync_ns", "wait: device sync", "#555555"], ["grad_sync_ns", "gradient sync (dp)", "#3d7a3d"],
-    ["tied_ns", "tied embedding", "#a5d3a5"], ["optimizer_ns", "optimizer", "#6f94c4"],
+    ["compute_ns", "compute", "#2f62bd"],
+    ["collectives_ns", "tp, cp, ep exchange in ops", "#9cbbe8"],
+    ["warm_up_ns", "bubble: warm-up", "#b9b9b9"],
+    ["cool_down_ns", "bubble: cool-down", "#8f8f8f"],
+    ["imbalance_ns", "bubble: unequal ranks", "#c9a3dc"],
+    ["data_ns", "bubble: order of ops", "#7a4f9a"],
+    ["buffer_ns", "wait: receiver not ready", "#b5507a"],
+    ["p2p_ns", "wait: transfer", "#e39a2d"],
+    ["sharding_ns", "wait: sharded parameters", "#7d8b1f"],
+    ["host_ns", "wait: host", "#a58f7a"],
+    ["sync_ns", "wait: device sync", "#555555"],
+    ["grad_sync_ns", "gradient sync (dp)", "#3d7a3d"],
+    ["tied_ns", "tied embedding", "#a5d3a5"],
+    ["optimizer_ns", "optimizer", "#6f94c4"],
     ["fixed_ns", "fixed", "#2fa09a"],
 ];
 
 /* Reads the cells of a CSV text; a cell with quotes may have commas. Returns objects by column. */
 function readCsv(text) {
-    const rows = text.split(/\r?\n/).filter((line) => line && !line.startsWith("#"))
-        .map((line) => [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(,|$)/g)]
-            .filter((cell, k, all) => k < all.length - 1 || cell[0])
-            .map((cell) => cell[1].startsWith('"') ? cell[1].slice(1, -1).replaceAll('""', '"') : cell[1]));
-    return rows.slice(1).map((row) =>
-        Object.fromEntries(rows[0].map((column, k) => [column, row[k] ?? ""])));
+    const rows = text.split(/\r?\n/)
+                     .filter((line) => line && !line.startsWith("#"))
+                     .map((line) => [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(,|$)/g)]
+                                        .filter((cell, k, all) => k < all.length - 1 || cell[0])
+                                        .map((cell) => cell[1].startsWith('"') ?
+                                                cell[1].slice(1, -1).replaceAll('""', '"') :
+                                                cell[1]));
+    return rows.slice(1).map(
+        (row) => Object.fromEntries(rows[0].map((column, k) => [column, row[k] ?? ""])));
 }
 
 /* Splits the command's text for people, "label        text", into a headline, pairs and a rest. */
@@ -180,8 +217,8 @@ function table(caption, columns, rows, { first = 50, chosen = () => false } = {}
         more.textContent = `show more (${done} of ${rows.length})`;
     }
     add(first);
-    const head = columns.map((column, k) =>
-        el("th", { scope: "col", class: look(k) === "number" ? "number" : null },
+    const head = columns.map(
+        (column, k) => el("th", { scope: "col", class: look(k) === "number" ? "number" : null },
             Array.isArray(column) ? column[0] : column));
     return el("div", {},
         el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
@@ -194,7 +231,9 @@ function folded(summary, ...children) {
 }
 
 function swatch(style, words, line = false) {
-    return el("li", {}, el("span", { class: line ? "swatch line" : "swatch", style, "aria-hidden": "true" }), words);
+    return el("li", {},
+        el("span", { class: line ? "swatch line" : "swatch", style, "aria-hidden": "true" }),
+        words);
 }
 
 /* A text to copy, with a button that does it. */
@@ -212,7 +251,8 @@ function copyable(text, label) {
         }
     };
     return el("div", {}, block,
-        el("div", { class: "controls" }, el("button", { type: "button", onclick: copy }, "Copy " + label), said));
+        el("div", { class: "controls" },
+            el("button", { type: "button", onclick: copy }, "Copy " + label), said));
 }
 
 const contents = document.getElementById("contents");
@@ -253,13 +293,20 @@ function ticks(low, high, most) {
 
 /* Axes of times and bytes: round numbers of the unit that suits the largest value. */
 function timeAxis(most) {
-    const [name, unit] = most < 1e3 ? ["ns", 1] : most < 1e6 ? ["us", 1e3] : most < 1e9 ? ["ms", 1e6] : ["s", 1e9];
-    return { unit, format: (ns) => `${+(ns / unit).toPrecision(6)} ${name}` };
+    const [name, unit] = most < 1e3 ? ["ns", 1] :
+        most < 1e6                  ? ["us", 1e3] :
+        most < 1e9                  ? ["ms", 1e6] :
+                                      ["s", 1e9];
+    return { unit, format: (ns) => Number((ns / unit).toPrecision(6)) + " " + name };
 }
 
 function byteAxis(most) {
     const k = Math.max(0, Math.min(4, Math.floor(Math.log2(most || 1) / 10)));
-    return { unit: 1024 ** k, format: (size) => `${+(size / 1024 ** k).toPrecision(6)} ${["B", "KiB", "MiB", "GiB", "TiB"][k]}` };
+    return {
+        unit: 1024 ** k,
+        format: (size) =>
+            Number((size / 1024 ** k).toPrecision(6)) + " " + ["B", "KiB", "MiB", "GiB", "TiB"][k]
+    };
 }
 
 function logTicks(low, high) {
@@ -279,8 +326,18 @@ const MARKS = [
     (x, y) => `M${x} ${y + 5}l5 -9h-10z`,
     (x, y) => `M${x - 5} ${y}h10m-5 -5v10`,
 ];
-const CROSS = 4;
-const HUES = ["#2f62bd", "#c9421a", "#3d7a3d", "#7a4f9a", "#a07000", "#2fa09a", "#b5507a"];
+const CROSS = 4; // It has no area to be filled.
+const PLUS = 6;
+
+function mark(kind = 0, hue, x, y, ...title) {
+    return svg("path", {
+        d: MARKS[kind](x, y),
+        stroke: hue,
+        "fill-opacity": 0.7,
+        fill: kind === CROSS || kind === PLUS ? "none" : hue
+    },
+        ...title);
+}
 
 /* Draws a chart and draws it again whenever its width changes, so that text keeps its size.
  * parts: { points: [[x, y, title]...], mark, hue } or { line: [[x, y]...], hue, dash }
@@ -291,15 +348,25 @@ function chart({ about, x, y, parts, height = 300 }) {
     const key = el("ul", { class: "key" });
     for (const part of parts.filter((p) => p.words)) {
         const hue = part.hue ?? "var(--text)";
-        const sign = part.points
-            ? svg("path", { d: MARKS[part.mark ?? 0](9, 7), fill: part.mark === CROSS || part.mark === 6 ? "none" : hue, stroke: hue })
-            : part.from !== undefined ? svg("rect", { x: 0, y: 2, width: 18, height: 10, fill: hue, opacity: 0.2 })
-                : svg("path", { d: "M0 7h18", stroke: hue, "stroke-width": 2, "stroke-dasharray": part.dash ?? "none" });
-        key.append(el("li", {}, svg("svg", { width: 18, height: 14, "aria-hidden": "true" }, sign), part.words));
+        const sign = part.points ?
+            mark(part.mark, hue, 9, 7) :
+            part.from !== undefined ?
+            svg("rect", { x: 0, y: 2, width: 18, height: 10, fill: hue, opacity: 0.2 }) :
+            svg("path", {
+                d: "M0 7h18",
+                stroke: hue,
+                "stroke-width": 2,
+                "stroke-dasharray": part.dash ?? "none"
+            });
+        key.append(el("li", {}, svg("svg", { width: 18, height: 14, "aria-hidden": "true" }, sign),
+            part.words));
     }
-    const xs = parts.flatMap((p) => p.points ?? p.line ?? []).map((p) => p[0])
-        .concat(parts.flatMap((p) => [p.x, p.from, p.to]).filter(known));
-    const ys = parts.flatMap((p) => p.points ?? p.line ?? []).map((p) => p[1]).concat(parts.map((p) => p.y).filter(known));
+    const xs = parts.flatMap((p) => p.points ?? p.line ?? [])
+                   .map((p) => p[0])
+                   .concat(parts.flatMap((p) => [p.x, p.from, p.to]).filter(known));
+    const ys = parts.flatMap((p) => p.points ?? p.line ?? [])
+                   .map((p) => p[1])
+                   .concat(parts.map((p) => p.y).filter(known));
     const range = (values, axis) => {
         const least = axis.least ?? values.reduce((a, b) => Math.min(a, b), Infinity);
         const most = axis.most ?? values.reduce((a, b) => Math.max(a, b), -Infinity);
@@ -311,21 +378,27 @@ function chart({ about, x, y, parts, height = 300 }) {
     function draw(width) {
         const [x0, x1] = range(xs, x);
         const [y0, y1] = range(ys, y);
-        const unitTicks = (low, high, most, { unit = 1 }) => ticks(low / unit, high / unit, most).map((v) => v * unit);
+        const unitTicks = (low, high, most, { unit = 1 }) =>
+            ticks(low / unit, high / unit, most).map((v) => v * unit);
         const yTicks = y.log ? logTicks(y0, y1) : unitTicks(y0, y1, height / 45, y);
         const labels = yTicks.map(y.format);
         const left = 12 + 7 * Math.max(...labels.map((label) => label.length), 2);
         const edges = { left, right: width - 14, top: 24, bottom: height - 40 };
-        const place = (value, low, high, from, to, log) => from + (to - from) *
-            (log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low));
+        const place = (value, low, high, from, to, log) => from +
+            (to - from) *
+                (log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low));
         const px = (value) => +place(value, x0, x1, edges.left, edges.right, x.log).toFixed(1);
         const py = (value) => +place(value, y0, y1, edges.bottom, edges.top, y.log).toFixed(1);
         const room = 7 * Math.max(...[x0, x1].map((v) => x.format(v).length)) + 14;
-        const xTicks = x.log ? logTicks(x0, x1) : unitTicks(x0, x1, (edges.right - edges.left) / Math.max(Math.min(room, 90), 60), x);
+        const xTicks = x.log ?
+            logTicks(x0, x1) :
+            unitTicks(x0, x1, (edges.right - edges.left) / Math.max(Math.min(room, 90), 60), x);
         const nodes = [];
-        yTicks.forEach((value, k) => nodes.push(
-            svg("path", { class: "grid", d: `M${edges.left} ${py(value)}H${edges.right}` }),
-            svg("text", { x: edges.left - 6, y: py(value) + 4, "text-anchor": "end" }, labels[k])));
+        yTicks.forEach(
+            (value, k) => nodes.push(
+                svg("path", { class: "grid", d: `M${edges.left} ${py(value)}H${edges.right}` }),
+                svg("text", { x: edges.left - 6, y: py(value) + 4, "text-anchor": "end" },
+                    labels[k])));
         let end = -Infinity;
         for (const value of xTicks) {
             const words = x.format(value);
@@ -336,28 +409,59 @@ function chart({ about, x, y, parts, height = 300 }) {
             nodes.push(svg("path", { class: "axis", d: `M${px(value)} ${edges.bottom}v4` }),
                 svg("text", { x: middle, y: edges.bottom + 17, "text-anchor": "middle" }, words));
         }
-        nodes.push(svg("path", { class: "axis", d: `M${edges.left} ${edges.top}V${edges.bottom}H${edges.right}` }),
-            svg("text", { x: (edges.left + edges.right) / 2, y: height - 6, "text-anchor": "middle" }, x.words),
+        nodes.push(
+            svg("path",
+                { class: "axis", d: `M${edges.left} ${edges.top}V${edges.bottom}H${edges.right}` }),
+            svg("text",
+                { x: (edges.left + edges.right) / 2, y: height - 6, "text-anchor": "middle" },
+                x.words),
             svg("text", { x: 0, y: 12 }, y.words));
         for (const part of parts) {
             const hue = part.hue ?? "var(--text)";
-            const line = { stroke: hue, fill: "none", "stroke-width": part.wide ?? 1.5, "stroke-dasharray": part.dash ?? "none" };
+            const line = {
+                stroke: hue,
+                fill: "none",
+                "stroke-width": part.wide ?? 1.5,
+                "stroke-dasharray": part.dash ?? "none"
+            };
             if (part.points && part.points.length > 400 && !part.points[0][2])
-                nodes.push(svg("path", { d: part.points.map((p) => `M${px(p[0]) - 1} ${py(p[1]) - 1}h2v2h-2z`).join(""), fill: hue }));
+                nodes.push(svg("path", {
+                    d: part.points.map((p) => `M${px(p[0]) - 1} ${py(p[1]) - 1}h2v2h-2z`).join(""),
+                    fill: hue
+                }));
             else if (part.points)
-                nodes.push(part.points.map((p) => svg("path",
-                    { d: MARKS[part.mark ?? 0](px(p[0]), py(p[1])), stroke: hue, fill: part.mark === CROSS || part.mark === 6 ? "none" : hue, "fill-opacity": 0.7 },
-                    p[2] ? svg("title", {}, p[2]) : [])));
+                nodes.push(part.points.map((p) => mark(part.mark, hue, px(p[0]), py(p[1]),
+                                               p[2] ? svg("title", {}, p[2]) : [])));
             else if (part.line)
-                nodes.push(svg("path", { ...line, d: part.line.map((p, k) => `${k ? "L" : "M"}${px(p[0])} ${py(p[1])}`).join("") }));
+                nodes.push(svg("path", {
+                    ...line,
+                    d: part.line.map((p, k) => `${k ? "L" : "M"}${px(p[0])} ${py(p[1])}`).join("")
+                }));
             else if (part.from !== undefined)
-                nodes.push(svg("rect", { x: px(part.from), y: edges.top, width: px(part.to) - px(part.from), height: edges.bottom - edges.top, fill: hue, opacity: 0.15 }));
+                nodes.push(svg("rect", {
+                    x: px(part.from),
+                    y: edges.top,
+                    width: px(part.to) - px(part.from),
+                    height: edges.bottom - edges.top,
+                    fill: hue,
+                    opacity: 0.15
+                }));
             else if (known(part.x))
-                nodes.push(svg("path", { ...line, d: `M${px(part.x)} ${edges.top}V${edges.bottom}` }));
+                nodes.push(
+                    svg("path", {...line, d: `M${px(part.x)} ${edges.top}V${edges.bottom}` }));
             else if (known(part.y))
-                nodes.push(svg("path", { ...line, d: `M${edges.left} ${py(part.y)}H${edges.right}` }));
+                nodes.push(
+                    svg("path", {...line, d: `M${edges.left} ${py(part.y)}H${edges.right}` }));
         }
-        host.replaceChildren(key, svg("svg", { class: "chart", height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": about }, nodes));
+        host.replaceChildren(key,
+            svg("svg", {
+                class: "chart",
+                height,
+                viewBox: `0 0 ${width} ${height}`,
+                role: "img",
+                "aria-label": about
+            },
+                nodes));
     }
     whenSized(host, draw);
     return host;
@@ -411,24 +515,48 @@ function decodeTimeline(data) {
     const stages = u();
     const most = Math.ceil(data.length / 5); // An op, the shortest entry, has five bytes or more.
     const columns = {
-        op: { kind: Uint8Array, second: Uint8Array, critical: Uint8Array, stage: Int32Array,
-            microbatch: Int32Array, start: Float64Array, end: Float64Array },
-        gap: { next: Int32Array, cause: Uint8Array, start: Float64Array, end: Float64Array,
-            blockedCode: Uint8Array, blockedStage: Int32Array, blockedMicrobatch: Int32Array,
-            byCode: Uint8Array, byStage: Int32Array, byMicrobatch: Int32Array, byRank: Int32Array },
-        sent: { activation: Uint8Array, stage: Int32Array, microbatch: Int32Array,
-            start: Float64Array, end: Float64Array, to: Int32Array },
+        op: {
+            kind: Uint8Array,
+            second: Uint8Array,
+            critical: Uint8Array,
+            stage: Int32Array,
+            microbatch: Int32Array,
+            start: Float64Array,
+            end: Float64Array
+        },
+        gap: {
+            next: Int32Array,
+            cause: Uint8Array,
+            start: Float64Array,
+            end: Float64Array,
+            blockedCode: Uint8Array,
+            blockedStage: Int32Array,
+            blockedMicrobatch: Int32Array,
+            byCode: Uint8Array,
+            byStage: Int32Array,
+            byMicrobatch: Int32Array,
+            byRank: Int32Array
+        },
+        sent: {
+            activation: Uint8Array,
+            stage: Int32Array,
+            microbatch: Int32Array,
+            start: Float64Array,
+            end: Float64Array,
+            to: Int32Array
+        },
         span: { stage: Int32Array, reduces: Uint8Array, start: Float64Array, end: Float64Array },
     };
     const t = { ranks, stages, measured: (u() & 1) === 1, texts: new Map(), end: 0 };
     const used = { op: 0, gap: 0, sent: 0, span: 0 };
     for (const [table, list] of Object.entries(columns)) {
-        t[table] = Object.fromEntries(Object.entries(list).map(([name, Type]) => [name, new Type(most)]));
+        t[table] =
+            Object.fromEntries(Object.entries(list).map(([name, Type]) => [name, new Type(most)]));
         t[table + "First"] = new Int32Array(ranks + 1);
     }
     const { op, gap, sent, span } = t;
 
-    /* Reads a token into the columns `prefix...` of gap i; returns the reference of the next one. */
+    /* Reads a token into columns `prefix...` of gap i; returns the reference of the next one. */
     function token(prefix, i, stage, microbatch) {
         const code = u();
         gap[prefix + "Code"][i] = code;
@@ -472,7 +600,8 @@ function decodeTimeline(data) {
             gap.cause[i] = u();
             gap.start[i] = (next > 0 ? op.end[first + next - 1] : 0) + z();
             gap.end[i] = (follows >= 0 ? op.start[follows] : 0) - z();
-            const own = token("blocked", i, follows >= 0 ? op.stage[follows] : 0, follows >= 0 ? op.microbatch[follows] : 0);
+            const own = token("blocked", i, follows >= 0 ? op.stage[follows] : 0,
+                follows >= 0 ? op.microbatch[follows] : 0);
             token("by", i, ...own);
             gap.byRank[i] = rank + z();
         }
@@ -514,8 +643,9 @@ function addShades(t) {
     for (let rank = 0; rank < t.ranks; rank++) {
         const own = t.op.stage.subarray(t.opFirst[rank], t.opFirst[rank + 1]);
         const stages = [...new Set(own)].sort((a, b) => a - b);
-        const shade = new Map(stages.map((stage, k) =>
-            [stage, stages.length < 2 ? 0 : Math.floor(7 * k / (stages.length - 1))]));
+        const shade = new Map(stages.map(
+            (stage,
+                k) => [stage, stages.length < 2 ? 0 : Math.floor(7 * k / (stages.length - 1))]));
         own.forEach((stage, k) => t.op.shade[t.opFirst[rank] + k] = shade.get(stage));
     }
 }
@@ -586,7 +716,8 @@ function tokenOf(t, prefix, i) {
 function waitWords(t, i) {
     const by = tokenOf(t, "by", i);
     const cause = t.gap.cause[i];
-    return `${duration(t.gap.end[i] - t.gap.start[i])}${by ? ` for ${by} of rank ${t.gap.byRank[i]}` : ""}` +
+    return `${duration(t.gap.end[i] - t.gap.start[i])}${
+               by ? ` for ${by} of rank ${t.gap.byRank[i]}` : ""}` +
         ` (${CAUSES[cause]}: ${CAUSE_REASONS[cause]})`;
 }
 
@@ -613,7 +744,8 @@ function describeOp(t, i) {
         `${opName(t, i)}${pair >= 0 ? " and " + opName(t, pair) : ""} on rank ${rank}: ` +
             `${KIND_WORDS[t.op.kind[i]]}, stage ${t.op.stage[i]}, microbatch ${t.op.microbatch[i]}`,
         `${duration(start)} to ${duration(end)}, takes ${duration(end - start)}`,
-        waits.length ? "waited " + waits.map((k) => waitWords(t, k)).join(", then ") : "did not wait",
+        waits.length ? "waited " + waits.map((k) => waitWords(t, k)).join(", then ") :
+                       "did not wait",
         t.op.critical[i] ? "on the critical path" : "",
         `exactly ${start} to ${end} ns`,
     ].filter(Boolean);
@@ -643,7 +775,7 @@ function describeTime(t, rank, time) {
 
 const GUTTER = 42; // For the numbers of the ranks, in CSS pixels, like all that follow.
 const AXIS = 22;
-const DENSE = 3; // Ops that are narrower than this on average are drawn as shares of columns.
+const DENSE = 3;   // Ops that are narrower than this on average are drawn as shares of columns.
 const PATTERN = 8; // Patterns are for boxes of at least this width.
 const SHADES = 8;
 const LIGHTEST = 0.5;
@@ -687,17 +819,21 @@ class View {
         this.chosen = null; // { lane, op }
         this.found = [];
         this.canvas = el("canvas", {
-            tabindex: 0, role: "application", "aria-roledescription": "timeline",
+            tabindex: 0,
+            role: "application",
+            "aria-roledescription": "timeline",
             "aria-label": `Timeline of ${count(this.ranks, "rank")} over ${duration(this.end)}. ` +
-                "Left and right move, up and down zoom, comma and full stop choose the op before and " +
-                "after, brackets another rank, W goes to what an op waited for, Escape ends.",
+                "Left and right move, up and down zoom, comma and full stop choose the op " +
+                "before and after, brackets another rank, W goes to what an op waited for, " +
+                "Escape ends.",
         });
         this.context = this.canvas.getContext("2d", { alpha: false });
         this.tip = el("div", { class: "tip", hidden: true });
         this.said = el("div", { class: "chosen-op quiet", role: "status", "aria-live": "polite" });
         this.range = el("span", { class: "quiet" });
         this.host = el("div", { class: "timeline" }, this.canvas, this.tip);
-        this.node = el("div", {}, this.controls(), this.host, el("div", { class: "beside" }, this.said, this.key()));
+        this.node = el("div", {}, this.controls(), this.host,
+            el("div", { class: "beside" }, this.said, this.key()));
         this.say([]);
         this.listen();
         whenSized(this.host, () => this.resize());
@@ -709,34 +845,61 @@ class View {
     }
 
     controls() {
-        const button = (words, label, act) => el("button", { type: "button", "aria-label": label, onclick: act }, words);
-        const box = (name, words) => el("label", {}, el("input", { type: "checkbox", checked: this.show[name],
-            onchange: (event) => { this.show[name] = event.target.checked; this.draw(); } }), words);
+        const button = (words, label, act) =>
+            el("button", { type: "button", "aria-label": label, onclick: act }, words);
+        const box = (name, words) => el("label", {}, el("input", {
+            type: "checkbox",
+            checked: this.show[name],
+            onchange: (event) => {
+                this.show[name] = event.target.checked;
+                this.draw();
+            }
+        }),
+            words);
         const folds = [1, 2, 4, 8, 16, 32].filter((n) => n === 1 || n < this.ranks);
-        this.search = el("input", { type: "text", size: 9, placeholder: "3F7", "aria-label": "Find an op, such as 3F7 or F7",
+        this.search = el("input", {
+            type: "text",
+            size: 9,
+            placeholder: "3F7",
+            "aria-label": "Find an op, such as 3F7 or F7",
             onkeydown: (event) => {
                 if (event.key === "Enter")
                     this.find(this.search.value);
-            } });
+            }
+        });
         this.searchSaid = el("span", { class: "quiet", role: "status" });
-        return el("div", { class: "controls" },
-            button("+", "Zoom in", () => this.zoom(0.5)), button("\u2212", "Zoom out", () => this.zoom(2)),
+        return el("div", { class: "controls" }, button("+", "Zoom in", () => this.zoom(0.5)),
+            button("\u2212", "Zoom out", () => this.zoom(2)),
             button("all", "Show the whole step", () => this.set(0, this.end)), this.range,
-            box("path", "critical path"), box("transfers", "transfers"), box("causes", "causes of idle time"),
-            folds.length > 1 && el("label", {}, "a row is", el("select", { "aria-label": "Ranks of a row", onchange: (event) => {
-                this.fold = Number(event.target.value);
-                this.resize();
-            } }, folds.map((n) => el("option", { value: n, selected: n === this.fold }, count(n, "rank"))))),
-            el("label", {}, "find", this.search), button("find", "Find this op", () => this.find(this.search.value)), this.searchSaid);
+            box("path", "critical path"), box("transfers", "transfers"),
+            box("causes", "causes of idle time"),
+            folds.length > 1 &&
+                el("label", {}, "a row is",
+                    el("select", {
+                        "aria-label": "Ranks of a row",
+                        onchange: (event) => {
+                            this.fold = Number(event.target.value);
+                            this.resize();
+                        }
+                    },
+                        folds.map((n) => el("option", { value: n, selected: n === this.fold },
+                                      count(n, "rank"))))),
+            el("label", {}, "find", this.search),
+            button("find", "Find this op", () => this.find(this.search.value)), this.searchSaid);
     }
 
     key() {
-        const has = [0, 1, 2, 3].map((kind) => this.lanes.some(({ t }) => t.op.kind.includes(kind)));
+        const has =
+            [0, 1, 2, 3].map((kind) => this.lanes.some(({ t }) => t.op.kind.includes(kind)));
         const items = [0, 3, 1, 2].filter((kind) => has[kind]).map((kind) => {
             const colour = `rgb(${KIND_COLOURS[kind]})`;
             const line = kind === 1 ? "rgb(60 120 120)" : "rgb(200 240 190)";
-            return swatch("background:" + (kind === 1 || kind === 2
-                ? `repeating-linear-gradient(${kind === 1 ? 45 : 90}deg, ${colour} 0 4px, ${line} 4px 5px)` : colour), KIND_KEYS[kind]);
+            return swatch("background:" +
+                    (kind === 1 || kind === 2 ?
+                            `repeating-linear-gradient(${kind === 1 ? 45 : 90}deg, ${
+                                colour} 0 4px, ${line} 4px 5px)` :
+                            colour),
+                KIND_KEYS[kind]);
         });
         items.push(swatch("background:var(--idle)", "idle"));
         CAUSE_COLOURS.forEach((colour, cause) => {
@@ -744,20 +907,32 @@ class View {
                 items.push(swatch("background:" + colour, CAUSE_WORDS[cause]));
         });
         if (this.lanes.some(({ t }) => t.span.stage.length))
-            items.push(swatch("background:" + GATHER, "gather of parameters"), swatch("background:" + REDUCTION, "reduction of gradients"));
+            items.push(swatch("background:" + GATHER, "gather of parameters"),
+                swatch("background:" + REDUCTION, "reduction of gradients"));
         if (this.lanes.some(({ t }) => t.op.critical.includes(1)))
             items.push(swatch("border-color:var(--path)", "critical path", true));
         if (this.lanes.some(({ t }) => t.sent.to.length))
             items.push(swatch("border-color:var(--transfer)", "transfer", true));
-        const shades = this.lanes.some(({ t }) => t.stages > t.ranks) ? "A rank's later stages have lighter shades. " : "";
-        const two = this.lanes.length > 1
-            ? `Of each rank the upper row is ${this.lanes[0].words}, the lower one ${this.lanes[1].words}. ` : "";
+        const shades = this.lanes.some(({ t }) => t.stages > t.ranks) ?
+            "A rank's later stages have lighter shades. " :
+            "";
+        const two = this.lanes.length > 1 ?
+            `Of each rank the upper row is ${this.lanes[0].words}, the lower one ${
+                this.lanes[1].words}. ` :
+            "";
         return el("div", {}, el("ul", { class: "key" }, items),
-            el("p", { class: "quiet" }, two + shades +
-                "Where ops are too narrow to be drawn one by one, each column shows as shares of its height how a rank spent that time."),
-            folded("How to move", el("p", {}, "Drag to move; Ctrl and the wheel, two fingers or the buttons zoom; click an op to keep its text. " +
-                "Keys, once the picture has the focus: left and right move, up and down zoom, comma and full stop choose the op before and after, " +
-                "[ and ] another rank, W what the op waited for, Home shows everything, Escape ends.")));
+            el("p", { class: "quiet" },
+                two + shades +
+                    "Where ops are too narrow to be drawn one by one, each column shows as " +
+                    "shares of its height how a rank spent that time."),
+            folded("How to move",
+                el("p", {},
+                    "Drag to move; Ctrl and the wheel, two fingers or the buttons zoom; click an " +
+                        "op to keep its text. " +
+                        "Keys, once the picture has the focus: left and right move, up and down " +
+                        "zoom, comma and full stop choose the op before and after, [ and ] " +
+                        "another rank, W what the op waited for, Home shows everything, " +
+                        "Escape ends.")));
     }
 
     // ---- layout, in device pixels
@@ -769,7 +944,11 @@ class View {
             return;
         this.scale = Math.min(2, Math.max(1, window.devicePixelRatio || 1));
         const rows = this.rows;
-        this.rowHeight = Math.round((rows <= 8 ? 36 : rows <= 24 ? 26 : rows <= 128 ? 15 : 8) * (lanes > 1 ? 1.6 : 1) * this.scale);
+        this.rowHeight = Math.round((rows <= 8          ? 36 :
+                                            rows <= 24  ? 26 :
+                                            rows <= 128 ? 15 :
+                                                          8) *
+            (lanes > 1 ? 1.6 : 1) * this.scale);
         this.left = Math.round(GUTTER * this.scale);
         this.top = Math.round(AXIS * this.scale);
         this.width = Math.round(width * this.scale) - this.left;
@@ -787,18 +966,27 @@ class View {
     recolour() {
         const back = themeColour("--back");
         this.colours = {
-            back: pixel(back), idle: pixel(themeColour("--idle")), path: pixel(themeColour("--path")),
-            gather: pixel(themeColour(GATHER)), reduction: pixel(themeColour(REDUCTION)),
+            back: pixel(back),
+            idle: pixel(themeColour("--idle")),
+            path: pixel(themeColour("--path")),
+            gather: pixel(themeColour(GATHER)),
+            reduction: pixel(themeColour(REDUCTION)),
             causes: CAUSE_COLOURS.map((colour) => colour ? pixel(themeColour(colour)) : 0),
-            behind: `rgb(${back})`, text: `rgb(${themeColour("--text")})`, quiet: `rgb(${themeColour("--quiet")})`,
-            transfer: `rgb(${themeColour("--transfer")})`, pathLine: `rgb(${themeColour("--path")})`,
-            ops: [], lines: [], light: [],
+            behind: `rgb(${back})`,
+            text: `rgb(${themeColour("--text")})`,
+            quiet: `rgb(${themeColour("--quiet")})`,
+            transfer: `rgb(${themeColour("--transfer")})`,
+            pathLine: `rgb(${themeColour("--path")})`,
+            ops: [],
+            lines: [],
+            light: [],
         };
         KIND_COLOURS.forEach((colour, kind) => {
             for (let shade = 0; shade < SHADES; shade++) {
                 const own = mix(colour, [255, 255, 255], LIGHTEST * shade / (SHADES - 1));
                 this.colours.ops.push(pixel(own));
-                this.colours.lines.push(pixel(mix(own, kind === 1 ? [0, 70, 70] : [255, 255, 255], 0.55)));
+                this.colours.lines.push(
+                    pixel(mix(own, kind === 1 ? [0, 70, 70] : [255, 255, 255], 0.55)));
                 this.colours.light.push(0.3 * own[0] + 0.59 * own[1] + 0.11 * own[2] < 125);
             }
         });
@@ -808,8 +996,13 @@ class View {
     edges(row, lane) {
         const lanes = this.lanes.length;
         const share = 0.8 / lanes;
-        const top = row * this.rowHeight + (0.1 + lane * share + (lanes > 1 ? lane * 0.03 : 0)) * this.rowHeight;
-        return [Math.round(top), Math.max(Math.round(top) + 2, Math.round(top + share * this.rowHeight) - (lanes > 1 ? 1 : 0))];
+        const top = row * this.rowHeight +
+            (0.1 + lane * share + (lanes > 1 ? lane * 0.03 : 0)) * this.rowHeight;
+        return [
+            Math.round(top),
+            Math.max(
+                Math.round(top) + 2, Math.round(top + share * this.rowHeight) - (lanes > 1 ? 1 : 0))
+        ];
     }
 
     x(time) {
@@ -872,6 +1065,8 @@ class View {
         c.restore();
         this.paintAxis();
         this.range.textContent = `${duration(this.from)} to ${duration(this.to)}`;
+        if (!this.tip.hidden)
+            this.hover(this.pointer); // The picture has moved under a pointer that has not.
     }
 
     paintRow(t, row, lane) {
@@ -926,7 +1121,8 @@ class View {
             const bin = Math.min(bins - 1, Math.floor(at));
             const slot = base + bin * 5;
             for (let kind = 0; kind < 5; kind++) {
-                const sum = sums[slot + kind] + (at - bin) * (sums[slot + 5 + kind] - sums[slot + kind]);
+                const sum =
+                    sums[slot + kind] + (at - bin) * (sums[slot + 5 + kind] - sums[slot + kind]);
                 if (x >= 0)
                     this.shares[x * 5 + kind] += sum - before[kind];
                 before[kind] = sum;
@@ -941,7 +1137,8 @@ class View {
         for (; i < t.opFirst[rank + 1] && start[i] < this.to; i++) {
             let from = Math.max(start[i], this.from);
             const until = Math.min(end[i], this.to);
-            for (let x = Math.floor((from - this.from) / perColumn); from < until && x < this.width; x++) {
+            for (let x = Math.floor((from - this.from) / perColumn); from < until && x < this.width;
+                 x++) {
                 const to = Math.min(until, this.from + (x + 1) * perColumn);
                 if (to > from) {
                     this.shares[x * 5 + kind[i]] += to - from;
@@ -980,7 +1177,8 @@ class View {
                 this.fill(x0, x1, y1 + 1 - thick, y1 + 1, this.colours.path);
             }
             if (high && x1 - x0 > 9 * this.scale)
-                this.labels.push(t, i, x0, x1, (y0 + y1) / 2, look);
+                this.labels.push(
+                    t, i, Math.max(0, x0), Math.min(this.width, x1), (y0 + y1) / 2, look);
         }
     }
 
@@ -992,7 +1190,8 @@ class View {
             const x0 = this.x(t.gap.start[i]);
             const x1 = this.x(t.gap.end[i]);
             if (colour && x1 - x0 >= 0.3)
-                this.fill(Math.round(x0), Math.max(Math.round(x0) + 1, Math.round(x1)), y0 + third, y1 - third, colour);
+                this.fill(Math.round(x0), Math.max(Math.round(x0) + 1, Math.round(x1)), y0 + third,
+                    y1 - third, colour);
         }
     }
 
@@ -1001,8 +1200,8 @@ class View {
         const high = Math.max(1, Math.round(0.1 * this.rowHeight));
         for (let i = spanFirst[rank]; i < spanFirst[rank + 1] && span.start[i] < this.to; i++)
             if (span.end[i] > this.from)
-                this.fill(Math.round(this.x(span.start[i])), Math.ceil(this.x(span.end[i])), y1, y1 + high,
-                    span.reduces[i] ? this.colours.reduction : this.colours.gather);
+                this.fill(Math.round(this.x(span.start[i])), Math.ceil(this.x(span.end[i])), y1,
+                    y1 + high, span.reduces[i] ? this.colours.reduction : this.colours.gather);
     }
 
     /* Draws transfers as lines, if they are far enough from each other to be told apart. */
@@ -1037,8 +1236,9 @@ class View {
 
     /* Connects the ops of the critical path that follow each other on different ranks. */
     paintPath(t, lane) {
-        t.path ??= Array.from(t.op.critical.keys()).filter((i) => t.op.critical[i])
-            .sort((a, b) => t.op.start[a] - t.op.start[b] || t.op.end[a] - t.op.end[b]);
+        t.path ??= Array.from(t.op.critical.keys())
+                       .filter((i) => t.op.critical[i])
+                       .sort((a, b) => t.op.start[a] - t.op.start[b] || t.op.end[a] - t.op.end[b]);
         const c = this.context;
         c.beginPath();
         for (let k = 1; k < t.path.length; k++) {
@@ -1068,14 +1268,18 @@ class View {
         for (let k = 0; k < labels.length; k += 6) {
             const [t, i, x0, x1, y, look] = labels.slice(k, k + 6);
             const pair = partner(t, i);
-            const short = KINDS[t.op.kind[i]] + t.op.microbatch[i] + (pair >= 0 ? "&" + KINDS[t.op.kind[pair]] + t.op.microbatch[pair] : "");
+            const short = KINDS[t.op.kind[i]] + t.op.microbatch[i] +
+                (pair >= 0 ? "&" + KINDS[t.op.kind[pair]] + t.op.microbatch[pair] : "");
             const names = [t.op.stage[i] + short, short, String(t.op.microbatch[i])];
             const name = names.find((text) => text.length * digit + 3 * this.scale <= x1 - x0);
             if (!name)
                 continue;
             if (look >= SHADES && look < 3 * SHADES) { // Lines behind letters would hide them.
-                c.fillStyle = `rgb(${mix(KIND_COLOURS[look >> 3], [255, 255, 255], LIGHTEST * (look % SHADES) / (SHADES - 1))})`;
-                c.fillRect((x0 + x1 - name.length * digit) / 2 - 2, y - font / 2, name.length * digit + 4, font);
+                c.fillStyle = `rgb(${
+                    mix(KIND_COLOURS[look >> 3], [255, 255, 255],
+                        LIGHTEST * (look % SHADES) / (SHADES - 1))})`;
+                c.fillRect((x0 + x1 - name.length * digit) / 2 - 2, y - font / 2,
+                    name.length * digit + 4, font);
             }
             c.fillStyle = this.colours.light[look] ? "#ffffff" : "#000000";
             c.fillText(name, (x0 + x1) / 2, y + this.scale);
@@ -1114,7 +1318,8 @@ class View {
         c.textAlign = "right";
         const every = Math.max(1, Math.ceil(13 * this.scale / this.rowHeight));
         for (let row = 0; row < this.rows; row += every)
-            c.fillText((row === 0 ? "rank " : "") + row * this.fold, this.left - 5 * this.scale, this.top + (row + 0.5) * this.rowHeight);
+            c.fillText((row === 0 ? "rank " : "") + row * this.fold, this.left - 5 * this.scale,
+                this.top + (row + 0.5) * this.rowHeight);
         c.textAlign = "center";
         c.beginPath();
         let end = 0;
@@ -1135,9 +1340,14 @@ class View {
 
     /* A time with as many digits as tell it from the next one on the axis. */
     tickWords(time) {
-        const [unit, size] = this.to < 1e3 ? ["ns", 1] : this.to < 1e6 ? ["us", 1e3] : this.to < 1e9 ? ["ms", 1e6] : ["s", 1e9];
+        const [unit, size] = this.to < 1e3 ? ["ns", 1] :
+            this.to < 1e6                  ? ["us", 1e3] :
+            this.to < 1e9                  ? ["ms", 1e6] :
+                                             ["s", 1e9];
         const step = (this.to - this.from) / 20 / size;
-        return (time / size).toFixed(Math.min(9, Math.max(0, -Math.floor(Math.log10(step) + 1e-9)))) + " " + unit;
+        return (time / size)
+                   .toFixed(Math.min(9, Math.max(0, -Math.floor(Math.log10(step) + 1e-9)))) +
+            " " + unit;
     }
 
     // ---- moving
@@ -1146,7 +1356,8 @@ class View {
         const least = Math.max(10, this.end / 2 ** 22);
         const length = Math.min(this.end * 1.02, Math.max(least, to - from));
         const middle = (from + to) / 2;
-        this.from = Math.max(-0.01 * this.end, Math.min(middle - length / 2, this.end * 1.01 - length));
+        this.from =
+            Math.max(-0.01 * this.end, Math.min(middle - length / 2, this.end * 1.01 - length));
         this.to = this.from + length;
         if (length >= this.end)
             [this.from, this.to] = [0, this.end];
@@ -1185,13 +1396,15 @@ class View {
     }
 
     say(lines) {
-        this.said.replaceChildren(...(lines.length ? lines : ["No op is chosen."]).map((line) => el("div", {}, line)));
+        this.said.replaceChildren(
+            ...(lines.length ? lines : ["No op is chosen."]).map((line) => el("div", {}, line)));
     }
 
     /* The op that runs on the rank at the middle of the picture, or the next one. */
     middleOp(lane, rank) {
         const { t } = this.lanes[lane];
-        const i = firstAbove(t.op.end, t.opFirst[rank], t.opFirst[rank + 1], (this.from + this.to) / 2);
+        const i =
+            firstAbove(t.op.end, t.opFirst[rank], t.opFirst[rank + 1], (this.from + this.to) / 2);
         return Math.min(i, t.opFirst[rank + 1] - 1);
     }
 
@@ -1237,7 +1450,8 @@ class View {
         if (!parts || rank < 0 || rank >= t.ranks)
             return -1;
         for (let i = t.opFirst[rank]; i < t.opFirst[rank + 1]; i++)
-            if (t.op.stage[i] === Number(parts[1]) && t.op.microbatch[i] === Number(parts[3]) && KINDS[t.op.kind[i]] === parts[2])
+            if (t.op.stage[i] === Number(parts[1]) && t.op.microbatch[i] === Number(parts[3]) &&
+                KINDS[t.op.kind[i]] === parts[2])
                 return i;
         return -1;
     }
@@ -1247,18 +1461,22 @@ class View {
         const parts = /^\s*(\d*)\s*([FIWB])\s*(\d+)\s*$/i.exec(text);
         this.found = [];
         if (!parts) {
-            this.searchSaid.textContent = text.trim() ? "an op is written like 3F7: stage, letter F, I, W or B, microbatch" : "";
+            this.searchSaid.textContent = text.trim() ?
+                "an op is written like 3F7: stage, letter F, I, W or B, microbatch" :
+                "";
             return this.draw();
         }
         const kind = KINDS.indexOf(parts[2].toUpperCase());
         this.lanes.forEach(({ t }, lane) => {
             for (let i = 0; i < t.op.kind.length; i++)
-                if (t.op.kind[i] === kind && t.op.microbatch[i] === Number(parts[3]) && (!parts[1] || t.op.stage[i] === Number(parts[1])))
+                if (t.op.kind[i] === kind && t.op.microbatch[i] === Number(parts[3]) &&
+                    (!parts[1] || t.op.stage[i] === Number(parts[1])))
                     this.found.push({ lane, op: i });
         });
         this.foundAt = text === this.foundText ? (this.foundAt + 1) % (this.found.length || 1) : 0;
         this.foundText = text;
-        this.searchSaid.textContent = this.found.length ? `${this.foundAt + 1} of ${this.found.length}` : "no such op";
+        this.searchSaid.textContent =
+            this.found.length ? `${this.foundAt + 1} of ${this.found.length}` : "no such op";
         if (!this.found.length)
             return this.draw();
         const { lane, op } = this.found[this.foundAt];
@@ -1289,8 +1507,12 @@ class View {
         const { t } = this.lanes[lane];
         const box = this.canvas.getBoundingClientRect();
         const [y0, y1] = this.edges(Math.floor(rankOf(t.opFirst, i) / this.fold), lane);
-        const x = (Math.max(0, this.x(t.op.start[i])) + Math.min(this.width, this.x(t.op.end[i]))) / 2;
-        return { x: box.left + (this.left + x) / this.scale, y: box.top + (this.top + (y0 + y1) / 2) / this.scale };
+        const x =
+            (Math.max(0, this.x(t.op.start[i])) + Math.min(this.width, this.x(t.op.end[i]))) / 2;
+        return {
+            x: box.left + (this.left + x) / this.scale,
+            y: box.top + (this.top + (y0 + y1) / 2) / this.scale
+        };
     }
 
     foldedWords(lane, rank, time) {
@@ -1299,24 +1521,34 @@ class View {
         let busy = 0;
         for (let r = rank; r <= last; r++)
             busy += describeTime(t, r, time).op >= 0 ? 1 : 0;
-        return [`ranks ${rank} to ${last} at ${duration(time)}`, `${busy} of ${count(last - rank + 1, "rank")} compute`];
+        return [
+            `ranks ${rank} to ${last} at ${duration(time)}`,
+            `${busy} of ${count(last - rank + 1, "rank")} compute`
+        ];
     }
 
     hover(event) {
+        this.pointer = { clientX: event.clientX, clientY: event.clientY };
         const place = this.placeAt(event.clientX, event.clientY);
         this.tip.hidden = !place;
         if (!place)
             return null;
-        const about = this.fold > 1 ? { op: -1, lines: this.foldedWords(place.lane, place.rank, place.time) }
-            : describeTime(this.lanes[place.lane].t, place.rank, place.time);
-        const lines = this.lanes.length > 1 ? [this.lanes[place.lane].words, ...about.lines] : about.lines;
+        const about = this.fold > 1 ?
+            { op: -1, lines: this.foldedWords(place.lane, place.rank, place.time) } :
+            describeTime(this.lanes[place.lane].t, place.rank, place.time);
+        const lines =
+            this.lanes.length > 1 ? [this.lanes[place.lane].words, ...about.lines] : about.lines;
         this.tip.replaceChildren(...lines.map((line) => el("div", {}, line)));
         const box = this.tip.getBoundingClientRect();
-        const left = event.clientX + 14 + box.width > innerWidth ? Math.max(4, event.clientX - 14 - box.width) : event.clientX + 14;
-        const top = event.clientY + 14 + box.height > innerHeight ? event.clientY - 14 - box.height : event.clientY + 14;
+        const left = event.clientX + 14 + box.width > innerWidth ?
+            Math.max(4, event.clientX - 14 - box.width) :
+            event.clientX + 14;
+        const top = event.clientY + 14 + box.height > innerHeight ?
+            event.clientY - 14 - box.height :
+            event.clientY + 14;
         this.tip.style.left = left + "px";
         this.tip.style.top = top + "px";
-        return { ...place, op: about.op };
+        return {...place, op: about.op };
     }
 
     listen() {
@@ -1336,7 +1568,8 @@ class View {
             const width = this.width / this.scale;
             if (others.length) {
                 const left = canvas.getBoundingClientRect().left + GUTTER;
-                const ratio = Math.abs(before - others[0]) / Math.max(1, Math.abs(event.clientX - others[0]));
+                const ratio =
+                    Math.abs(before - others[0]) / Math.max(1, Math.abs(event.clientX - others[0]));
                 this.zoom(Math.min(4, Math.max(0.25, ratio)), (others[0] - left) / width);
             } else
                 this.pan((before - event.clientX) / width);
@@ -1358,7 +1591,8 @@ class View {
         canvas.addEventListener("wheel", (event) => {
             const box = canvas.getBoundingClientRect();
             if (event.ctrlKey || event.metaKey)
-                this.zoom(1.0015 ** (event.deltaY * (event.deltaMode ? 30 : 1)), (event.clientX - box.left - GUTTER) * this.scale / this.width);
+                this.zoom(1.0015 ** (event.deltaY * (event.deltaMode ? 30 : 1)),
+                    (event.clientX - box.left - GUTTER) * this.scale / this.width);
             else if (Math.abs(event.deltaX) > Math.abs(event.deltaY))
                 this.pan(event.deltaX / 800);
             else
@@ -1370,12 +1604,21 @@ class View {
 
     press(event) {
         const acts = {
-            ArrowLeft: () => this.pan(-0.2), ArrowRight: () => this.pan(0.2),
-            ArrowUp: () => this.zoom(0.7), ArrowDown: () => this.zoom(1 / 0.7),
-            "+": () => this.zoom(0.7), "=": () => this.zoom(0.7), "-": () => this.zoom(1 / 0.7),
-            Home: () => this.set(0, this.end), End: () => this.set(this.end - (this.to - this.from), this.end),
-            ",": () => this.step(-1), ".": () => this.step(1), "[": () => this.stepRank(-1), "]": () => this.stepRank(1),
-            w: () => this.follow(), W: () => this.follow(),
+            ArrowLeft: () => this.pan(-0.2),
+            ArrowRight: () => this.pan(0.2),
+            ArrowUp: () => this.zoom(0.7),
+            ArrowDown: () => this.zoom(1 / 0.7),
+            "+": () => this.zoom(0.7),
+            "=": () => this.zoom(0.7),
+            "-": () => this.zoom(1 / 0.7),
+            Home: () => this.set(0, this.end),
+            End: () => this.set(this.end - (this.to - this.from), this.end),
+            ",": () => this.step(-1),
+            ".": () => this.step(1),
+            "[": () => this.stepRank(-1),
+            "]": () => this.stepRank(1),
+            w: () => this.follow(),
+            W: () => this.follow(),
             Escape: () => {
                 this.chosen = null;
                 this.found = [];
@@ -1396,7 +1639,8 @@ class View {
         let before = await new Promise(requestAnimationFrame);
         const begin = before;
         for (let k = 0; k < frames; k++) {
-            const depth = 11 * (k < frames / 2 ? k : frames - k) / (frames / 2); // Up to 2048 times.
+            const depth =
+                11 * (k < frames / 2 ? k : frames - k) / (frames / 2); // Up to 2048 times.
             const length = this.end / 2 ** depth;
             this.from = 0.4 * (this.end - length);
             this.to = this.from + length;
@@ -1413,15 +1657,16 @@ class View {
 // ---------------------------------------------------------------- sections
 
 function tile(name, value, note, look) {
-    return el("div", { class: "tile" }, el("span", { class: "quiet" }, name), el("b", { class: look }, value),
-        note && el("span", { class: "quiet" }, note));
+    return el("div", { class: "tile" }, el("span", { class: "quiet" }, name),
+        el("b", { class: look }, value), note && el("span", { class: "quiet" }, note));
 }
 
 /* The rank with the least memory left, how much, and what it holds most of. */
 function tightest(report) {
     const own = report.per_rank.filter((r) => known(r.peak_memory_bytes))
-        .map((r) => ({ r, limit: r.memory_limit_bytes ?? report.memory_limit_bytes }));
-    const left = ({ r, limit }) => known(limit) ? limit - r.peak_memory_bytes : -r.peak_memory_bytes;
+                    .map((r) => ({ r, limit: r.memory_limit_bytes ?? report.memory_limit_bytes }));
+    const left = ({ r, limit }) =>
+        known(limit) ? limit - r.peak_memory_bytes : -r.peak_memory_bytes;
     return own.reduce((best, one) => !best || left(one) < left(best) ? one : best, null);
 }
 
@@ -1430,13 +1675,16 @@ function componentWords(name) {
 }
 
 function mostOf(rank) {
-    return Object.entries(rank.memory_at_peak ?? {}).sort((a, b) => b[1] - a[1]).filter(([, size]) => size > 0);
+    return Object.entries(rank.memory_at_peak ?? {}).sort((a, b) => b[1] - a[1]).filter(([,
+        size]) => size > 0);
 }
 
 /* "mostly activations (20.55 GiB) and optimizer (34.81 GiB), at 0I0" */
 function tightestWords(rank) {
-    const parts = mostOf(rank).slice(0, 2).map(([name, size]) => `${componentWords(name)} ${bytes(size)}`);
-    return (parts.length ? `most of it ${parts.join(" and ")}; ` : "") + `the peak is in ${rank.peak_op} at ${duration(rank.peak_at_ns)}`;
+    const parts =
+        mostOf(rank).slice(0, 2).map(([name, size]) => `${componentWords(name)} ${bytes(size)}`);
+    return (parts.length ? `most of it ${parts.join(" and ")}; ` : "") +
+        `the peak is in ${rank.peak_op} at ${duration(rank.peak_at_ns)}`;
 }
 
 function verdict({ report, plan, answer, next, executed }) {
@@ -1444,11 +1692,16 @@ function verdict({ report, plan, answer, next, executed }) {
     const run = said.rows.find(([name]) => name === "run");
     const tiles = [];
     const interval = plan?.interval;
-    const sure = interval && `${percent(interval.probability, 0)} interval ${duration(interval.step_low_ns)} to ${duration(interval.step_high_ns)}`;
-    const gpus = plan ? ["pp", "tp", "cp", "dp"].reduce((product, name) => product * (plan.parallel?.[name] ?? 1), 1) : null;
+    const sure = interval &&
+        `${percent(interval.probability, 0)} interval ${duration(interval.step_low_ns)} to ${
+            duration(interval.step_high_ns)}`;
+    const gpus = plan ? ["pp", "tp", "cp", "dp"].reduce(
+                            (product, name) => product * (plan.parallel?.[name] ?? 1), 1) :
+                        null;
     tiles.push(tile("step", duration(report.step_ns), report.execution ? "measured" : "predicted"));
     if (executed)
-        tiles.push(tile("executed step", duration(executed.step_ns), slower(executed.step_ns / report.step_ns - 1) + " than predicted"));
+        tiles.push(tile("executed step", duration(executed.step_ns),
+            slower(executed.step_ns / report.step_ns - 1) + " than predicted"));
     if (known(report.tokens_per_s))
         tiles.push(tile("tokens/s", Math.round(report.tokens_per_s).toLocaleString("en"),
             gpus && `${scaled(report.tokens_per_s / gpus, "per GPU")}, ${count(gpus, "GPU")}`));
@@ -1456,43 +1709,67 @@ function verdict({ report, plan, answer, next, executed }) {
         tiles.push(tile("MFU", percent(report.model_flops_utilization)));
     tiles.push(tile("bubble", percent(report.bubble_fraction), "of all rank time is idle"));
     const tight = tightest(report);
+    let over = "";
     if (tight && known(tight.limit)) {
         const left = tight.limit - tight.r.peak_memory_bytes;
+        if (left < 0)
+            over = `This does not fit: rank ${tight.r.rank} needs ${
+                bytes(-left)} more than its limit.`;
         tiles.push(tile("headroom", left < 0 ? "\u2212" + bytes(-left) : bytes(left),
-            `rank ${tight.r.rank}, the tightest, of ${bytes(tight.limit)}`, left < 0 ? "bad" : null));
+            `rank ${tight.r.rank}, the tightest, of ${bytes(tight.limit)}`,
+            left < 0 ? "bad" : null));
     }
     if (interval)
         tiles.push(tile("how sure", `\u00b1 ${percent(interval.half)}`, sure));
     if (known(report.step_low_ns))
-        tiles.push(tile("how sure", "95 % interval", `${duration(report.step_low_ns)} to ${duration(report.step_high_ns)}`));
+        tiles.push(tile("how sure", "95 % interval",
+            `${duration(report.step_low_ns)} to ${duration(report.step_high_ns)}`));
     // What the tiles and the page itself say is left out; the whole answer is below as text.
-    const rows = said.rows.filter(([name]) => !["run", "step", "memory", "next", "bubble", "longest wait"].includes(name));
+    const rows = said.rows.filter(
+        ([name]) => !["run", "step", "memory", "next", "bubble", "longest wait"].includes(name));
     if (tight)
         rows.push(["tightest", `rank ${tight.r.rank}: ${tightestWords(tight.r)}`]);
     if (report.why)
         rows.push(["bubble", bubbleWords(report)]);
     if (next)
         rows.push(["next best", next]);
-    const words = run ? run[1] : `schedule ${report.schedule}, ${count(report.ranks, "rank")}, ` +
-        `${count(report.stages, "stage")}, ${count(report.microbatches, "microbatch").replace("microbatchs", "microbatches")}; executor ${report.executor}`;
-    return [said.headline && el("p", {}, said.headline), el("p", { class: "run" }, run ? "Run " : "", words), el("div", { class: "tiles" }, tiles),
-        rows.length > 0 && el("dl", { class: "answer" }, rows.map(([name, text]) => [el("dt", {}, name), el("dd", {}, text)])),
-        answer && folded("The answer as text", copyable(answer, "the answer"))];
+    const words = run ? run[1] :
+                        `schedule ${report.schedule}, ${count(report.ranks, "rank")}, ` +
+            `${count(report.stages, "stage")}, ${
+                count(report.microbatches, "microbatch")}; executor ${report.executor}`;
+    return [
+        said.headline && el("p", {}, said.headline),
+        el("p", { class: "run" }, run ? "Run " : "", words),
+        over && el("p", { class: "bad" }, over), el("div", { class: "tiles" }, tiles),
+        rows.length > 0 && el("dl", { class: "answer" }, rows.map(([name,
+            text]) => [el("dt", {}, name), el("dd", {}, text)])),
+        answer && folded("The answer as text", copyable(answer, "the answer"))
+    ];
 }
 
 /* The configuration as pairs, in the order in which one reads it. */
 function configuration({ plan, report }) {
     const p = plan.parallel ?? {};
-    const pairs = [["model", plan.model], ["hardware", plan.hardware], ["pp", p.pp], ["tp", p.tp], ["cp", p.cp], ["dp", p.dp], ["ep", p.ep],
-        ["vpp", p.vpp], ["zero", p.zero], ["sequence parallel", p.sequence_parallel], ["global batch size", p.global_batch_size],
-        ["micro-batch size", p.micro_batch_size], ["sequence length", p.seq_length], ["microbatches", report?.microbatches],
-        ["schedule", report?.schedule], ["placement", plan.placement], ["recompute", plan.recompute],
-        ["layers per stage", layerWords(plan.partition?.layers)], ["layout", plan.partition?.layout],
-        ["executor", plan.executor], ["comm", plan.comm], ["lanes", plan.lanes], ["shapes", plan.shapes],
-        ["step sync", plan.step_sync], ["stack", plan.stack?.stands_for ?? plan.stack?.name],
-        ["memory limit", known(plan.memory_limit_bytes) ? bytes(plan.memory_limit_bytes) : null], ["command", plan.provenance?.command]];
-    return pairs.filter(([, value]) => known(value)).map(([name, value]) =>
-        [name, value === true ? "on" : value === false ? "off" : typeof value === "object" ? JSON.stringify(value) : String(value)]);
+    const pairs = [
+        ["model", plan.model], ["hardware", plan.hardware], ["pp", p.pp], ["tp", p.tp],
+        ["cp", p.cp], ["dp", p.dp], ["ep", p.ep], ["vpp", p.vpp], ["zero", p.zero],
+        ["sequence parallel", p.sequence_parallel], ["global batch size", p.global_batch_size],
+        ["micro-batch size", p.micro_batch_size], ["sequence length", p.seq_length],
+        ["microbatches", report?.microbatches], ["schedule", report?.schedule],
+        ["placement", plan.placement], ["recompute", plan.recompute],
+        ["layers per stage", layerWords(plan.partition?.layers)],
+        ["layout", plan.partition?.layout], ["executor", plan.executor], ["comm", plan.comm],
+        ["lanes", plan.lanes], ["shapes", plan.shapes], ["step sync", plan.step_sync],
+        ["stack", plan.stack?.stands_for ?? plan.stack?.name],
+        ["memory limit", known(plan.memory_limit_bytes) ? bytes(plan.memory_limit_bytes) : null],
+        ["command", plan.provenance?.command]
+    ];
+    return pairs.filter(([, value]) => known(value))
+        .map(([name, value]) => [name,
+                 value === true                ? "on" :
+                     value === false           ? "off" :
+                     typeof value === "object" ? JSON.stringify(value) :
+                                                 String(value)]);
 }
 
 /* [5, 5, 5, 4] as "3 x 5, 4" */
@@ -1513,58 +1790,94 @@ function pairsAsText(pairs) {
 
 /* The pairs that differ, as lines that begin with - and +. */
 function difference(before, after) {
-    const names = [...new Set([...before, ...after].map(([name]) => name))].filter((name) => name !== "command");
+    const names = [...new Set([...before, ...after].map(([name]) => name))].filter(
+        (name) => name !== "command");
     const value = (pairs, name) => pairs.find((pair) => pair[0] === name)?.[1];
-    const lines = names.filter((name) => value(before, name) !== value(after, name)).flatMap((name) =>
-        [[before, "-"], [after, "+"]].filter(([pairs]) => known(value(pairs, name))).map(([pairs, sign]) => `${sign} ${name}: ${value(pairs, name)}`));
+    const lines = names.filter((name) => value(before, name) !== value(after, name))
+                      .flatMap((name) => [[before, "-"], [after, "+"]]
+                                             .filter(([pairs]) => known(value(pairs, name)))
+                                             .map(([pairs, sign]) =>
+                                                      `${sign} ${name}: ${value(pairs, name)}`));
     return lines.length ? lines.join("\n") : "no difference";
 }
 
 /* The settings of a candidate, in the names of the configuration. */
 function candidatePairs(row) {
-    const names = { schedule: "schedule", pp: "pp", vpp: "vpp", tp: "tp", cp: "cp", dp: "dp", ep: "ep",
-        micro_batch_size: "micro-batch size", microbatches: "microbatches", recompute: "recompute" };
-    return Object.entries(names).filter(([column]) => known(row[column])).map(([column, name]) => [name, String(row[column])]);
+    const names = {
+        schedule: "schedule",
+        pp: "pp",
+        vpp: "vpp",
+        tp: "tp",
+        cp: "cp",
+        dp: "dp",
+        ep: "ep",
+        micro_batch_size: "micro-batch size",
+        microbatches: "microbatches",
+        recompute: "recompute",
+        partition: "partition",
+        unshard_lookahead: "unshard lookahead"
+    };
+    return Object.entries(names).filter(([column]) => known(row[column])).map(([column,
+        name]) => [name, String(row[column])]);
 }
 
 function configurationSection(subject, plans) {
     const own = configuration(subject);
-    const others = plans.filter((other) => other !== subject).map((other) => ["plan " + other.label, configuration(other), own]);
+    const others = plans.filter((other) => other !== subject)
+                       .map((other) => ["plan " + other.label, configuration(other), own]);
+    const chosen = subject.chosenRow && candidatePairs(subject.chosenRow);
     for (const row of subject.rows?.ok.filter((r) => r !== subject.chosenRow).slice(0, 20) ?? []) {
-        const mine = candidatePairs(row);
-        const names = mine.map(([name]) => name);
-        others.push([candidateWords(row), mine, own.filter(([name]) => names.includes(name))]);
+        const other = candidatePairs(row);
+        const names = other.map(([name]) => name);
+        others.push(
+            [candidateWords(row), other, chosen ?? own.filter(([name]) => names.includes(name))]);
     }
     const place = el("div");
-    const pick = (k) => place.replaceChildren(copyable(difference(others[k][2], others[k][1]), "the difference"));
+    const pick = (k) =>
+        place.replaceChildren(copyable(difference(others[k][2], others[k][1]), "the difference"));
     if (others.length)
         pick(0);
-    return el("div", { class: "beside" }, copyable(pairsAsText(own), "the configuration"), others.length > 0 && el("div", {},
-        el("div", { class: "controls" }, el("label", {}, "Difference to ",
-            el("select", { onchange: (event) => pick(Number(event.target.value)) }, others.map(([words], k) => el("option", { value: k }, words))))), place));
+    return el("div", { class: "beside" }, copyable(pairsAsText(own), "the configuration"),
+        others.length > 0 &&
+            el("div", {},
+                el("div", { class: "controls" },
+                    el("label", {}, "Difference to ",
+                        el("select", { onchange: (event) => pick(Number(event.target.value)) },
+                            others.map(([words], k) => el("option", { value: k }, words))))),
+                place));
 }
 
+/* What differs between two reports. Shares differ by points, everything else by a percentage. */
 function comparison(a, b) {
     const rows = [];
-    const add = (name, get, format, lessIsBetter) => {
+    const add = (name, get, format, { lessIsBetter = true, isShare = false } = {}) => {
         const [x, y] = [get(a.report), get(b.report)];
-        if (!known(x) || !known(y))
+        if (!known(x) || !known(y) || x === 0 && y === 0)
             return;
-        const change = x ? y / x - 1 : 0;
-        const better = lessIsBetter ? y < x : y > x;
-        rows.push([name, format(x), format(y), x === y ? "the same" : el("span", { class: better ? "good" : "bad" },
-            `${change > 0 ? "+" : "\u2212"}${percent(Math.abs(change), 2)} (${better ? "better" : "worse"})`)]);
+        const sign = y > x ? "+" : "\u2212";
+        const size = isShare ? `${(100 * Math.abs(y - x)).toFixed(2)} points` :
+            x > 0 ? percent(Math.abs(y / x - 1), 2) :
+                    format(y);
+        const better = y < x === lessIsBetter;
+        rows.push([
+            name, format(x), format(y),
+            x === y ? "the same" :
+                      el("span", { class: better ? "good" : "bad" },
+                          `${sign}${size} (${better ? "better" : "worse"})`)
+        ]);
     };
-    add("step", (r) => r.step_ns, duration, true);
-    add("makespan", (r) => r.makespan_ns, duration, true);
-    add("tokens/s", (r) => r.tokens_per_s, (v) => Math.round(v).toLocaleString("en"), false);
-    add("MFU", (r) => r.model_flops_utilization, percent, false);
-    add("bubble fraction", (r) => r.bubble_fraction, (v) => percent(v, 2), true);
-    add("peak memory", (r) => r.peak_memory_bytes, bytes, true);
+    const whole = (value) => Math.round(value).toLocaleString("en");
+    const share = (value) => percent(value, 2);
+    add("step", (r) => r.step_ns, duration);
+    add("makespan", (r) => r.makespan_ns, duration);
+    add("tokens/s", (r) => r.tokens_per_s, whole, { lessIsBetter: false });
+    add("MFU", (r) => r.model_flops_utilization, share, { lessIsBetter: false, isShare: true });
+    add("bubble fraction", (r) => r.bubble_fraction, share, { isShare: true });
+    add("peak memory", (r) => r.peak_memory_bytes, bytes);
     for (const [key, name] of PARTS)
-        add(name, (r) => r.why?.mean?.[key] || null, duration, true);
-    return [table(`${a.label} and ${b.label}`, ["", [a.label, "number"], [b.label, "number"], ["change", "number"]], rows),
-        a.plan && b.plan && [el("p", {}, "What differs in the configuration:"), copyable(difference(configuration(a), configuration(b)), "the difference")]];
+        add(name, (r) => r.why ? r.why.mean[key] ?? 0 : null, duration);
+    return table(`${a.label} and ${b.label}`,
+        ["", [a.label, "number"], [b.label, "number"], ["change", "number"]], rows);
 }
 
 // ---- memory
@@ -1574,13 +1887,20 @@ function memorySection({ report }) {
     if (!ranks.length)
         return [];
     const limitOf = (r) => r.memory_limit_bytes ?? report.memory_limit_bytes;
-    const most = 1.04 * Math.max(...ranks.map((r) => Math.max(r.peak_memory_bytes, limitOf(r) ?? 0)));
-    const names = Object.keys(COMPONENTS).filter((name) => ranks.some((r) => r.memory_at_peak[name] > 0));
+    const most =
+        1.04 * Math.max(...ranks.map((r) => Math.max(r.peak_memory_bytes, limitOf(r) ?? 0)));
+    const names =
+        Object.keys(COMPONENTS).filter((name) => ranks.some((r) => r.memory_at_peak[name] > 0));
     const tight = tightest(report);
     const at = (size) => (100 * size / most).toFixed(3) + "%";
-    const bars = el("div", { class: "bars", role: "img", "aria-label": "Memory of every rank at its peak; the table below has the same numbers" });
-    const shownRanks = ranks.length <= 64 ? ranks
-        : [...ranks].sort((a, b) => b.peak_memory_bytes - a.peak_memory_bytes).slice(0, 64);
+    const bars = el("div", {
+        class: "bars",
+        role: "img",
+        "aria-label": "Memory of every rank at its peak; the table below has the same numbers"
+    });
+    const shownRanks = ranks.length <= 64 ?
+        ranks :
+        [...ranks].sort((a, b) => b.peak_memory_bytes - a.peak_memory_bytes).slice(0, 64);
     for (const r of shownRanks) {
         const limit = limitOf(r);
         const track = el("div", { class: "track" });
@@ -1588,35 +1908,67 @@ function memorySection({ report }) {
         for (const name of names) {
             const size = r.memory_at_peak[name];
             if (size > 0)
-                track.append(el("div", { class: "part", title: `rank ${r.rank}: ${componentWords(name)} ${bytes(size)}`,
-                    style: `left:${at(from)};width:${at(size)};background:${COMPONENTS[name]}` }));
+                track.append(el("div", {
+                    class: "part",
+                    title: `rank ${r.rank}: ${componentWords(name)} ${bytes(size)}`,
+                    style: `left:${at(from)};width:${at(size)};background:${COMPONENTS[name]}`
+                }));
             from += size;
         }
         if (known(limit) && r.peak_memory_bytes > limit)
-            track.append(el("div", { class: "part over", title: `${bytes(r.peak_memory_bytes - limit)} too much`,
-                style: `left:${at(limit)};width:${at(r.peak_memory_bytes - limit)}` }));
+            track.append(el("div", {
+                class: "part over",
+                title: `${bytes(r.peak_memory_bytes - limit)} too much`,
+                style: `left:${at(limit)};width:${at(r.peak_memory_bytes - limit)}`
+            }));
         if (known(limit))
             track.append(el("div", { class: "limit", style: `left:${at(limit)}` }));
         const over = known(limit) && r.peak_memory_bytes > limit;
-        bars.append(el("div", { class: "name" }, `rank ${r.rank}`), track, el("div", { class: over ? "said bad" : "said" },
-            `${bytes(r.peak_memory_bytes)} in ${r.peak_op} at ${duration(r.peak_at_ns)}` +
-            (over ? `: ${bytes(r.peak_memory_bytes - limit)} too much, from ${r.over_limit_op ?? r.peak_op} on` : "") +
-            (tight?.r === r ? ", the tightest" : "")));
+        bars.append(el("div", { class: "name" }, `rank ${r.rank}`), track,
+            el("div", { class: over ? "said bad" : "said" },
+                `${bytes(r.peak_memory_bytes)} in ${r.peak_op} at ${duration(r.peak_at_ns)}` +
+                    (over ? `: ${bytes(r.peak_memory_bytes - limit)} too much, from ${
+                                r.over_limit_op ?? r.peak_op} on` :
+                            "") +
+                    (tight?.r === r ? ", the tightest" : "")));
     }
-    const key = el("ul", { class: "key" }, names.map((name) => swatch("background:" + COMPONENTS[name], componentWords(name))),
-        known(report.memory_limit_bytes) && el("li", {}, el("span", { class: "limit", "aria-hidden": "true",
-            style: "border-left:2px dashed;height:1em" }), `limit ${bytes(report.memory_limit_bytes)}`),
+    const key = el("ul", { class: "key" },
+        names.map((name) => swatch("background:" + COMPONENTS[name], componentWords(name))),
+        known(report.memory_limit_bytes) &&
+            el("li", {}, el("span", {
+                class: "limit",
+                "aria-hidden": "true",
+                style: "border-left:2px dashed;height:1em"
+            }),
+                `limit ${bytes(report.memory_limit_bytes)}`),
         ranks.some((r) => r.peak_memory_bytes > (limitOf(r) ?? Infinity)) &&
-            swatch("background:repeating-linear-gradient(45deg,#d62728 0 5px,#7a0d0e 5px 8px)", "over the limit"));
+            swatch("background:repeating-linear-gradient(45deg,#d62728 0 5px,#7a0d0e 5px 8px)",
+                "over the limit"));
     const cell = (size) => size === 0 ? "0" : (size / 2 ** 30).toFixed(2);
-    return [tight && el("p", {}, `Rank ${tight.r.rank} is the tightest` +
-            (known(tight.limit) ? `, ${headroom(tight.limit, tight.r.peak_memory_bytes)} of ${bytes(tight.limit)}` : "") + `: ${tightestWords(tight.r)}.`),
-        shownRanks.length < ranks.length > 0 && el("p", { class: "quiet" }, `The 64 fullest of ${ranks.length} ranks.`),
+    return [
+        tight &&
+            el("p", {},
+                `Rank ${tight.r.rank} is the tightest` +
+                    (known(tight.limit) ?
+                            `, ${headroom(tight.limit, tight.r.peak_memory_bytes)} of ${
+                                bytes(tight.limit)}` :
+                            "") +
+                    `: ${tightestWords(tight.r)}.`),
+        shownRanks.length<ranks.length>0 &&
+            el("p", { class: "quiet" }, `The 64 fullest of ${ranks.length} ranks.`),
         key, bars,
-        folded("Memory at the peak as a table", table("GiB at the peak of each rank",
-            ["rank", ["total", "number"], ...names.map((name) => [componentWords(name), "number"]), "in op", ["at", "number"]],
-            ranks.map((r) => [r.rank, cell(r.peak_memory_bytes), ...names.map((name) => cell(r.memory_at_peak[name])), r.peak_op, duration(r.peak_at_ns)]),
-            { first: 128 }))];
+        folded("Memory at the peak as a table",
+            table("GiB at the peak of each rank",
+                [
+                    "rank", ["total", "number"],
+                    ...names.map((name) => [componentWords(name), "number"]), "in op",
+                    ["at", "number"]
+                ],
+                ranks.map((r) => [r.rank, cell(r.peak_memory_bytes),
+                              ...names.map((name) => cell(r.memory_at_peak[name])), r.peak_op,
+                              duration(r.peak_at_ns)]),
+                { first: 128 }))
+    ];
 }
 
 // ---- where the time goes
@@ -1629,8 +1981,12 @@ function stack(rows, parts, total, words) {
         for (const [key, label, colour] of parts) {
             const value = values[key] ?? 0;
             if (value > 0)
-                track.append(el("div", { class: "part", title: `${name}: ${label} ${duration(value)}`,
-                    style: `left:${(100 * from / total).toFixed(3)}%;width:${(100 * value / total).toFixed(3)}%;background:${colour}` }));
+                track.append(el("div", {
+                    class: "part",
+                    title: `${name}: ${label} ${duration(value)}`,
+                    style: `left:${(100 * from / total).toFixed(3)}%;width:${
+                        (100 * value / total).toFixed(3)}%;background:${colour}`
+                }));
             from += value;
         }
         bars.append(el("div", { class: "name" }, name), track, el("div", { class: "said" }, said));
@@ -1640,15 +1996,21 @@ function stack(rows, parts, total, words) {
 
 /* How large the bubble is, and the largest of its parts. */
 function bubbleWords({ why, step_ns: step }) {
-    const parts = PARTS.filter(([, name]) => name.startsWith("bubble: ")).map(([key, name]) => [why.mean[key] ?? 0, name.slice(8)])
-        .sort((a, b) => b[0] - a[0]);
+    const parts = PARTS.filter(([, name]) => name.startsWith("bubble: "))
+                      .map(([key, name]) => [why.mean[key] ?? 0, name.slice(8)])
+                      .sort((a, b) => b[0] - a[0]);
     const sum = parts.reduce((total, [ns]) => total + ns, 0);
     const [ns, name] = parts[0];
-    const means = { "unequal ranks": `rank ${why.slowest_rank} computes longest, and the others wait for it`,
-        "order of ops": "waits between ops that another order could avoid", "warm-up": "waits before the first op of a rank",
-        "cool-down": "waits after the last op of a rank" };
+    const means = {
+        "unequal ranks": `rank ${why.slowest_rank} computes longest, and the others wait for it`,
+        "order of ops": "waits between ops, which the order of the ops costs",
+        "warm-up": "waits before the first op of a rank",
+        "cool-down": "waits after the last op of a rank"
+    };
     return `${percent(sum / step)} of the step, mean of the ranks` +
-        (ns > 0 ? `; most of it is ${name}, ${duration(ns)} (${percent(ns / step)}): ${means[name]}` : "");
+        (ns > 0 ?
+                `; most of it is ${name}, ${duration(ns)} (${percent(ns / step)}): ${means[name]}` :
+                "");
 }
 
 function timeSection({ report, view }) {
@@ -1657,50 +2019,98 @@ function timeSection({ report, view }) {
     if (why) {
         const parts = PARTS.filter(([key]) => why.mean[key] > 0 || why.slowest[key] > 0);
         nodes.push(el("p", {}, `The bubble: ${bubbleWords(report)}.`));
-        nodes.push(el("ul", { class: "key" }, parts.map(([, name, colour]) => swatch("background:" + colour, name))),
-            stack([["mean", why.mean, duration(report.step_ns)], [`rank ${why.slowest_rank}`, why.slowest, "the busiest"]], parts, report.step_ns,
-                "Where the step goes; the table below has the same numbers"),
-            table("Where the step goes", ["", ["mean over the ranks", "number"], ["", "number"], [`rank ${why.slowest_rank}, the busiest`, "number"], ["", "number"]],
-                parts.map(([key, name]) => [name, duration(why.mean[key] ?? 0), percent((why.mean[key] ?? 0) / report.step_ns, 2),
-                    duration(why.slowest[key] ?? 0), percent((why.slowest[key] ?? 0) / report.step_ns, 2)])));
+        nodes.push(el("ul", { class: "key" },
+                       parts.map(([, name, colour]) => swatch("background:" + colour, name))),
+            stack(
+                [
+                    ["mean", why.mean, duration(report.step_ns)],
+                    [`rank ${why.slowest_rank}`, why.slowest, "the busiest"]
+                ],
+                parts, report.step_ns, "Where the step goes; the table below has the same numbers"),
+            table("Where the step goes",
+                [
+                    "", ["mean over the ranks", "number"], ["", "number"],
+                    [`rank ${why.slowest_rank}, the busiest`, "number"], ["", "number"]
+                ],
+                parts.map(([key, name]) => [name, duration(why.mean[key] ?? 0),
+                              percent((why.mean[key] ?? 0) / report.step_ns, 2),
+                              duration(why.slowest[key] ?? 0),
+                              percent((why.slowest[key] ?? 0) / report.step_ns, 2)])));
     }
     const idle = (r) => CAUSES.reduce((sum, cause) => sum + r.idle_ns[cause], 0);
     const ranks = report.per_rank.filter((r) => r.idle_ns);
     if (ranks.length && report.makespan_ns > 0) {
         const causes = CAUSES.filter((cause) => ranks.some((r) => r.idle_ns[cause] > 0));
         const colours = ["#b9b9b9", ...CAUSE_COLOURS.slice(1)];
-        const parts = [["busy", "ops", "#2f62bd"], ...causes.map((cause) => [cause, cause === "data" ? "idle: waits for data" : CAUSE_WORDS[CAUSES.indexOf(cause)], colours[CAUSES.indexOf(cause)]])];
+        const parts = [
+            ["busy", "ops", "#2f62bd"],
+            ...causes.map(
+                (cause) => [cause,
+                    cause === "data" ? "idle: waits for data" : CAUSE_WORDS[CAUSES.indexOf(cause)],
+                    colours[CAUSES.indexOf(cause)]])
+        ];
         const worst = ranks.reduce((a, b) => idle(b) > idle(a) ? b : a);
-        const listed = ranks.length <= 64 ? ranks : [...ranks].sort((a, b) => idle(b) - idle(a)).slice(0, 64);
+        const listed =
+            ranks.length <= 64 ? ranks : [...ranks].sort((a, b) => idle(b) - idle(a)).slice(0, 64);
         nodes.push(el("h3", {}, "Idle time by rank"),
-            el("p", {}, `Rank ${worst.rank} is idle longest: ${duration(idle(worst))}, ${percent(idle(worst) / report.makespan_ns)} of the makespan` +
-                (listed.length < ranks.length ? `. The 64 most idle of ${ranks.length} ranks:` : ".")),
-            el("ul", { class: "key" }, parts.map(([, name, colour]) => swatch("background:" + colour, name))),
-            stack(listed.map((r) => [`rank ${r.rank}`, { busy: r.busy_ns, ...r.idle_ns }, `${percent(idle(r) / report.makespan_ns)} idle`]), parts,
-                report.makespan_ns, "Idle time of every rank by cause; the table below has the same numbers"),
-            folded("Idle time as a table", table("Idle time of each rank by cause", ["rank", ["busy", "number"], ["idle", "number"], ...causes.map((c) => [c, "number"])],
-                ranks.map((r) => [r.rank, duration(r.busy_ns), duration(idle(r)), ...causes.map((c) => duration(r.idle_ns[c]))]), { first: 128 })));
+            el("p", {},
+                `Rank ${worst.rank} is idle longest: ${duration(idle(worst))}, ${
+                    percent(idle(worst) / report.makespan_ns)} of the makespan` +
+                    (listed.length < ranks.length ? `. The 64 most idle of ${ranks.length} ranks:` :
+                                                    ".")),
+            el("ul", { class: "key" },
+                parts.map(([, name, colour]) => swatch("background:" + colour, name))),
+            stack(listed.map((r) => [`rank ${r.rank}`, { busy: r.busy_ns, ...r.idle_ns },
+                                 `${percent(idle(r) / report.makespan_ns)} idle`]),
+                parts, report.makespan_ns,
+                "Idle time of every rank by cause; the table below has the same numbers"),
+            folded("Idle time as a table",
+                table("Idle time of each rank by cause",
+                    [
+                        "rank", ["busy", "number"], ["idle", "number"],
+                        ...causes.map((c) => [c, "number"])
+                    ],
+                    ranks.map((r) => [r.rank, duration(r.busy_ns), duration(idle(r)),
+                                  ...causes.map((c) => duration(r.idle_ns[c]))]),
+                    { first: 128 })));
     }
     if (report.worst_blocked?.length)
-        nodes.push(el("h3", {}, "Longest waits"), table("The longest waits of one op for another", ["rank", "op", ["waits", "number"], ["from", "number"], "for", "cause", ""],
-            report.worst_blocked.map((w) => [w.rank, w.op, duration(w.waits_ns), duration(w.at_ns), `${w.blocked_by} of rank ${w.blocked_by_rank}`, w.cause,
-                view.promise && el("button", { type: "button", "aria-label": `Show the wait of ${w.op} in the timeline`, onclick: async () => {
-                    const shownView = await view.promise;
-                    const end = w.at_ns + w.waits_ns;
-                    shownView?.set(w.at_ns - w.waits_ns, end + w.waits_ns);
-                    const op = shownView ? shownView.indexOf(shownView.lanes[0].t, w.op, w.rank) : -1;
-                    if (op >= 0)
-                        shownView.choose(0, op, false);
-                    shownView?.canvas.scrollIntoView({ block: "center" });
-                    shownView?.canvas.focus({ preventScroll: true });
-                } }, "show")]), { first: 10 }));
+        nodes
+            .push(el("h3", {}, "Longest waits"),
+                table("The longest waits of one op for another",
+                    ["rank", "op", ["waits", "number"], ["from", "number"], "for", "cause", ""],
+                    report.worst_blocked
+                        .map((w) => [w.rank, w.op, duration(w.waits_ns), duration(w.at_ns),
+                                 `${w.blocked_by} of rank ${w.blocked_by_rank}`, w.cause,
+                                 view.promise &&
+                                     el("button", {
+                                         type: "button",
+                                         "aria-label": `Show the wait of ${w.op} in the timeline`,
+                                         onclick: async () => {
+                                             const shownView = await view.promise;
+                                             const end = w.at_ns + w.waits_ns;
+                                             shownView?.set(w.at_ns - w.waits_ns, end + w.waits_ns);
+                                             const op = shownView ?
+                                                 shownView.indexOf(
+                                                     shownView.lanes[0].t, w.op, w.rank) :
+                                                 -1;
+                                             if (op >= 0)
+                                                 shownView.choose(0, op, false);
+                                             shownView?.canvas.scrollIntoView({ block: "center" });
+                                             shownView?.canvas.focus({ preventScroll: true });
+                                         }
+                                     },
+                                         "show")]),
+                    { first: 10 }));
     return nodes;
 }
 
 // ---- alternatives
 
-const NUMBERS = ["pp", "vpp", "tp", "cp", "dp", "ep", "gpus", "micro_batch_size", "microbatches", "least_step_ns", "step_ns",
-    "tokens_per_s", "peak_memory_bytes", "peak_memory_rank", "p95_ns"];
+const NUMBERS = [
+    "pp", "vpp", "tp", "cp", "dp", "ep", "gpus", "micro_batch_size", "microbatches",
+    "least_step_ns", "step_ns", "tokens_per_s", "peak_memory_bytes", "peak_memory_rank", "p95_ns"
+];
 
 /* Reads the candidates; `cost` compares those of different numbers of GPUs and microbatches: GPU
  * seconds per sequence, relative to the plan later. */
@@ -1714,27 +2124,44 @@ function readCandidates(text, report) {
         return row;
     });
     const by = (name) => (a, b) => (a[name] ?? Infinity) - (b[name] ?? Infinity);
-    const rows = { all, ok: all.filter((r) => r.status === "ok").sort(by("cost")), rest: all.filter((r) => r.status !== "ok").sort(by("least")) };
-    rows.chosen = report && rows.ok.find((r) => r.step_ns === report.step_ns && r.schedule === report.schedule);
+    const rows = {
+        all,
+        ok: all.filter((r) => r.status === "ok").sort(by("cost")),
+        rest: all.filter((r) => r.status !== "ok").sort(by("least"))
+    };
+    rows.chosen = report &&
+        rows.ok.find((r) => r.step_ns === report.step_ns && r.schedule === report.schedule);
     return rows;
 }
 
 function candidateWords(row) {
-    return `${row.schedule}, vpp ${row.vpp}, tp ${row.tp}` + (row.dp > 1 ? `, dp ${row.dp}` : "") + (row.cp > 1 ? `, cp ${row.cp}` : "") +
-        (row.micro_batch_size > 1 ? `, micro-batch size ${row.micro_batch_size}` : "") + (row.recompute !== "none" ? `, recompute ${row.recompute}` : "");
+    return `${row.schedule}, vpp ${row.vpp}, tp ${row.tp}` + (row.dp > 1 ? `, dp ${row.dp}` : "") +
+        (row.cp > 1 ? `, cp ${row.cp}` : "") +
+        (row.micro_batch_size > 1 ? `, micro-batch size ${row.micro_batch_size}` : "") +
+        (row.recompute !== "none" ? `, recompute ${row.recompute}` : "");
 }
 
-/* What the next best costs: the fastest one that is no faster than the plan, and the fastest of all. */
+/* What the next best costs: the fastest one that is slower than the plan, and what is faster. */
 function nextBest({ rows, chosenRow: chosen, report }) {
     if (!rows || !chosen)
         return null;
     const others = rows.ok.filter((r) => r !== chosen);
-    const next = others.find((r) => r.cost > chosen.cost) ?? others.find((r) => r.cost === chosen.cost);
-    const words = (r) => `${candidateWords(r)}: ${duration(r.step_ns)}, ${slower(r.cost / chosen.cost - 1)}${perGpu(r, chosen)}` +
-        (known(report.memory_limit_bytes) && known(r.peak_memory_bytes) ? `, ${headroom(report.memory_limit_bytes, r.peak_memory_bytes)}` : "");
+    const next =
+        others.find((r) => r.cost > chosen.cost) ?? others.find((r) => r.cost === chosen.cost);
+    const words = (r) => `${candidateWords(r)}: ${duration(r.step_ns)}, ${
+                             slower(r.cost / chosen.cost - 1)}${perGpu(r, chosen)}` +
+        (known(report.memory_limit_bytes) && known(r.peak_memory_bytes) ?
+                `, ${headroom(report.memory_limit_bytes, r.peak_memory_bytes)}` :
+                "");
     const faster = others.filter((r) => r.cost < chosen.cost);
-    return [next && words(next), faster.length > 0 && `${faster.length} faster ${faster.length === 1 ? "one was" : "ones were"} not taken, the fastest ${words(faster[0])}`]
-        .filter(Boolean).join("; ");
+    return [
+        next && words(next),
+        faster.length > 0 &&
+            `${faster.length} faster ${
+                faster.length === 1 ? "one was" :
+                                      "ones were"} not taken, the fastest ${words(faster[0])}`
+    ].filter(Boolean)
+        .join("; ");
 }
 
 function perGpu(row, chosen) {
@@ -1746,8 +2173,12 @@ function whyNot(row, chosen, limit) {
         return "the plan";
     if (row.status !== "ok")
         return row.reason;
-    return [chosen && slower(row.cost / chosen.cost - 1) + perGpu(row, chosen), known(limit) && known(row.peak_memory_bytes) && headroom(limit, row.peak_memory_bytes), row.reason]
-        .filter(Boolean).join("; ");
+    return [
+        chosen && slower(row.cost / chosen.cost - 1) + perGpu(row, chosen),
+        known(limit) && known(row.peak_memory_bytes) && headroom(limit, row.peak_memory_bytes),
+        row.reason
+    ].filter(Boolean)
+        .join("; ");
 }
 
 function alternatives(subject) {
@@ -1756,29 +2187,61 @@ function alternatives(subject) {
         return [];
     const limit = report?.memory_limit_bytes;
     const counts = Object.entries(Object.groupBy ? Object.groupBy(rows.all, (r) => r.status) : {});
-    const words = { ok: "simulated and fit", pruned: "cannot be faster (lower bound)", infeasible: "do not fit or are not legal" };
+    const words = {
+        ok: "simulated and fit",
+        pruned: "cannot be faster (lower bound)",
+        infeasible: "do not fit or are not legal"
+    };
     const place = el("div");
-    const filter = el("select", { "aria-label": "Which candidates" },
-        [["best", "the best of each schedule"], ["ok", "all that fit"], ["rest", "those that do not fit or cannot be faster"]]
-            .map(([value, text]) => el("option", { value }, text)));
+    const filter = el("select", { "aria-label": "Which candidates" }, [
+        ["best", "the best of each schedule"], ["ok", "all that fit"],
+        ["rest", "those that do not fit or cannot be faster"]
+    ].map(([value, text]) => el("option", { value }, text)));
     function list() {
         let chosenRows = rows[filter.value];
         if (filter.value === "best") {
             const seen = new Set();
-            chosenRows = [...rows.ok, ...rows.rest].filter((r) => r === chosen || r.schedule !== chosen?.schedule && !seen.has(r.schedule) && seen.add(r.schedule));
+            chosenRows = [...rows.ok, ...rows.rest].filter((r) => r === chosen ||
+                    r.schedule !== chosen?.schedule && !seen.has(r.schedule) &&
+                        seen.add(r.schedule));
         }
-        place.replaceChildren(table("Candidates, the fastest first", ["schedule", ["pp", "number"], ["vpp", "number"], ["tp", "number"], ["dp", "number"],
-            ["micro-batch", "number"], "recompute", ["step", "number"], ["peak memory", "number"], ["why not", "words"]],
-        chosenRows.map((r) => Object.assign([r.schedule, r.pp, r.vpp, r.tp, r.dp, r.micro_batch_size, r.recompute,
-            known(r.step_ns) ? duration(r.step_ns) : known(r.least_step_ns) ? "\u2265 " + duration(r.least_step_ns) : "",
-            known(r.peak_memory_bytes) ? bytes(r.peak_memory_bytes) : "", whyNot(r, chosen, limit)], { chosen: r === chosen })),
-        { first: 25, chosen: (row) => row.chosen }));
+        place.replaceChildren(
+            table("Candidates, the fastest first",
+                [
+                    "schedule", ["pp", "number"], ["vpp", "number"], ["tp", "number"],
+                    ["dp", "number"], ["micro-batch", "number"], "recompute", ["step", "number"],
+                    ["peak memory", "number"], ["why not", "words"]
+                ],
+                chosenRows.map(
+                    (r) =>
+                        Object.assign(
+                            [
+                                r.schedule, r.pp, r.vpp, r.tp, r.dp, r.micro_batch_size,
+                                r.recompute,
+                                known(r.step_ns)           ? duration(r.step_ns) :
+                                    known(r.least_step_ns) ? "\u2265 " + duration(r.least_step_ns) :
+                                                             "",
+                                known(r.peak_memory_bytes) ? bytes(r.peak_memory_bytes) : "",
+                                whyNot(r, chosen, limit)
+                            ],
+                            { chosen: r === chosen })),
+                { first: 25, chosen: (row) => row.chosen }));
     }
     filter.addEventListener("change", list);
     list();
     const next = nextBest(subject);
-    return [el("p", {}, `${count(rows.all.length, "candidate")}` + (counts.length ? ": " + counts.map(([status, own]) => `${own.length} ${words[status] ?? status}`).join(", ") : "") + "."),
-        next && el("p", {}, "Next best: " + next + "."), el("div", { class: "controls" }, el("label", {}, "Show ", filter)), place];
+    return [
+        el("p", {},
+            `${count(rows.all.length, "candidate")}` +
+                (counts.length ? ": " +
+                            counts
+                                .map(([status, own]) => `${own.length} ${words[status] ?? status}`)
+                                .join(", ") :
+                                 "") +
+                "."),
+        next && el("p", {}, "Next best: " + next + "."),
+        el("div", { class: "controls" }, el("label", {}, "Show ", filter)), place
+    ];
 }
 
 /* Memory against step, of all candidates of which both are known, with the bound. */
@@ -1788,25 +2251,61 @@ function tradeSection({ rows, chosenRow: chosen, report }) {
     const ok = rows.ok.filter((r) => known(r.peak_memory_bytes) && known(r.step_ns));
     if (ok.length < 2)
         return [];
-    const even = rows.all.every((r) => r.gpus === rows.all[0].gpus && r.microbatches * r.micro_batch_size * r.dp === rows.all[0].microbatches * rows.all[0].micro_batch_size * rows.all[0].dp);
+    const even = rows.all.every((r) => r.gpus === rows.all[0].gpus &&
+            r.microbatches * r.micro_batch_size * r.dp ===
+                rows.all[0].microbatches * rows.all[0].micro_batch_size * rows.all[0].dp);
     const base = chosen ?? ok[0];
     const y = (cost) => even ? cost / base.cost * base.step_ns : cost / base.cost;
     const format = even ? timeAxis(base.step_ns) : { format: (v) => v.toFixed(2) };
     const top = y(ok[Math.min(ok.length - 1, Math.floor(0.95 * ok.length))].cost);
-    const point = (r, cost) => [r.peak_memory_bytes, y(cost), `${candidateWords(r)}: ${bytes(r.peak_memory_bytes)}, ${known(r.step_ns) ? duration(r.step_ns) : "\u2265 " + duration(r.least_step_ns)}`];
-    const misses = rows.rest.filter((r) => known(r.peak_memory_bytes) && known(r.least) && y(r.least) <= top && r.peak_memory_bytes < 2.5 * (report.memory_limit_bytes ?? Infinity)).slice(0, 300);
-    const bound = rows.all.reduce((least, r) => r.status !== "infeasible" && known(r.least) ? Math.min(least, r.least) : least, Infinity);
-    return [el("p", {}, "Each mark is a candidate: further left needs less memory, lower is faster. No order of ops in any setup that may fit is faster than the bound."),
-        chart({ about: "Memory against step of the candidates; the table of alternatives has the same numbers",
+    const point = (r, cost) => [r.peak_memory_bytes, y(cost),
+        `${candidateWords(r)}: ${bytes(r.peak_memory_bytes)}, ${
+            known(r.step_ns) ? duration(r.step_ns) : "\u2265 " + duration(r.least_step_ns)}`];
+    const misses =
+        rows.rest
+            .filter((r) => known(r.peak_memory_bytes) && known(r.least) && y(r.least) <= top &&
+                    r.peak_memory_bytes < 2.5 * (report.memory_limit_bytes ?? Infinity))
+            .slice(0, 300);
+    const bound = rows.all.reduce((least, r) => r.status !== "infeasible" && known(r.least) ?
+            Math.min(least, r.least) :
+            least,
+        Infinity);
+    return [
+        el("p", {},
+            "Each mark is a candidate: further left needs less memory, lower is faster. " +
+                "No order of ops in any setup that may fit is faster than the bound."),
+        chart({
+            about: "Memory against step of the candidates, as in the table of alternatives",
             x: { words: "peak memory of the fullest rank", ...byteAxis(base.peak_memory_bytes) },
             y: { words: even ? "step" : "GPU time per sequence, relative to the plan", ...format },
             parts: [
-                { points: misses.map((r) => point(r, r.least)), mark: CROSS, hue: "#b0404a", words: misses.length > 0 && "does not fit (at its bound)" },
-                { points: ok.filter((r) => r !== chosen).map((r) => point(r, r.cost)), mark: 0, hue: "#2f62bd", words: "fits" },
-                chosen && { points: [point(chosen, chosen.cost)], mark: 3, hue: "#c9421a", words: "the plan" },
-                known(report.memory_limit_bytes) && { x: report.memory_limit_bytes, dash: "6 4", words: `limit ${bytes(report.memory_limit_bytes)}` },
+                {
+                    points: misses.map((r) => point(r, r.least)),
+                    mark: CROSS,
+                    hue: "#b0404a",
+                    words: misses.length > 0 && "does not fit (at its bound)"
+                },
+                {
+                    points: ok.filter((r) => r !== chosen).map((r) => point(r, r.cost)),
+                    mark: 0,
+                    hue: "#2f62bd",
+                    words: "fits"
+                },
+                chosen && {
+                    points: [point(chosen, chosen.cost)],
+                    mark: 3,
+                    hue: "#c9421a",
+                    words: "the plan"
+                },
+                known(report.memory_limit_bytes) && {
+                    x: report.memory_limit_bytes,
+                    dash: "6 4",
+                    words: `limit ${bytes(report.memory_limit_bytes)}`
+                },
                 bound < Infinity && { y: y(bound), dash: "2 3", words: "bound" },
-            ].filter(Boolean) })];
+            ].filter(Boolean)
+        })
+    ];
 }
 
 // ---- microbatches
@@ -1816,19 +2315,32 @@ function microbatchSection({ microbatches }) {
         return [];
     const tokens = microbatches.map((m) => m[0]);
     const sorted = [...tokens].sort((a, b) => a - b);
+    const [least, median, most] = [sorted[0], sorted[sorted.length >> 1], sorted.at(-1)];
     const words = `${microbatches.length} microbatches`;
-    if (sorted[0] === sorted.at(-1))
-        return [el("p", {}, `All ${words} have ${sorted[0]} tokens` + (microbatches.every((m) => m[1] === microbatches[0][1])
-            ? ` in ${count(microbatches[0][1], "sequence")}.` : "."))];
-    return [el("p", {}, `${words} of ${sorted[0]} to ${sorted.at(-1)} tokens, median ${sorted[sorted.length >> 1]}, in the order in which they run.`),
-        chart({ about: `Tokens of ${words}; the table below has the same numbers`, height: 240,
-            x: { words: "microbatch", format: (v) => String(Math.round(v)), least: 0, most: microbatches.length },
-            y: { words: "tokens", format: (v) => String(Math.round(v)), least: 0 },
-            parts: [{ line: tokens.flatMap((n, k) => [[k, n], [k + 1, n]]), hue: "#2f62bd", words: "tokens" },
-                microbatches.some((m) => m[2]) && { line: microbatches.flatMap((m, k) => [[k, m[2]], [k + 1, m[2]]]), hue: "#c9421a", dash: "3 2", words: "longest sequence" },
-            ].filter(Boolean) }),
-        folded("Microbatches as a table", table("Microbatches in the order in which they run", ["microbatch", ["tokens", "number"], ["sequences", "number"], ["longest", "number"]],
-            microbatches.map((m, k) => [k, ...m])))];
+    const sequences = new Set(microbatches.map((m) => m[1]));
+    if (least === most) {
+        const each = sequences.size === 1 ? ` in ${count([...sequences][0], "sequence")}` : "";
+        return [el("p", {}, `All ${words} have ${least} tokens${each}.`)];
+    }
+    const whole = (v) => String(Math.round(v));
+    const steps = (column) => microbatches.flatMap((m, k) => [[k, m[column]], [k + 1, m[column]]]);
+    const parts = [{ line: steps(0), hue: "#2f62bd", words: "tokens" }];
+    if (microbatches.some((m) => m[2]))
+        parts.push({ line: steps(2), hue: "#c9421a", dash: "3 2", words: "longest sequence" });
+    const columns =
+        ["microbatch", ["tokens", "number"], ["sequences", "number"], ["longest", "number"]];
+    const order = "in the order in which they run";
+    return [
+        el("p", {}, `${words} of ${least} to ${most} tokens, median ${median}, ${order}.`), chart({
+            about: `Tokens of ${words}; the table below has the same numbers`,
+            height: 240,
+            x: { words: "microbatch", format: whole, least: 0, most: microbatches.length },
+            y: { words: "tokens", format: whole, least: 0 },
+            parts
+        }),
+        folded("Microbatches as a table",
+            table(`Microbatches ${order}`, columns, microbatches.map((m, k) => [k, ...m])))
+    ];
 }
 
 // ---- runs
@@ -1840,21 +2352,47 @@ function executedSection(plan, run, lanes) {
     if (predicted) {
         const row = (name, get, format) => {
             const [p, e] = [get(predicted), get(report)];
-            return known(p) && known(e) ? [name, format(p), format(e), p ? `${e >= p ? "+" : "\u2212"}${percent(Math.abs(e / p - 1), 2)}` : ""] : null;
+            return known(p) && known(e) ?
+                [
+                    name, format(p), format(e),
+                    p ? `${e >= p ? "+" : "\u2212"}${percent(Math.abs(e / p - 1), 2)}` : ""
+                ] :
+                        null;
         };
-        nodes.push(table("Predicted and executed", ["", ["predicted", "number"], ["executed", "number"], ["difference", "number"]],
-            [row("step", (r) => r.step_ns, duration), row("makespan", (r) => r.makespan_ns, duration), row("bubble fraction", (r) => r.bubble_fraction, (v) => percent(v, 2)),
-                row("peak memory", (r) => r.peak_memory_bytes, bytes)].filter(Boolean)));
+        nodes.push(table("Predicted and executed",
+            ["", ["predicted", "number"], ["executed", "number"], ["difference", "number"]], [
+                row("step", (r) => r.step_ns, duration),
+                row("makespan", (r) => r.makespan_ns, duration),
+                row("bubble fraction", (r) => r.bubble_fraction, (v) => percent(v, 2)),
+                row("peak memory", (r) => r.peak_memory_bytes, bytes)
+            ].filter(Boolean)));
     }
     const c = report.execution?.comparison;
-    const sign = (share) => known(share) ? `${share >= 0 ? "+" : "\u2212"}${percent(Math.abs(share), 2)}` : "not known";
+    const sign = (share) =>
+        known(share) ? `${share >= 0 ? "+" : "\u2212"}${percent(Math.abs(share), 2)}` : "not known";
     if (c) {
-        nodes.push(el("dl", { class: "answer" }, [["error of the step", sign(c.step_error)], ["from durations of ops", sign(c.duration_error)], ["from elsewhere", sign(c.structure_error)],
-            ["replay", `${sign(c.replay_error)}: executed against the simulator with measured durations`],
-            ["ops", Object.entries(c.op_error ?? {}).filter(([, v]) => known(v)).map(([k, v]) => `${k} ${sign(v)}`).join(", ") + " against expected (median)"]]
-            .map(([name, text]) => [el("dt", {}, name), el("dd", {}, text)])));
+        nodes.push(el("dl", { class: "answer" }, [
+            ["error of the step", sign(c.step_error)],
+            ["from durations of ops", sign(c.duration_error)],
+            ["from elsewhere", sign(c.structure_error)],
+            [
+                "replay",
+                `${sign(c.replay_error)}: executed against the simulator with measured durations`
+            ],
+            [
+                "ops",
+                Object.entries(c.op_error ?? {})
+                        .filter(([, v]) => known(v))
+                        .map(([k, v]) => `${k} ${sign(v)}`)
+                        .join(", ") +
+                    " against expected (median)"
+            ]
+        ].map(([name, text]) => [el("dt", {}, name), el("dd", {}, text)])));
         if (report.execution.iterations?.length)
-            nodes.push(el("p", { class: "quiet" }, `Measured over ${count(report.execution.iterations.length, "step")} with transport ${report.execution.transport}, compute ${report.execution.compute}; medians.`));
+            nodes.push(el("p", { class: "quiet" },
+                `Measured over ${
+                    count(report.execution.iterations.length, "step")} with transport ${
+                    report.execution.transport}, compute ${report.execution.compute}; medians.`));
     }
     if (lanes)
         nodes.push(el("h3", {}, "How much later than predicted each op ended"), delays(lanes));
@@ -1877,14 +2415,28 @@ function delays([predicted, executed]) {
                 points[e.op.kind[i]].push([e.op.end[i], e.op.end[i] - end]);
         }
         if (!points.some((list) => list.length))
-            return place.append(el("p", { class: "quiet" }, "The two timelines have no op in common."));
+            return place.append(
+                el("p", { class: "quiet" }, "The two timelines have no op in common."));
         place.append(every > 1 ? el("p", { class: "quiet" }, `Every ${every}th op.`) : "", chart({
-            about: "Delay of each op against the time at which it ended", x: { words: "executed end of the op", ...timeAxis(e.end) },
-            y: { words: "later than predicted", ...timeAxis(points.flat().reduce((most, q) => Math.max(most, Math.abs(q[1])), 0)) },
-            parts: [{ y: 0, dash: "2 3" }, ...[0, 3, 1, 2].filter((k) => points[k].length).map((k) =>
-                ({ points: points[k], mark: [0, 3, 2, 1][k], hue: k === 1 ? "#2a9a94" : `rgb(${KIND_COLOURS[k]})`, words: KIND_KEYS[k] }))] }));
+            about: "Delay of each op against the time at which it ended",
+            x: { words: "executed end of the op", ...timeAxis(e.end) },
+            y: {
+                words: "later than predicted",
+                ...timeAxis(points.flat().reduce((most, q) => Math.max(most, Math.abs(q[1])), 0))
+            },
+            parts: [
+                { y: 0, dash: "2 3" }, ...[0, 3, 1, 2].filter((k) => points[k].length).map((k) => ({
+                    points: points[k],
+                    mark: [0, 3, 2, 1][k],
+                    hue: k === 1 ? "#2a9a94" : `rgb(${KIND_COLOURS[k]})`,
+                    words: KIND_KEYS[k]
+                }))
+            ]
+        }));
         const all = points.flat().map((q) => q[1]).sort((a, b) => a - b);
-        place.append(el("p", {}, `Median ${duration(all[all.length >> 1])} later, at most ${duration(all.at(-1))}, at least ${duration(all[0])}.`));
+        place.append(el("p", {},
+            `Median ${duration(all[all.length >> 1])} later, at most ${
+                duration(all.at(-1))}, at least ${duration(all[0])}.`));
     });
     return place;
 }
@@ -1899,140 +2451,277 @@ function jitterSection({ report }) {
     (j.twentieths_ns ?? []).forEach((ns, k) => points.push([ns, 5 * (k + 1)]));
     points.push([j.p99_ns, 99], [j.max_ns, 100]);
     points.sort((a, b) => a[1] - b[1]);
-    const rows = [["least", j.min_ns], ["p50, the median", j.p50_ns], ["mean", j.mean_ns], ["p95", j.p95_ns], ["p99", j.p99_ns], ["most", j.max_ns]].filter(([, ns]) => known(ns));
+    const rows = [
+        ["least", j.min_ns], ["p50, the median", j.p50_ns], ["mean", j.mean_ns], ["p95", j.p95_ns],
+        ["p99", j.p99_ns], ["most", j.max_ns]
+    ].filter(([, ns]) => known(ns));
     const low = j.twentieths_ns?.[0] ?? j.min_ns;
-    return [el("p", {}, `Over ${j.scenarios} scenarios the median of the step is ${duration(j.p50_ns)}, ${slower(j.p50_ns / report.step_ns - 1)} than without jitter; 95 % take at most ${duration(j.p95_ns)}.`),
-        chart({ about: "Distribution of the step under jitter; the table below has the same numbers",
-            x: { words: "step", ...timeAxis(j.max_ns) }, y: { words: "scenarios", format: (v) => v + " %", least: 0, most: 100 },
-            parts: [{ from: low, to: j.p95_ns, hue: "#2f62bd", words: j.twentieths_ns ? "p5 to p95" : "least to p95" },
-                { line: points, hue: "#2f62bd" }, { points: points.map(([x, y]) => [x, y, `${y} %: ${duration(x)}`]), hue: "#2f62bd", words: "at most so long" },
-                { x: report.step_ns, words: `without jitter ${duration(report.step_ns)}` }, { x: j.p50_ns, dash: "6 3", hue: "#c9421a", words: `p50 ${duration(j.p50_ns)}` },
-                known(j.mean_ns) && { x: j.mean_ns, dash: "2 3", hue: "#7a4f9a", words: `mean ${duration(j.mean_ns)}` }].filter(Boolean) }),
-        table("Step under jitter", ["", ["step", "number"], ["against no jitter", "number"]], rows.map(([name, ns]) => [name, duration(ns), slower(ns / report.step_ns - 1)]))];
+    return [
+        el("p", {},
+            `Over ${j.scenarios} scenarios the median of the step is ${duration(j.p50_ns)}, ${
+                slower(j.p50_ns / report.step_ns -
+                    1)} than without jitter; 95 % take at most ${duration(j.p95_ns)}.`),
+        chart({
+            about: "Distribution of the step under jitter; the table below has the same numbers",
+            x: { words: "step", ...timeAxis(j.max_ns) },
+            y: { words: "scenarios", format: (v) => v + " %", least: 0, most: 100 },
+            parts: [
+                {
+                    from: low,
+                    to: j.p95_ns,
+                    hue: "#2f62bd",
+                    words: j.twentieths_ns ? "p5 to p95" : "least to p95"
+                },
+                { line: points, hue: "#2f62bd" }, {
+                    points: points.map(([x, y]) => [x, y, `${y} %: ${duration(x)}`]),
+                    hue: "#2f62bd",
+                    words: "at most so long"
+                },
+                { x: report.step_ns, words: `without jitter ${duration(report.step_ns)}` },
+                { x: j.p50_ns, dash: "6 3", hue: "#c9421a", words: `p50 ${duration(j.p50_ns)}` },
+                known(j.mean_ns) && {
+                    x: j.mean_ns,
+                    dash: "2 3",
+                    hue: "#7a4f9a",
+                    words: `mean ${duration(j.mean_ns)}`
+                }
+            ].filter(Boolean)
+        }),
+        table("Step under jitter", ["", ["step", "number"], ["against no jitter", "number"]],
+            rows.map(([name, ns]) => [name, duration(ns), slower(ns / report.step_ns - 1)]))
+    ];
 }
 
 function sensitivitySection({ report }) {
-    const s = report?.sensitivity;
-    return s?.rows?.length ? table("Growth of the step when one stage or link gets slower, the largest first", ["what", ["growth", "number"], ["on the critical path", "number"]],
-        s.rows.map((r) => [known(r.stage) ? `stage ${r.stage}` : `link ${r.link[0]} to ${r.link[1]}`, known(r.growth) ? r.growth.toFixed(3) : "",
-            known(r.path_ns) ? `${duration(r.path_ns)} in ${r.path_count}` : ""]), { first: 12 }) : [];
+    const rows = report?.sensitivity?.rows ?? [];
+    const path = rows.some((r) => known(r.path_ns));
+    return rows.length > 0 &&
+        table("By how many ns the step grows when every op of a stage, or transfer of a link, " +
+                "takes 1 ns longer",
+            ["what", ["growth", "number"], ...(path ? [["on the critical path", "number"]] : [])],
+            rows.map(
+                (r) => [known(r.stage) ? `stage ${r.stage}` : `link ${r.link[0]} to ${r.link[1]}`,
+                    known(r.growth) ? Number(r.growth.toFixed(3)) : "",
+                    known(r.path_ns) ? `${duration(r.path_ns)} in ${r.path_count}` : ""]),
+            { first: 12 });
 }
 
 // ---- sweeps
 
-const METRICS = [["tokens_per_s_per_gpu", "tokens/s per GPU", (v) => v.toFixed(1), true], ["step_ns", "step", duration, false],
-    ["model_flops_utilization", "MFU", (v) => percent(v), true], ["bubble_fraction", "bubble fraction", (v) => percent(v), false],
-    ["peak_memory_bytes", "peak memory", bytes, false], ["tokens_per_s", "tokens/s", (v) => v.toFixed(0), true]];
-const STATES = { infeasible: "does not fit or run", illegal: "not allowed", undecided: "budget ended" };
+const METRICS = [
+    ["tokens_per_s_per_gpu", "tokens/s per GPU", (v) => v.toFixed(1), true],
+    ["step_ns", "step", duration, false],
+    ["model_flops_utilization", "MFU", (v) => percent(v), true],
+    ["bubble_fraction", "bubble fraction", (v) => percent(v), false],
+    ["peak_memory_bytes", "peak memory", bytes, false],
+    ["tokens_per_s", "tokens/s", (v) => v.toFixed(0), true]
+];
+const STATES = {
+    infeasible: "does not fit or run",
+    illegal: "not allowed",
+    undecided: "budget ended"
+};
 
 function sweepSection({ points }) {
     const header = points.find((p) => p.grid) ?? {};
     const own = points.filter((p) => p.point);
-    const options = Object.keys(header.grid ?? own[0]?.point ?? {}).filter((name) => new Set(own.map((p) => p.point[name])).size > 1);
+    const options = Object.keys(header.grid ?? own[0]?.point ?? {})
+                        .filter((name) => new Set(own.map((p) => p.point[name])).size > 1);
     const metrics = METRICS.filter(([key]) => own.some((p) => known(p[key])));
-    const best = (list, [key, , , larger]) => list.filter((p) => known(p[key])).sort((a, b) => larger ? b[key] - a[key] : a[key] - b[key]);
+    const best = (list, [key, , , larger]) =>
+        list.filter((p) => known(p[key]))
+            .sort((a, b) => larger ? b[key] - a[key] : a[key] - b[key]);
     if (!metrics.length)
-        return [el("p", {}, "No point of this sweep has a result."), table("Points", ["point", ["reason", "words"]], own.map((p) => [p.key, p.reason]))];
+        return [
+            el("p", {}, "No point of this sweep has a result."),
+            table("Points", ["point", ["reason", "words"]], own.map((p) => [p.key, p.reason]))
+        ];
     const first = metrics[0];
     const sorted = [...best(own, first), ...own.filter((p) => !known(p[first[0]]))];
     const place = el("div");
     const settings = el("div", { class: "controls" });
     const valuesOf = (name) => header.grid?.[name] ?? [...new Set(own.map((p) => p.point[name]))];
     const axes = { across: options.at(-1), down: options.at(-2), metric: metrics[0][1] };
-    const only = Object.fromEntries(options.map((name) => [name, name === "model" ? valuesOf(name)[0] : "any"]));
-    const choose = (label, list, chosen, by) => el("label", {}, label, el("select", { onchange: (event) => { by(list[event.target.selectedIndex]); heat(); } },
-        list.map((name) => el("option", { selected: String(name) === String(chosen) }, name))));
+    const only = Object.fromEntries(
+        options.map((name) => [name, name === "model" ? valuesOf(name)[0] : "any"]));
+    const choose = (label, list, chosen, by) => el("label", {}, label,
+        el("select", {
+            onchange: (event) => {
+                by(list[event.target.selectedIndex]);
+                heat();
+            }
+        },
+            list.map((name) => el("option", { selected: String(name) === String(chosen) }, name))));
     /* The best point of every cell; options that are no axis are held at a value, or free. */
     function heat() {
-        const [x, y, m] = [axes.across, axes.down, metrics.find((metric) => metric[1] === axes.metric)];
+        const [x, y, m] =
+            [axes.across, axes.down, metrics.find((metric) => metric[1] === axes.metric)];
         const others = options.filter((name) => name !== x && name !== y);
-        settings.replaceChildren(choose("across", options, x, (name) => axes.across = name), choose("down", options, y, (name) => axes.down = name),
-            ...others.map((name) => choose(name, ["any", ...valuesOf(name)], only[name], (value) => only[name] = value)),
-            choose("value", metrics.map((metric) => metric[1]), m[1], (name) => axes.metric = name));
-        const kept = own.filter((p) => others.every((name) => only[name] === "any" || String(p.point[name]) === String(only[name])));
-        const cells = valuesOf(y).map((v) => valuesOf(x).map((u) => kept.filter((p) => String(p.point[x]) === String(u) && String(p.point[y]) === String(v))));
+        settings.replaceChildren(choose("across", options, x, (name) => axes.across = name),
+            choose("down", options, y, (name) => axes.down = name),
+            ...others.map((name) => choose(name, ["any", ...valuesOf(name)], only[name],
+                              (value) => only[name] = value)),
+            choose(
+                "value", metrics.map((metric) => metric[1]), m[1], (name) => axes.metric = name));
+        const kept = own.filter((p) => others.every((name) => only[name] === "any" ||
+                                        String(p.point[name]) === String(only[name])));
+        const cells = valuesOf(y).map(
+            (v) => valuesOf(x).map((u) => kept.filter((p) => String(p.point[x]) === String(u) &&
+                                           String(p.point[y]) === String(v))));
         const tops = cells.map((row) => row.map((list) => best(list, m)[0]));
         const values = tops.flat().filter(Boolean).map((p) => p[m[0]]);
         const [low, high] = [Math.min(...values), Math.max(...values)];
         const cell = (p, list) => {
             if (!p)
-                return el("td", { class: "none", title: list[0]?.reason ?? "" }, list.length > 0 ? STATES[list[0].status] ?? list[0].status : "no such point");
+                return el("td", { class: "none", title: list[0]?.reason ?? "" },
+                    list.length > 0 ? STATES[list[0].status] ?? list[0].status : "no such point");
             const share = high > low ? (p[m[0]] - low) / (high - low) : 1;
             const good = m[3] ? share : 1 - share;
-            return el("td", { class: p[m[0]] === (m[3] ? high : low) ? "best" : null, title: `${p.key}: ${p.schedule ?? ""}`,
-                style: `background:rgb(${mix([234, 241, 249], [31, 78, 140], good)});color:${good > 0.5 ? "#fff" : "#000"}` }, m[2](p[m[0]]));
+            return el("td", {
+                class: p[m[0]] === (m[3] ? high : low) ? "best" : null,
+                title: `${p.key}: ${p.schedule ?? ""}`,
+                style: `background:rgb(${mix([234, 241, 249], [31, 78, 140], good)});color:${
+                    good > 0.5 ? "#fff" : "#000"}`
+            },
+                m[2](p[m[0]]));
         };
-        place.replaceChildren(el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Heat map" }, el("table", { class: "heat" },
-            el("caption", {}, `${m[1]}: the best point of every cell, the best of all in a frame`),
-            el("thead", {}, el("tr", {}, el("td"), valuesOf(x).map((u) => el("th", { scope: "col" }, `${x} ${u}`)))),
-            el("tbody", {}, valuesOf(y).map((v, r) => el("tr", {}, el("th", { scope: "row" }, `${y} ${v}`), tops[r].map((p, c) => cell(p, cells[r][c]))))))));
+        place.replaceChildren(el("div",
+            { class: "scroll", tabindex: 0, role: "region", "aria-label": "Heat map" },
+            el("table", { class: "heat" },
+                el("caption", {},
+                    `${m[1]}: the best point of every cell, the best of all in a frame`),
+                el("thead", {},
+                    el("tr", {}, el("td"),
+                        valuesOf(x).map((u) => el("th", { scope: "col" }, `${x} ${u}`)))),
+                el("tbody", {},
+                    valuesOf(y).map((v, r) => el("tr", {}, el("th", { scope: "row" }, `${y} ${v}`),
+                                        tops[r].map((p, c) => cell(p, cells[r][c]))))))));
     }
     if (options.length > 1)
         heat();
     const models = [...new Set(own.map((p) => p.point.model))];
-    const tops = models.map((model) => best(own.filter((p) => p.point.model === model), first)[0]).filter(Boolean);
+    const tops = models.map((model) => best(own.filter((p) => p.point.model === model), first)[0])
+                     .filter(Boolean);
     const reasons = own.some((p) => p.reason);
-    return [tops.map((p) => el("p", {}, `Best by ${first[1]}${known(p.point.model) ? ` for ${p.point.model}` : ""}: ` +
-            [...options.filter((name) => name !== "model").map((name) => `${name} ${p.point[name]}`), p.schedule && `schedule ${p.schedule}`].filter(Boolean).join(", ") +
-            `, with ${first[2](p[first[0]])}.`)),
+    return [
+        tops.map((p) => el("p", {},
+                     `Best by ${first[1]}${known(p.point.model) ? ` for ${p.point.model}` : ""}: ` +
+                         [
+                             ...options.filter((name) => name !== "model")
+                                 .map((name) => `${name} ${p.point[name]}`),
+                             p.schedule && `schedule ${p.schedule}`
+                         ].filter(Boolean)
+                             .join(", ") +
+                         `, with ${first[2](p[first[0]])}.`)),
         options.length > 1 && [settings, place],
-        table("Points, the best first", [...options, "schedule", ...metrics.map((m) => [m[1], "number"]), ...(reasons ? [["why not", "words"]] : [])],
+        table("Points, the best first",
+            [
+                ...options, "schedule", ...metrics.map((m) => [m[1], "number"]),
+                ...(reasons ? [["why not", "words"]] : [])
+            ],
             sorted.map((p) => [...options.map((name) => p.point[name]), p.schedule ?? "",
-                ...metrics.map(([key, , format]) => known(p[key]) ? format(p[key]) : ""), p.reason ?? ""]), { first: 25 })];
+                           ...metrics.map(([key, , format]) => known(p[key]) ? format(p[key]) : ""),
+                           p.reason ?? ""]),
+            { first: 25 })
+    ];
 }
 
 // ---- profiles
 
-function profileSection({ profile, curves }) {
+function profileSection({ profile }) {
     const entries = [...(profile.kernels ?? []), ...(profile.links ?? [])];
-    const nodes = [profile.device && el("p", {}, `Measured on ${profile.device}.`),
-        table("Fitted classes", ["class", "form", ["samples", "number"], ["mean error", "number"], ["largest error", "number"], ["error of sizes left out", "number"], ["why not", "words"]],
-            entries.map((e) => [e.class, e.form ?? "none", e.samples, ...[e.mape, e.max_ape, e.cv_mape].map((v) => known(v) ? percent(v, 2) : ""), e.reason ?? ""]))];
-    for (const curve of curves ?? measuredCurves(profile)) {
-        const line = curve.points.filter((p) => known(p[2])).map((p) => [p[0], p[2]]).sort((a, b) => a[0] - b[0]);
+    const nodes = [
+        profile.device && el("p", {}, `Measured on ${profile.device}.`),
+        table("Fitted classes",
+            [
+                "class", "form", ["samples", "number"], ["mean error", "number"],
+                ["largest error", "number"], ["error of sizes left out", "number"],
+                ["why not", "words"]
+            ],
+            entries.map(
+                (e) => [e.class, e.form ?? "none", e.samples,
+                    ...[e.mape, e.max_ape, e.cv_mape].map((v) => known(v) ? percent(v, 2) : ""),
+                    e.reason ?? ""]))
+    ];
+    const charts = el("div", { class: "beside" });
+    nodes.push(charts);
+    for (const curve of profile.curves) {
+        const line = curve.points.filter((p) => known(p[2]))
+                         .map((p) => [p[0], p[2]])
+                         .sort((a, b) => a[0] - b[0]);
         const seconds = (v) => duration(v * 1e9);
-        nodes.push(el("h3", {}, curve.name), chart({ about: `Measured and fitted times of ${curve.name}`, height: 260,
-            x: { words: curve.axis, format: (v) => v >= 1e9 ? v / 1e9 + "G" : v >= 1e6 ? v / 1e6 + "M" : v >= 1e3 ? v / 1e3 + "k" : String(v), log: curve.points.every((p) => p[0] > 0) },
+        charts.append(el("div", {}, el("h3", {}, curve.name), chart({
+            about: `Measured and fitted times of ${curve.name}`,
+            height: 240,
+            x: {
+                words: curve.axis,
+                format: (v) => v >= 1e9 ? v / 1e9 + "G" :
+                    v >= 1e6            ? v / 1e6 + "M" :
+                    v >= 1e3            ? v / 1e3 + "k" :
+                                          String(v),
+                log: curve.points.every((p) => p[0] > 0)
+            },
             y: { words: "time", format: seconds, log: true },
-            parts: [{ points: curve.points.map((p) => [p[0], p[1], `${p[0]} ${curve.axis}: ${seconds(p[1])}`]), hue: "#2f62bd", words: "measured" },
-                line.length > 0 && { line, hue: "#c9421a", words: "fitted" }].filter(Boolean) }));
+            parts: [
+                {
+                    points: curve.points.map(
+                        (p) => [p[0], p[1], `${p[0]} ${curve.axis}: ${seconds(p[1])}`]),
+                    hue: "#2f62bd",
+                    words: "measured"
+                },
+                line.length > 0 && { line, hue: "#c9421a", words: "fitted" }
+            ].filter(Boolean)
+        })));
     }
     return nodes;
-}
-
-/* Without curves from C: the samples of every series over the variable that takes most values. */
-function measuredCurves(profile) {
-    return (profile.series ?? []).flatMap((series) => {
-        const samples = series.samples ?? [];
-        const axis = ["bytes", "tokens", "square_sum", "longest", "m", "n", "k", "parameters"].map((name) => [name, new Set(samples.map((s) => s[name]).filter(known)).size])
-            .sort((a, b) => b[1] - a[1])[0][0];
-        const points = samples.filter((s) => known(s[axis]) && s.seconds > 0).map((s) => [s[axis], s.seconds]);
-        return points.length > 1 ? [{ name: series.class, axis, points }] : [];
-    }).slice(0, 40);
 }
 
 // ---- pareto
 
 function paretoSection({ pareto }) {
     const points = pareto.points ?? [];
-    const gpus = new Set(points.map((p) => p.gpus));
-    const even = gpus.size === 1;
+    const even = new Set(points.map((p) => p.gpus)).size === 1;
     const cost = (ns, p) => even ? ns : ns * p.gpus;
-    const stairs = (key) => points.slice().reverse().flatMap((p) => [[p.peak_memory_bytes, cost(p[key], p)], [p.limit_bytes, cost(p[key], p)]]);
-    const words = (p) => `${p.schedule}, vpp ${p.vpp}, tp ${p.tp}, recompute ${p.recompute}`;
-    return [el("p", {}, `${pareto.model}, pp ${pareto.pp}, ${pareto.hardware}: the fastest step found for every memory limit.`),
-        chart({ about: "Memory against step with the bound; the table below has the same numbers", x: { words: "memory limit per GPU", ...byteAxis(points[0]?.limit_bytes) },
-            y: { words: even ? "step" : "step x GPUs", ...timeAxis(Math.max(...points.map((p) => cost(p.step_ns, p)))) },
-            parts: [{ line: stairs("step_ns"), hue: "#2f62bd", wide: 2, words: "fastest step" }, { line: stairs("least_step_ns"), dash: "4 3", words: "bound" },
-                { points: points.map((p) => [p.peak_memory_bytes, cost(p.step_ns, p), `${words(p)}: ${duration(p.step_ns)} in ${bytes(p.peak_memory_bytes)}`]), hue: "#2f62bd", words: "setup" }] }),
-        table("The fastest step at every memory limit", ["schedule", ["vpp", "number"], ["tp", "number"], ["GPUs", "number"], "recompute", ["peak memory", "number"], ["up to a limit of", "number"], ["step", "number"], ["bound", "number"], ["tokens/s", "number"]],
-            points.map((p) => [p.schedule, p.vpp, p.tp, p.gpus, p.recompute, bytes(p.peak_memory_bytes), bytes(p.limit_bytes), duration(p.step_ns), duration(p.least_step_ns), Math.round(p.tokens_per_s).toLocaleString("en")]))];
+    const stairs = (key) => points.slice().reverse().flatMap(
+        (p) => [[p.peak_memory_bytes, cost(p[key], p)], [p.limit_bytes, cost(p[key], p)]]);
+    const words = (p) => `${p.schedule}, vpp ${p.vpp}, tp ${p.tp}, recompute ${p.recompute}: ` +
+        `${duration(p.step_ns)} in ${bytes(p.peak_memory_bytes)}`;
+    const marks = points.map((p) => [p.peak_memory_bytes, cost(p.step_ns, p), words(p)]);
+    const most = Math.max(...points.map((p) => cost(p.step_ns, p)));
+    const number = (name) => [name, "number"];
+    const columns = [
+        "schedule", ...["vpp", "tp", "GPUs"].map(number), "recompute",
+        ...["peak memory", "up to a limit of", "step", "bound", "tokens/s"].map(number)
+    ];
+    const rows =
+        points.map((p) => [p.schedule, p.vpp, p.tp, p.gpus, p.recompute, bytes(p.peak_memory_bytes),
+                       bytes(p.limit_bytes), duration(p.step_ns), duration(p.least_step_ns),
+                       Math.round(p.tokens_per_s).toLocaleString("en")]);
+    const about = `${pareto.model}, pp ${pareto.pp}, ${pareto.hardware}`;
+    return [
+        el("p", {}, `${about}: the fastest step found for every memory limit.`), chart({
+            about: "Memory against step with the bound; the table below has the same numbers",
+            x: { words: "memory limit per GPU", ...byteAxis(points[0]?.limit_bytes) },
+            y: { words: even ? "step" : "step x GPUs", ...timeAxis(most) },
+            parts: [
+                { line: stairs("step_ns"), hue: "#2f62bd", wide: 2, words: "fastest step" },
+                { line: stairs("least_step_ns"), dash: "4 3", words: "bound" },
+                { points: marks, hue: "#2f62bd", words: "setup" }
+            ]
+        }),
+        table("The fastest step at every memory limit", columns, rows)
+    ];
 }
 
 function assumptionsSection({ plan, report }) {
     const list = Object.entries(plan?.assumptions ?? report?.assumptions ?? {});
-    return list.length ? [el("p", {}, "Defaults on which the answer depends, because they were not given."),
-        el("dl", { class: "answer" }, list.map(([name, text]) => [el("dt", {}, name), el("dd", {}, text)]))] : [];
+    return list.length ?
+        [
+            el("p", {}, "Defaults on which the answer depends, because they were not given."),
+            el("dl", { class: "answer" },
+                list.map(([name, text]) => [el("dt", {}, name), el("dd", {}, text)]))
+        ] :
+        [];
 }
 
 // ---------------------------------------------------------------- the page
@@ -2040,20 +2729,30 @@ function assumptionsSection({ plan, report }) {
 /* Adds a timeline, which appears when it is unpacked. Several lanes are drawn over each other. */
 function timelineNode(lanes, holder) {
     const place = el("div", {}, el("p", { class: "quiet" }, "Unpacking the timeline."));
-    holder.promise = Promise.all(lanes.map((lane) => lane.subject.decoded)).then((decoded) => {
-        const view = new View(decoded.map((t, k) => ({ words: lanes[k].words, t })));
-        place.replaceChildren(view.node);
-        return view;
-    }).catch((error) => {
-        place.replaceChildren(el("p", { class: "bad" }, `The timeline cannot be shown: ${error.message}.`));
-        return null;
-    });
+    holder.promise =
+        Promise.all(lanes.map((lane) => lane.subject.decoded))
+            .then((decoded) => {
+                const view = new View(decoded.map((t, k) => ({ words: lanes[k].words, t })));
+                place.replaceChildren(view.node);
+                return view;
+            })
+            .catch((error) => {
+                place.replaceChildren(
+                    el("p", { class: "bad" }, `The timeline cannot be shown: ${error.message}.`));
+                return null;
+            });
     return place;
 }
 
 function build(data) {
-    const subjects = data.subjects.map((subject, k, all) => ({ ...subject, view: {},
-        label: all.some((other, n) => n !== k && other.name === subject.name && other.kind === subject.kind) ? `${subject.name} (${k + 1})` : subject.name }));
+    const subjects = data.subjects.map((subject, k, all) => ({
+        ...subject,
+        view: {},
+        label: all.some((other, n) =>
+                            n !== k && other.name === subject.name && other.kind === subject.kind) ?
+            `${subject.name} (${k + 1})` :
+            subject.name
+    }));
     const of = (kind) => subjects.filter((subject) => subject.kind === kind);
     for (const subject of subjects) {
         if (subject.timeline)
@@ -2064,7 +2763,10 @@ function build(data) {
             subject.chosenRow = subject.rows.chosen;
         }
     }
-    const title = data.title || subjects.map((subject) => subject.label).filter((name, k, all) => all.indexOf(name) === k).join(", ");
+    const title = data.title ||
+        subjects.map((subject) => subject.label)
+            .filter((name, k, all) => all.indexOf(name) === k)
+            .join(", ");
     document.title = `${shown(title)} - ppsim`;
     document.getElementById("top").append(el("h1", {}, title), themeButton());
 
@@ -2075,25 +2777,42 @@ function build(data) {
     const run = reports.find((subject) => subject.report.execution);
     const executed = timelines[0];
     // A plan and the timeline of its run are drawn over each other.
-    const over = plans.length === 1 && timelines.length === 1 && !plans[0].rows ? [plans[0], executed] : null;
+    const over = plans.length === 1 && timelines.length === 1 && !plans[0].rows ?
+        [plans[0], executed] :
+        null;
 
-    section("verdict", "Verdict", perSubject(run && plans.length === 1 ? plans : reported,
-        (s) => verdict({ ...s, next: nextBest(s), executed: s.kind === "plan" && run?.report })));
-    section("configuration", "Configuration", perSubject(plans.filter((s) => s.plan), (s) => configurationSection(s, plans)));
+    section("verdict", "Verdict",
+        perSubject(run && plans.length === 1 ? plans : reported,
+            (s) =>
+                verdict({...s, next: nextBest(s), executed: s.kind === "plan" && run?.report })));
+    section("configuration", "Configuration",
+        perSubject(plans.filter((s) => s.plan), (s) => configurationSection(s, plans)));
     if (run || over)
-        section("executed", "Predicted over executed", run && executedSection(plans[0], run, over), !run && over && delays(over));
+        section("executed", "Predicted over executed", run && executedSection(plans[0], run, over),
+            !run && over && delays(over));
     else if (reported.length === 2)
         section("comparison", "Comparison", comparison(...reported));
-    section("memory", "Memory", perSubject(reported.filter((s) => s.report.per_rank), memorySection));
-    section("timeline", "Timeline", over
-        ? timelineNode([{ subject: over[0], words: "predicted" }, { subject: over[1], words: "executed" }], over[0].view)
-        : perSubject([...plans, ...timelines].filter((s) => s.timeline), (s) => timelineNode([{ subject: s, words: s.label }], s.view)));
-    section("time", "Where the time goes", perSubject(reported.filter((s) => s.report.per_rank), timeSection));
-    section("alternatives", "Alternatives", perSubject(subjects.filter((s) => s.rows), alternatives));
-    section("trade", "Memory against step", perSubject(subjects.filter((s) => s.rows), (s) => tradeSection({ ...s, report: s.report ?? {} })));
-    section("microbatches", "Microbatches", perSubject(plans.filter((s) => s.microbatches), microbatchSection));
+    section(
+        "memory", "Memory", perSubject(reported.filter((s) => s.report.per_rank), memorySection));
+    section("timeline", "Timeline",
+        over ?
+            timelineNode(
+                [{ subject: over[0], words: "predicted" }, { subject: over[1], words: "executed" }],
+                over[0].view) :
+            perSubject([...plans, ...timelines].filter((s) => s.timeline),
+                (s) => timelineNode([{ subject: s, words: s.label }], s.view)));
+    section("time", "Where the time goes",
+        perSubject(reported.filter((s) => s.report.per_rank), timeSection));
+    section(
+        "alternatives", "Alternatives", perSubject(subjects.filter((s) => s.rows), alternatives));
+    section("trade", "Memory against step",
+        perSubject(
+            subjects.filter((s) => s.rows), (s) => tradeSection({...s, report: s.report ?? {} })));
+    section("microbatches", "Microbatches",
+        perSubject(plans.filter((s) => s.microbatches), microbatchSection));
     section("jitter", "Jitter", perSubject(reported.filter((s) => s.report.jitter), jitterSection));
-    section("sensitivity", "Sensitivity", perSubject(reported.filter((s) => s.report.sensitivity), sensitivitySection));
+    section("sensitivity", "Sensitivity",
+        perSubject(reported.filter((s) => s.report.sensitivity), sensitivitySection));
     section("sweep", "Sweep", perSubject(of("sweep"), sweepSection));
     section("pareto", "Memory against step", perSubject(of("pareto"), paretoSection));
     section("profile", "Profile", perSubject(of("profile"), profileSection));
@@ -2105,20 +2824,28 @@ function build(data) {
         section("simulator", "Simulator", place);
         window.ppsimSimulator.mount(place, data);
     }
-    document.getElementById("end").append(el("p", {}, `Made by ppsim ${shown(data.version_of_ppsim)} with `, el("code", {}, data.command), ". This page needs no network."));
+    document.getElementById("end").append(
+        el("p", {}, `Made by ppsim ${shown(data.version_of_ppsim)} with `,
+            el("code", {}, data.command), ". This page needs no network."));
+    return subjects.map((subject) => subject.view.promise);
 }
 
 /* Switches between the theme of the system, light and dark. */
 function themeButton() {
     const names = ["system", "light", "dark"];
     let now = 0;
-    const button = el("button", { type: "button", "aria-label": "Colours: as the system", onclick: () => {
-        now = (now + 1) % names.length;
-        document.documentElement.dataset.theme = names[now];
-        button.textContent = names[now];
-        button.setAttribute("aria-label", `Colours: ${now ? names[now] : "as the system"}`);
-        repaint();
-    } }, "system");
+    const button = el("button", {
+        type: "button",
+        "aria-label": "Colours: as the system",
+        onclick: () => {
+            now = (now + 1) % names.length;
+            document.documentElement.dataset.theme = names[now];
+            button.textContent = "colours: " + names[now];
+            button.setAttribute("aria-label", `Colours: ${now ? names[now] : "as the system"}`);
+            repaint();
+        }
+    },
+        "colours: system");
     return button;
 }
 
@@ -2132,9 +2859,13 @@ function repaint() {
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
 matchMedia("print").addEventListener("change", repaint);
 
-const begin = performance.now();
+let drawn = Promise.reject(new Error("the page was not built"));
+drawn.catch(() => {}); // The reason was thrown already.
 try {
-    build(JSON.parse(document.getElementById("ppsim-data").textContent));
+    const waiting = build(JSON.parse(document.getElementById("ppsim-data").textContent));
+    drawn = Promise.all(waiting)
+                .then(() => new Promise(requestAnimationFrame))
+                .then(() => performance.now());
 } catch (error) {
     page.append(el("p", { class: "bad" }, `This page cannot be shown: ${error.message}.`));
     throw error;
@@ -2143,13 +2874,8 @@ try {
 // For tests (tests/page/browser.py).
 window.ppsimPage = {
     views,
-    load: Promise.all([...document.querySelectorAll("*")].length ? views : []).then(() => performance.now() - begin),
-    ready: async () => {
-        while (page.querySelector(".quiet") && [...page.querySelectorAll(".quiet")].some((n) => n.textContent === "Unpacking the timeline."))
-            await new Promise((resolve) => setTimeout(resolve, 10));
-        await new Promise(requestAnimationFrame);
-        return performance.now() - begin;
-    },
+    /* The milliseconds from the start of loading until everything was drawn. */
+    ready: () => drawn,
     measureZoom: (frames) => views[0].measureZoom(frames),
 };
 })();

@@ -8,6 +8,7 @@
 #include "tools/ppsim/base/colour.h"
 #include "tools/ppsim/plot/candidates.h"
 #include "tools/ppsim/plot/heat.h"
+#include "tools/ppsim/plot/profile.h"
 #include "tools/ppsim/scenario/scenario_run.h"
 #include "tools/ppsim/scenario/simulate_answer.h"
 #include "tools/ppsim/sweep/file.h"
@@ -132,14 +133,43 @@ static pp_status add_candidates(const char *text, const char *source, pp_page *p
     return pp_page_add_other(page, base_name(source), "candidates", "csv", list, err);
 }
 
+/* Adds a profile, with the points of its curves as `ppsim plot` draws them in place of the samples:
+ * lists of place on the axis, measured and fitted seconds. */
+static pp_status add_profile(const char *text, size_t bytes, const char *source, pp_json *json,
+                             pp_page *page, pp_err *err)
+{
+    pp_picture picture PP_CLEANUP(pp_picture_free) = { 0 };
+    pp_status status = pp_plot_add_profile(text, bytes, source, NULL, &picture, err);
+    if (status) {
+        pp_json_free(&json);
+        return status;
+    }
+    pp_json *curves = pp_json_new_array(&page->build);
+    for (size_t c = 0, i = 0; c < picture.curve_count; c++) {
+        pp_json *curve = pp_json_new_object(&page->build);
+        pp_json *points = pp_json_new_array(&page->build);
+        pp_json_put_text(&page->build, curve, "name", picture.curve[c].name);
+        pp_json_put_text(&page->build, curve, "axis", picture.curve[c].axis);
+        for (; i < picture.fitted_count && picture.fitted[i].curve == c; i++) {
+            pp_json *point = pp_json_new_array(&page->build);
+            pp_json_add_double(&page->build, point, picture.fitted[i].at);
+            pp_json_add_double(&page->build, point, picture.fitted[i].measured_s);
+            pp_json_add_double(&page->build, point, picture.fitted[i].fitted_s);
+            pp_json_add(&page->build, points, point);
+        }
+        pp_json_put(&page->build, curve, "points", points);
+        pp_json_add(&page->build, curves, curve);
+    }
+    pp_json_drop(json, "series");
+    pp_json_put(&page->build, json, "curves", curves);
+    return pp_page_add_other(page, base_name(source), "profile", "profile", json, err);
+}
+
 /* Adds a JSON file of a known format. *mine_out receives false, and nothing is added, when it is
  * another one and may be a plan. */
 static pp_status add_json(const char *text, size_t bytes, const char *source, pp_page *page,
                           bool *mine_out, pp_err *err)
 {
-    static const struct {
-        const char *format, *kind;
-    } others[] = { { "ppsim.pareto", "pareto" }, { "ppsim.profile", "profile" } };
     pp_json *json = NULL;
     const char *format = "";
     pp_json_at at;
@@ -155,11 +185,10 @@ static pp_status add_json(const char *text, size_t bytes, const char *source, pp
         if (!status)
             return pp_page_add_report(page, base_name(source), json, NULL, err);
     }
-    for (size_t i = 0; i < sizeof others / sizeof others[0] && !status; i++) {
-        if (strcmp(format, others[i].format) == 0)
-            return pp_page_add_other(page, base_name(source), others[i].kind, others[i].kind, json,
-                                     err);
-    }
+    if (!status && strcmp(format, "ppsim.profile") == 0)
+        return add_profile(text, bytes, source, json, page, err);
+    if (!status && strcmp(format, "ppsim.pareto") == 0)
+        return pp_page_add_other(page, base_name(source), "pareto", "pareto", json, err);
     pp_json_free(&json);
     *mine_out = false;
     return status;
