@@ -187,7 +187,8 @@ class Sweeps(unittest.TestCase):
         for pool in ("None", "concurrent.futures.ProcessPoolExecutor(2)"):
             path = f"interrupt{len(pool)}.jsonl"
             program = (
-                "import concurrent.futures, ppsim\n"
+                "import concurrent.futures, ppsim, signal\n"
+                "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
                 "if __name__ == '__main__':\n"
                 f"    pool = {pool}\n"
                 f"    for row in ppsim.sweep(model='gpt1.7b', pp=2, tp=[1, 2], output='{path}.1'): break\n"

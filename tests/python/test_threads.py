@@ -1,6 +1,7 @@
 """Threads, processes, interrupts and progress; nothing but exceptions comes out, whatever goes in."""
 
 import concurrent.futures
+import contextlib
 import multiprocessing
 import os
 import random
@@ -84,20 +85,42 @@ class Progress(unittest.TestCase):
         self.assertRaises(Enough, ppsim.plan, **LONG, progress=stop)
         self.assertEqual(lines, 1)
 
-    def test_interrupt(self):
-        """^C raises KeyboardInterrupt, and the next plan works."""
-        program = (
-            "import ppsim, time\n"
-            "try:\n"
-            f"    ppsim.plan(**{LONG!r}, budget='600s', progress=lambda line: print('runs', flush=True))\n"
-            "except KeyboardInterrupt:\n"
-            f"    print('ended', ppsim.plan(**{support.SMALL!r}).ranks)\n"
-        )
-        with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as child:
+    def interrupted(self, program):
+        """What a program prints that ^C ends after its first line, "runs"."""
+        begin = "import ppsim, signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        words = [sys.executable, "-W", "ignore", "-c", begin + program]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        with subprocess.Popen(words, **pipes) as child, contextlib.ExitStack() as stack:
+            stack.callback(child.kill)
             self.assertEqual(child.stdout.readline(), "runs\n")
             child.send_signal(signal.SIGINT)
-            rest, _ = child.communicate(timeout=300)
-        self.assertIn("ended 2", rest)
+            return child.communicate(timeout=100)
+
+    def test_interrupt(self):
+        """^C raises KeyboardInterrupt, and the next plan works."""
+        search = f"ppsim.plan(**{LONG!r}, budget='9000000it', progress=lambda line: print('runs', flush=True))"
+        printed, _ = self.interrupted(
+            "try:\n"
+            f"    {search}\n"
+            "except KeyboardInterrupt as interrupt:\n"
+            f"    print('ended', type(interrupt).__name__, ppsim.plan(**{support.SMALL!r}).ranks)\n"
+        )
+        self.assertIn("ended KeyboardInterrupt 2", printed)
+
+    def test_interrupt_with_a_budget_of_time(self):
+        """It has the best plan so far, as the command prints it."""
+        search = f"ppsim.plan(**{LONG!r}, budget='600s', progress=lambda line: print('runs', flush=True))\n"
+        printed, _ = self.interrupted(
+            "try:\n"
+            f"    {search}"
+            "except KeyboardInterrupt as interrupt:\n"
+            "    plan = interrupt.answer\n"
+            "    print(type(plan).__name__, len(plan.stages) >= 16, bool(ppsim.check(plan)))\n"
+            "    print(ppsim.simulate(plan).step_ns == plan.step_ns)\n"
+        )
+        self.assertEqual(printed.replace("runs\n", ""), "Plan True True\nTrue\n")
+        _, said = self.interrupted(search)
+        self.assertRegex(said, r"Interrupted: answer is the best so far: <ppsim.Plan of 16 ranks, step [0-9.]+")
 
     def test_signals_are_left_alone(self):
         before = signal.getsignal(signal.SIGINT)
@@ -208,7 +231,8 @@ class Anything(unittest.TestCase):
             "pack": lambda o: ppsim.pack([100, 200], **{"model": "gpt1.7b", "pp": 2, **o}),
             "compare": lambda o: ppsim.compare(plan, plan, **o),
         }
-        end = time.monotonic() + float(os.environ.get("PPSIM_FUZZ_SECONDS", "15"))
+        seconds = "30" if os.environ.get("PPSIM_TEST_LONG") else "4"
+        end = time.monotonic() + float(os.environ.get("PPSIM_FUZZ_SECONDS", seconds))
         outcomes = {}
         while time.monotonic() < end:
             command = rng.choice(list(bases))

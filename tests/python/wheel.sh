@@ -1,6 +1,7 @@
 #!/bin/sh
-# The wheel as its users get it: built, repaired, checked, and installed into an environment of its own, in which the
-# lines of the README run. The other tests here use that environment.   wheel.sh SOURCE BUILD
+# The wheel: built, repaired, checked, and installed into an environment of its own, in which the lines of the README
+# run. The other tests here use that environment. With --long it is built as its users get it; else from the objects of
+# BUILD, which have assertions and are there already.   wheel.sh SOURCE BUILD
 set -eu
 source=$1
 build=$2/python
@@ -25,7 +26,11 @@ PATH=$PWD/tools/bin:$PATH
 export PATH
 
 rm -rf raw dist fresh
-tools/bin/pip wheel -q --no-deps --no-build-isolation -C build-dir="$PWD/cmake" -w raw "$source" >log 2>&1 ||
+set -- -C build-dir="$PWD/cmake-long"
+[ -n "${PPSIM_TEST_LONG:-}" ] ||
+    set -- -C build-dir="$PWD/cmake" -C cmake.source-dir=tests/python/built -C cmake.define.PPSIM_BUILT="${build%/python}" \
+        -C build.targets=ppsim_python
+tools/bin/pip wheel -q --no-deps --no-build-isolation "$@" -w raw "$source" >log 2>&1 ||
     { tail -30 log; fail "cannot be built"; }
 tools/bin/auditwheel repair -w dist raw/*.whl >log 2>&1 || { cat log; fail "cannot be repaired"; }
 wheel=$(echo dist/*.whl)
@@ -34,9 +39,11 @@ tools/bin/auditwheel show "$wheel" >log 2>&1 && grep -q 'is consistent with' log
 tools/bin/twine check --strict "$wheel" >log 2>&1 || { cat log; fail "twine check"; }
 tools/bin/abi3audit --strict "$wheel" >log 2>&1 || { cat log; fail "abi3audit: it uses more than the stable ABI"; }
 
-"$python" -m venv fresh && fresh/bin/pip install -q "$wheel" >log 2>&1 || { tail -3 log; fail "cannot be installed"; }
+"$python" -m venv --without-pip fresh && tools/bin/pip --python fresh/bin/python install -q "$wheel" >log 2>&1 ||
+    { tail -3 log; fail "cannot be installed"; }
 # With --long also what models and executors come from.
-[ -z "${PPSIM_TEST_LONG:-}" ] || fresh/bin/pip install -q distributed mpi4py transformers >log 2>&1 || tail -3 log
+[ -z "${PPSIM_TEST_LONG:-}" ] ||
+    tools/bin/pip --python fresh/bin/python install -q distributed mpi4py ray transformers >log 2>&1 || tail -3 log
 mkdir -p readme
 cd readme
 # The program, without a compiler or a library of this machine's packages.

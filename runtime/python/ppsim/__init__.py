@@ -36,6 +36,7 @@ __all__ = [
     "InfeasibleError",
     "InputError",
     "InternalError",
+    "Interrupted",
     "Option",
     "OutOfMemoryError",
     "Packing",

@@ -14,6 +14,7 @@ from ppsim._errors import (
     InfeasibleError,
     InputError,
     InternalError,
+    Interrupted,
     OutOfMemoryError,
     PpsimError,
     PpsimWarning,
@@ -63,6 +64,7 @@ __all__ = [
     "InfeasibleError",
     "InputError",
     "InternalError",
+    "Interrupted",
     "Option",
     "OutOfMemoryError",
     "Packing",
@@ -113,6 +115,9 @@ def _run(
         if error._given is not None and error._given.json:
             error.answer = answer_as(error._given)
         raise
+    except Interrupted as interrupt:
+        interrupt.answer = answer_as(interrupt.answer)
+        raise
     return answer_as(answer)
 
 
@@ -130,7 +135,8 @@ def plan(*, progress: Optional[Progress] = None, **options: "Unpack[PlanOptions]
     options: of the command ``plan``; ``model`` with ``pp`` or ``gpus`` are needed. model: a name, a
     file, a dict, a configuration of transformers or a torch.nn.Module; lengths: a file or a list of
     ints. progress: called with a line of text now and then, from another thread; what it raises ends
-    the search. Returns a `Plan`, or a `Table` with ``pareto``, ``instance`` or ``costs_file``.
+    the search. Returns a `Plan`, or a `Table` with ``pareto``, ``instance`` or ``costs_file``. ^C
+    raises `Interrupted`, with the best plan so far, if ``budget`` is a time; else KeyboardInterrupt.
     Raises InfeasibleError where nothing fits (with ``explain``, its ``answer`` is the table of what
     would), UsageError, InputError, FileError."""
 

@@ -129,6 +129,7 @@ class _Run:
         self.progress = progress
         self.handle = ffi.new_handle(self)
         self.thread: Optional[threading.Thread] = None
+        self.done = threading.Event()  # the thread has ended but for its last line
         self.raised: Optional[BaseException] = None
         self.answer: Optional[Answer] = None
         self.error: Optional[_errors.Failure] = None
@@ -157,6 +158,7 @@ class _Run:
             self.raised = self.raised or raised
         finally:
             lib.ppsim_result_free(result[0])
+            self.done.set()
 
 
 def _failure(lib: Any, ffi: Any, status: int, error: Any, answer: Optional[Answer]) -> _errors.Failure:
@@ -236,21 +238,23 @@ _look = 0.1
 
 
 def _wait(run: _Run, request: Any, command: str, cancelled: Optional[Callable[[], bool]]) -> None:
-    """Runs in a thread while this one, which gets the signals, waits."""
+    """Runs in a thread while this one, which gets the signals, waits for an event: Thread.join takes
+    a thread for ended after an interrupt (Python 3.11, _wait_for_tstate_lock)."""
     run.thread = threading.Thread(
         target=run.run, args=(request, command), name=f"ppsim {command}", daemon=True
     )
     run.thread.start()
     try:
-        while cancelled and run.thread.is_alive():
-            run.thread.join(_look)
+        while cancelled and not run.done.wait(_look):
             if cancelled():
                 run.stop[0] = 1
                 break
-        run.thread.join()
-    except BaseException:
+        run.done.wait()
+    except BaseException as raised:
         run.stop[0] = 1
-        run.thread.join()  # a second interrupt leaves it
+        run.done.wait()  # a second interrupt leaves it
+        if isinstance(raised, KeyboardInterrupt) and run.answer and not run.error:
+            raise _errors.Interrupted(run.answer) from None
         raise
 
 
@@ -273,7 +277,7 @@ def call(
     warn: give remarks as warnings. stopped: cancel it before it searches or computes anything.
     cancelled: asked now and then whether to end.
     Raises: what ppsim._errors names, with the answer as `_given` where the command gave one;
-    KeyboardInterrupt; what progress raises."""
+    KeyboardInterrupt, as Interrupted where there is an answer all the same; what progress raises."""
     if progress is not None and not callable(progress):
         raise _errors.UsageError("progress", f"must be a function of one text, not {progress!r}")
     lib, ffi = _library()
@@ -308,7 +312,7 @@ def call(
         else:
             run.run(request[0], command)
     finally:
-        if not (run.thread and run.thread.is_alive()):  # one that was left still uses it
+        if not run.thread or run.done.is_set():  # one that was left still uses it
             lib.ppsim_request_free(request[0])
     if run.raised:
         raise run.raised

@@ -77,6 +77,21 @@ class OutOfMemoryError(PpsimError, MemoryError):
     """There is not enough memory on this machine."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """^C ended a search that had a result already, as one with a budget of time has: `answer` is the
+    best so far, such as a `Plan`. In a session it is ``sys.last_value.answer``."""
+
+    def __init__(self, answer: Any = None) -> None:
+        super().__init__()
+        self.answer = answer
+
+    def __str__(self) -> str:
+        return f"answer is the best so far: {self.answer!r}"
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.answer,)
+
+
 # By the status of the library (ppsim_status), from 1 on.
 _by_status: list[type[PpsimError]] = [
     InfeasibleError,
