@@ -400,7 +400,8 @@ static void take_mark(run *r, uint32_t rank, pp_comm_step step)
         return;
     const pp_sharding_span span = { .rank = rank, .stage = (uint16_t)stage, .reduces = !gathers };
     const pp_ns mark =
-        add_sharding(r, r->clock_ns[rank], span, (gathers ? r->costs->unshard_ns : r->costs->reduce_grad_ns)[stage]);
+        add_sharding(r, r->clock_ns[rank], span,
+                     (gathers ? r->costs->unshard_ns : r->costs->reduce_grad_ns)[stage]);
     if (gathers) {
         r->gathered[stage] = mark;
         r->copied[stage] = r->freed[stage] = false;

@@ -98,7 +98,7 @@ class Progress(unittest.TestCase):
 
     def test_interrupt(self):
         """^C raises KeyboardInterrupt, and the next plan works."""
-        search = f"ppsim.plan(**{LONG!r}, budget='9000000it', progress=lambda line: print('runs', flush=True))"
+        search = f"ppsim.plan(**{LONG!r}, budget='9000000it', progress=lambda _: print('runs', flush=True))"
         printed, _ = self.interrupted(
             "try:\n"
             f"    {search}\n"
@@ -120,7 +120,7 @@ class Progress(unittest.TestCase):
         )
         self.assertEqual(printed.replace("runs\n", ""), "Plan True True\nTrue\n")
         _, said = self.interrupted(search)
-        self.assertRegex(said, r"Interrupted: answer is the best so far: <ppsim.Plan of 16 ranks, step [0-9.]+")
+        self.assertRegex(said, r"Interrupted: answer is the best so far: <ppsim.Plan of 16 ranks, step \d")
 
     def test_signals_are_left_alone(self):
         before = signal.getsignal(signal.SIGINT)
