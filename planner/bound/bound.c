@@ -443,8 +443,8 @@ pp_status pp_bound_order(const pp_costs *costs, const pp_order *order, int64_t m
     return find(&b, bound_out, err);
 }
 
-pp_status pp_bound_report(const pp_costs *costs, const pp_order *order, pp_report *report,
-                          pp_err *err)
+pp_status pp_bound_report(const pp_costs *costs, const pp_order *order, bool strong,
+                          pp_report *report, pp_err *err)
 {
     bool within = report->has_memory && report->memory_limit_bytes > 0;
     uint32_t fullest;
@@ -463,9 +463,10 @@ pp_status pp_bound_report(const pp_costs *costs, const pp_order *order, pp_repor
         snprintf(report->bound_name, sizeof report->bound_name,
                  "%s of rank %" PRIu32 " (any order of these ops)", pp_bound_text(bound.part),
                  bound.part_rank[bound.part]);
-    pp_order_bounds limits;
-    status = pp_order_bounds_of_order(costs, order, within ? report->memory_limit_bytes : 0,
-                                      &limits, err);
+    pp_order_bounds limits = { 0 };
+    if (strong && bound.ns < report->makespan_ns)
+        status = pp_order_bounds_of_order(costs, order, within ? report->memory_limit_bytes : 0,
+                                          report->makespan_ns, &limits, err);
     if (status)
         return status;
     if (limits.ticks > bound.ns) {

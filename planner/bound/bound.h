@@ -53,10 +53,10 @@ PP_MUST_CHECK pp_status pp_bound_order(const pp_costs *costs, const pp_order *or
 pp_ns pp_bound_boundary(const pp_costs *costs, bool step_sync);
 
 /* Sets lower_bound_ns and bound_name of `report`, which is that of `order` with `costs`, to the
- * larger of the bound above and those of planner/order/problem_bound.h. The report's memory limit
- * is used if the report stays within it. Fails: NOMEM; INTERNAL if the report's makespan is below
- * the bound. */
-PP_MUST_CHECK pp_status pp_bound_report(const pp_costs *costs, const pp_order *order,
+ * bound above or, if `strong`, to the larger of it and those of planner/order/problem_bound.h,
+ * which take much longer. The report's memory limit is used if the report stays within it. Fails:
+ * NOMEM; INTERNAL if the report's makespan is below the bound. */
+PP_MUST_CHECK pp_status pp_bound_report(const pp_costs *costs, const pp_order *order, bool strong,
                                         pp_report *report, pp_err *err);
 
 #endif

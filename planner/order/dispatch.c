@@ -11,9 +11,11 @@
  * can be finished one after the other, oldest first (the banker's algorithm, Dijkstra 1965). So
  * a B or W never lacks memory.
  *
- * An op costs O(ranks) to find the next event and O(ops in flight on its rank) to decide; admission
- * with several stages per rank costs O(stages of the rank * microbatches in flight). A run ends
- * early when some rank can no longer finish by the caller's limit. */
+ * An op costs O(ranks) to find the next event and O(ops in flight on its rank) to decide. For
+ * admission with several stages per rank, what each microbatch still needs and holds there is kept
+ * up to date, and the banker looks no further than the first microbatch after which any other one
+ * fits: O(microbatches in flight) at most, and rarely more than two. A run ends early when some
+ * rank can no longer finish by the caller's limit. */
 #include "planner/order/dispatch.h"
 
 #include "sim/base/alloc.h"
@@ -42,6 +44,9 @@ typedef struct rank_state {
     int64_t rest;             /* ticks of the ops it has not started */
     int64_t held;             /* as if every activation kept its largest size until its B */
     int64_t extra;            /* the largest of its live_cells */
+    int64_t ample;            /* with so much to spare any microbatch can be finished */
+    int64_t *needs, *holds;   /* by place in the order: what cells yet to start will take, and what
+                                 those that run hold */
     uint32_t entered, left;   /* microbatches: first F started, last B ended */
     uint32_t lowest, highest; /* stages it runs */
     uint32_t done;            /* ops */
@@ -73,7 +78,11 @@ struct pp_dispatch {
     arrival *arrivals;
     live_cell *live_cells;
     uint32_t *weights;
-    int64_t *holding; /* by cell: what it holds now */
+    int64_t *holding;    /* by cell: what it holds now */
+    uint32_t *live_at;   /* by cell: its place among the live cells of its rank */
+    int64_t *all_sizes;  /* [ranks * microbatches]: the sum of its cells' sizes on that rank */
+    int64_t *most_extra; /* [ranks * microbatches]: the largest of its cells' extras there */
+    int64_t *accounts;   /* `needs` and `holds` of all ranks */
 };
 
 static uint32_t cell_of(const pp_order_problem *x, uint32_t stage, uint32_t microbatch)
@@ -109,7 +118,22 @@ static void prepare(pp_dispatch *d)
             for (int kind = 0; kind < 3; kind++)
                 d->work[x->stage_rank[s]] +=
                     x->task[pp_order_problem_op(x, (pp_task_kind)kind, s, i)].ticks;
+            const size_t at = (size_t)x->stage_rank[s] * x->microbatches + i;
+            d->all_sizes[at] += d->size[cell];
+            d->most_extra[at] = pp_max(d->most_extra[at], d->extra[cell]);
         }
+    }
+    for (uint32_t r = 0; r < x->ranks; r++) {
+        const int64_t *sizes = d->all_sizes + (size_t)r * x->microbatches;
+        const int64_t *extras = d->most_extra + (size_t)r * x->microbatches;
+        int64_t size = 0, extra = 0;
+        for (uint32_t i = 0; i < x->microbatches; i++) {
+            size = pp_max(size, sizes[i]);
+            extra = pp_max(extra, extras[i]);
+        }
+        d->rank[r].ample = size + extra;
+        d->rank[r].needs = d->accounts + 2 * (size_t)r * x->microbatches;
+        d->rank[r].holds = d->rank[r].needs + x->microbatches;
     }
 }
 
@@ -122,12 +146,14 @@ pp_status pp_dispatch_new(const pp_order_problem *x, pp_dispatch **dispatch_out,
     d->problem = x;
     d->rank = pp_alloc_array(x->ranks, sizeof *d->rank);
     d->stage_next = pp_alloc_array(2 * (size_t)x->stages + x->microbatches +
-                                       2 * (x->ranks + (size_t)1) + x->ops + cells,
+                                       2 * (x->ranks + (size_t)1) + x->ops + 2 * cells,
                                    sizeof *d->stage_next);
     d->arrive = pp_alloc_array(4 * cells + 2 * (size_t)x->ranks, sizeof *d->arrive);
     d->arrivals = pp_alloc_array(cells, sizeof *d->arrivals);
     d->live_cells = pp_alloc_array(cells, sizeof *d->live_cells);
-    if (!d->rank || !d->stage_next || !d->arrive || !d->arrivals || !d->live_cells) {
+    d->all_sizes = pp_alloc_array(4 * (size_t)x->ranks * x->microbatches, sizeof *d->all_sizes);
+    if (!d->rank || !d->stage_next || !d->arrive || !d->arrivals || !d->live_cells ||
+        !d->all_sizes) {
         pp_dispatch_free(&d);
         return pp_err_nomem(err);
     }
@@ -137,11 +163,14 @@ pp_status pp_dispatch_new(const pp_order_problem *x, pp_dispatch **dispatch_out,
     d->first = d->begin + x->ranks + 1;
     d->ops = d->first + x->ranks + 1;
     d->weights = d->ops + x->ops;
+    d->live_at = d->weights + cells;
     d->size = d->arrive + cells;
     d->extra = d->size + cells;
     d->holding = d->extra + cells;
     d->work = d->holding + cells;
     d->next = d->work + x->ranks;
+    d->most_extra = d->all_sizes + (size_t)x->ranks * x->microbatches;
+    d->accounts = d->most_extra + (size_t)x->ranks * x->microbatches;
     prepare(d);
     *dispatch_out = d;
     return PP_OK;
@@ -157,6 +186,7 @@ void pp_dispatch_free(pp_dispatch **dispatch)
     free(d->arrive);
     free(d->arrivals);
     free(d->live_cells);
+    free(d->all_sizes);
     free(d);
     *dispatch = NULL;
 }
@@ -183,7 +213,14 @@ static void reset(pp_dispatch *d, const pp_policy *policy)
         uint32_t stages = d->first[r + 1] - d->first[r];
         *rank = (rank_state){ .back = rank->back,
                               .weight = rank->weight,
-                              .live_cell = rank->live_cell };
+                              .live_cell = rank->live_cell,
+                              .ample = rank->ample,
+                              .needs = rank->needs,
+                              .holds = rank->holds };
+        for (uint32_t k = 0; k < x->microbatches; k++) {
+            rank->needs[k] = d->all_sizes[(size_t)r * x->microbatches + policy->order[k]];
+            rank->holds[k] = 0;
+        }
         rank->rest = d->work[r];
         d->next[r] = NEVER;
         rank->lowest = stages ? d->stages_of[d->first[r]] : 0;
@@ -198,25 +235,18 @@ static bool banker_agrees(const pp_dispatch *d, uint32_t r, uint32_t s, uint32_t
 {
     const pp_order_problem *x = d->problem;
     const rank_state *rank = &d->rank[r];
-    int64_t spare = x->room[r] - rank->held - d->size[cell_of(x, s, d->policy->order[k])];
-    int64_t transient = pp_max(rank->extra, d->extra[cell_of(x, s, d->policy->order[k])]);
+    const int64_t *most_extra = d->most_extra + (size_t)r * x->microbatches;
+    const uint32_t cell = cell_of(x, s, d->policy->order[k]);
+    const int64_t size = d->size[cell];
+    const int64_t transient = pp_max(rank->extra, d->extra[cell]);
+    int64_t spare = x->room[r] - rank->held - size;
     uint32_t end = k + 1 > rank->started ? k + 1 : rank->started;
-    for (uint32_t j = rank->finished; j < end; j++) {
-        int64_t needs = 0;
-        int64_t holds = 0;
-        int64_t extra = transient;
-        for (uint32_t n = d->first[r]; n < d->first[r + 1]; n++) {
-            uint32_t stage = d->stages_of[n];
-            uint32_t cell = cell_of(x, stage, d->policy->order[j]);
-            bool admitted = stage == s && j == k;
-            if (d->stage_next[stage] <= j && !admitted)
-                needs += d->size[cell];
-            holds += admitted ? d->size[cell] : d->holding[cell];
-            extra = pp_max(extra, d->extra[cell]);
-        }
-        if (needs + extra > spare)
+    for (uint32_t j = rank->finished; j < end && spare < rank->ample; j++) {
+        const int64_t admitted = j == k ? size : 0;
+        const int64_t extra = pp_max(transient, most_extra[d->policy->order[j]]);
+        if (rank->needs[j] - admitted + extra > spare)
             return false;
-        spare += holds;
+        spare += rank->holds[j] + admitted;
     }
     return true;
 }
@@ -366,8 +396,12 @@ static void pass_on(pp_dispatch *d, uint32_t op, int64_t end)
 static void admit(pp_dispatch *d, uint32_t r, uint32_t cell)
 {
     rank_state *rank = &d->rank[r];
+    const uint32_t place = d->spot[cell / d->problem->stages];
     rank->held += d->size[cell];
+    rank->needs[place] -= d->size[cell];
+    rank->holds[place] += d->size[cell];
     d->holding[cell] = d->size[cell];
+    d->live_at[cell] = rank->live_cells;
     rank->live_cell[rank->live_cells++] = (live_cell){ cell, d->extra[cell] };
     rank->extra = pp_max(rank->extra, d->extra[cell]);
 }
@@ -376,6 +410,7 @@ static void give_back(pp_dispatch *d, uint32_t r, uint32_t cell, int64_t keep)
 {
     rank_state *rank = &d->rank[r];
     rank->held -= d->holding[cell] - keep;
+    rank->holds[d->spot[cell / d->problem->stages]] -= d->holding[cell] - keep;
     d->holding[cell] = keep;
 }
 
@@ -383,15 +418,15 @@ static void dismiss(pp_dispatch *d, uint32_t r, uint32_t cell)
 {
     rank_state *rank = &d->rank[r];
     give_back(d, r, cell, 0);
-    rank->extra = 0;
-    uint32_t kept = 0;
-    for (uint32_t g = 0; g < rank->live_cells; g++) {
-        if (rank->live_cell[g].cell == cell)
-            continue;
-        rank->live_cell[kept++] = rank->live_cell[g];
+    const uint32_t at = d->live_at[cell];
+    const int64_t most = rank->extra;
+    const bool was_most = rank->live_cell[at].extra == most;
+    const live_cell moved = rank->live_cell[--rank->live_cells];
+    rank->live_cell[at] = moved;
+    d->live_at[moved.cell] = at;
+    rank->extra = was_most ? 0 : most;
+    for (uint32_t g = 0; rank->extra < most && g < rank->live_cells; g++)
         rank->extra = pp_max(rank->extra, rank->live_cell[g].extra);
-    }
-    rank->live_cells = kept;
     if (rank->lowest == rank->highest)
         return;
     for (bool over = true; over && rank->finished < rank->started; rank->finished += over) {

@@ -11,7 +11,13 @@
  * - Counting, if all microbatches are equal: the k-th forward of a stage needs k forwards of the
  *   stage before it, and memory of an earlier backward (chained).
  *
- * Products of ticks and memory are 128 bits wide. O(ops log ops) each; dff is computed 32 times. */
+ * Microbatches with the same times and sizes are one class, which is worked once and counted. The
+ * bounds are found in the order of their list, and a caller who knows a makespan needs none after
+ * one that reaches it.
+ *
+ * Products of ticks and memory are 128 bits wide. O(n log n) in the ops of one microbatch per
+ * class; dff is computed 32 times, for the distinct sizes. chained, for a single class, is O(ops
+ * log stages of a rank). */
 #include "planner/order/problem_bound.h"
 
 #include "sim/base/alloc.h"
@@ -26,27 +32,43 @@ __extension__ typedef __int128 wide; /* products of ticks and memory */
 
 enum { DFF_MOST = 32 };
 
-/* An op as a job of its rank. */
-typedef struct job {
-    int64_t head;  /* it cannot start before */
-    int64_t ticks; /* left to do */
-    int64_t tail;  /* least time that follows its end */
-} job;
+/* Jobs of a rank that run one after the other: heads grow from each to the next, and tails do not.
+ * A head is the time before which a job cannot start, a tail the least time that follows its end.
+ */
+typedef struct flow {
+    const int64_t *head; /* of the k-th job: head[k] + later */
+    const int64_t *tail; /* of the k-th job: *(tail - k); NULL: 0 */
+    int64_t later;
+    int64_t ticks; /* of each job */
+    int64_t left;  /* of the next one */
+    uint32_t next, count;
+} flow;
 
-/* An item of a knapsack: `size` in memory, worth `ticks`. */
+/* Items of a knapsack that are alike: each has `size` in memory and is worth `ticks`. */
 typedef struct item {
     int64_t ticks, size;
+    int64_t count;
 } item;
+
+/* What is held with one size, and for how long, all together. */
+typedef struct holding {
+    int64_t size;
+    wide ticks;
+} holding;
 
 typedef struct bounding {
     const pp_order_problem *x;
-    int64_t *head, *tail; /* [ops + 1]: along its own microbatch */
-    uint32_t *own;        /* [ops], by rank */
-    uint32_t *begin;      /* [ranks + 1]: index into `own` */
-    job *jobs;            /* [ops]: jobs of the current rank */
-    uint32_t *waiting;    /* [ops]: a heap of jobs */
-    item *items;          /* [ops] */
-    int64_t *counted;     /* [4 * stages * microbatches], for CHAINED */
+    const uint32_t *copies; /* [classes]: microbatches that are like the k-th, it included */
+    uint32_t classes;       /* the first microbatches of x, one per class */
+    uint32_t ops;           /* of one microbatch per class */
+    int64_t *head, *tail;   /* [x->ops + 1]: along its own microbatch */
+    uint32_t *own;          /* [ops], by rank */
+    uint32_t *begin;        /* [ranks + 1]: index into `own` */
+    flow *flows;            /* [ops]: of the current rank */
+    uint32_t *waiting;      /* [ops]: a heap of flows whose next job can start */
+    uint32_t *arriving;     /* [ops]: a heap of the other flows */
+    item *items;            /* [ops] */
+    holding *held;          /* [ops] */
 } bounding;
 
 static const struct {
@@ -72,16 +94,21 @@ static void raise(pp_order_bounds *bounds, pp_order_bound_part part, int64_t tic
     bounds->part[part] = pp_max(bounds->part[part], ticks);
 }
 
+static int64_t copies_of(const bounding *b, const pp_task *task)
+{
+    return b->copies[task->microbatch];
+}
+
 /* Finds head and tail of every op. One pass each suffices, since numbers grow along a chain. */
 static void find_ways(bounding *b, pp_order_bounds *bounds)
 {
     const pp_order_problem *x = b->x;
-    for (uint32_t op = 0; op < x->ops; op++) {
+    for (uint32_t op = 0; op < b->ops; op++) {
         const pp_task *task = &x->task[op];
         uint32_t before = task->before;
         b->head[op] = b->head[before] + x->task[before].ticks + task->lag;
     }
-    for (uint32_t op = x->ops; op-- > 0;) {
+    for (uint32_t op = b->ops; op-- > 0;) {
         const pp_task *after = &x->task[x->task[op].after];
         const pp_task *weight = &x->task[x->task[op].weight];
         b->tail[op] = pp_max(after->lag + after->ticks + b->tail[x->task[op].after],
@@ -90,43 +117,62 @@ static void find_ways(bounding *b, pp_order_bounds *bounds)
     }
 }
 
-static int by_head(const void *left, const void *right)
+static int64_t next_head(const flow *f)
 {
-    const job *a = left;
-    const job *b = right;
-    return (a->head > b->head) - (a->head < b->head);
+    return f->head[f->next] + f->later;
+}
+
+static int64_t next_tail(const flow *f)
+{
+    return f->tail ? *(f->tail - f->next) : 0;
+}
+
+static bool sooner(const void *context, uint32_t a, uint32_t b)
+{
+    const flow *flows = context;
+    return next_head(&flows[a]) < next_head(&flows[b]);
 }
 
 /* The job with the longest tail first. */
 static bool longer_tail(const void *context, uint32_t a, uint32_t b)
 {
-    const job *jobs = context;
-    return jobs[a].tail > jobs[b].tail;
+    const flow *flows = context;
+    return next_tail(&flows[a]) > next_tail(&flows[b]);
 }
 
 /* The end of the preemptive schedule of Jackson, which always runs the job with the longest tail.
- * It is optimal for one machine that may interrupt jobs, so no order of the rank ends earlier. */
+ * It is optimal for one machine that may interrupt jobs, so no order of the rank ends earlier. Of a
+ * flow only the next job competes, since those after it come later and have no longer tails. */
 static int64_t jackson(bounding *b, uint32_t count)
 {
-    pp_heap waiting = { .id = b->waiting, .context = b->jobs };
-    uint32_t next = 0;
+    pp_heap waiting = { .id = b->waiting, .context = b->flows };
+    pp_heap arriving = { .id = b->arriving, .context = b->flows };
     int64_t now = 0;
     int64_t end = 0;
-    qsort(b->jobs, count, sizeof *b->jobs, by_head);
-    while (next < count || waiting.count) {
+    for (uint32_t k = 0; k < count; k++)
+        pp_heap_push(&arriving, sooner, k);
+    while (arriving.count || waiting.count) {
         if (!waiting.count)
-            now = pp_max(now, b->jobs[next].head);
-        for (; next < count && b->jobs[next].head <= now; next++)
-            pp_heap_push(&waiting, longer_tail, next);
-        job *first = &b->jobs[waiting.id[0]];
-        int64_t until = next < count ? b->jobs[next].head : INT64_MAX;
-        int64_t run = pp_min(first->ticks, until - now);
+            now = pp_max(now, next_head(&b->flows[arriving.id[0]]));
+        while (arriving.count && next_head(&b->flows[arriving.id[0]]) <= now)
+            pp_heap_push(&waiting, longer_tail, pp_heap_pop(&arriving, sooner));
+        uint32_t id = waiting.id[0];
+        flow *first = &b->flows[id];
+        int64_t until = arriving.count ? next_head(&b->flows[arriving.id[0]]) : INT64_MAX;
+        int64_t run = pp_min(first->left, until - now);
         now += run;
-        first->ticks -= run;
-        if (first->ticks > 0)
+        first->left -= run;
+        if (first->left > 0)
             continue;
-        end = pp_max(end, now + first->tail);
+        end = pp_max(end, now + next_tail(first));
+        first->left = first->ticks;
+        if (++first->next < first->count && next_head(first) <= now) {
+            pp_heap_sink(&waiting, longer_tail, 0, id);
+            continue;
+        }
         pp_heap_pop(&waiting, longer_tail);
+        if (first->next < first->count)
+            pp_heap_push(&arriving, sooner, id);
     }
     return end;
 }
@@ -151,29 +197,35 @@ static int64_t knapsack(item *items, uint32_t count, int64_t room)
         if (items[k].ticks > 0) /* an item of 0 ticks and size 0 would be as dense as any other */
             items[kept++] = items[k];
     }
+    if (room < 0)
+        return 0;
     count = kept;
     qsort(items, count, sizeof *items, by_density);
     for (uint32_t k = 0; k < count; k++) {
-        if (items[k].size > room) {
-            if (room > 0)
-                ticks +=
-                    (int64_t)(((wide)items[k].ticks * room + items[k].size - 1) / items[k].size);
-            return ticks;
-        }
-        ticks += items[k].ticks;
-        room -= items[k].size;
+        const item *one = &items[k];
+        int64_t whole = one->count;
+        if (one->size > 0)
+            whole = pp_min(whole, room / one->size);
+        ticks += one->ticks * whole;
+        room -= one->size * whole;
+        if (whole == one->count)
+            continue;
+        if (room > 0)
+            ticks += (int64_t)(((wide)one->ticks * room + one->size - 1) / one->size);
+        return ticks;
     }
     return ticks;
 }
 
 /* What the bounds START and START_END need to know about a rank. */
 typedef struct rank_view {
-    uint32_t forwards;
-    int64_t head, load, forward, size; /* size: of all activations */
-    int64_t first_back;                /* no B can start before */
-    int64_t down_up;                   /* the shortest way out of an F */
-    int64_t extra;                     /* the smallest transient of a B */
-    bool alike;                        /* all activations have one size, and one F time */
+    bool forwards;
+    int64_t head, load, forward;
+    wide size;          /* of all activations */
+    int64_t first_back; /* no B can start before */
+    int64_t down_up;    /* the shortest way out of an F */
+    int64_t extra;      /* the smallest transient of a B */
+    bool alike;         /* all activations have one size, and one F time */
     item one;
 } rank_view;
 
@@ -189,18 +241,19 @@ static rank_view view(const bounding *b, uint32_t rank)
         uint32_t op = b->own[k];
         const pp_task *task = &x->task[op];
         v.head = pp_min(v.head, b->head[op]);
-        v.load += task->ticks;
+        v.load += copies_of(b, task) * task->ticks;
         if (task->kind == PP_TASK_B) {
             v.first_back = pp_min(v.first_back, b->head[op]);
             v.extra = pp_min(v.extra, x->memory[op].need);
         }
         if (task->kind != PP_TASK_F)
             continue;
-        item now = { task->ticks, x->memory[op].delta };
-        v.one = v.forwards++ ? v.one : now;
+        item now = { task->ticks, x->memory[op].delta, copies_of(b, task) };
+        v.one = v.forwards ? v.one : now;
+        v.forwards = true;
         v.alike = v.alike && now.ticks == v.one.ticks && now.size == v.one.size;
-        v.forward += now.ticks;
-        v.size += now.size;
+        v.forward += now.count * now.ticks;
+        v.size += (wide)now.count * now.size;
         v.down_up = pp_min(v.down_up, b->tail[op]);
     }
     return v;
@@ -219,7 +272,8 @@ static int64_t early_work(bounding *b, uint32_t rank, const rank_view *v)
     for (uint32_t k = b->begin[rank]; k < b->begin[rank + 1]; k++) {
         uint32_t op = b->own[k];
         if (x->task[op].kind == PP_TASK_F)
-            b->items[n++] = (item){ x->task[op].ticks, x->memory[op].delta };
+            b->items[n++] =
+                (item){ x->task[op].ticks, x->memory[op].delta, copies_of(b, &x->task[op]) };
     }
     return knapsack(b->items, n, room);
 }
@@ -234,17 +288,25 @@ static int64_t late_work(bounding *b, uint32_t rank)
         if (x->task[op].kind != PP_TASK_B)
             continue;
         uint32_t w = x->task[op].weight;
-        item weight = { x->task[w].ticks, -x->memory[w].delta };
-        item back = { x->task[op].ticks, -x->memory[op].delta };
+        const int64_t count = copies_of(b, &x->task[op]);
+        item weight = { x->task[w].ticks, -x->memory[w].delta, count };
+        item back = { x->task[op].ticks, -x->memory[op].delta, count };
         if (back.size <= 0 || by_density(&weight, &back) > 0) {
             weight.ticks += back.ticks; /* both as one item, or the denser half first */
             weight.size += back.size;
-            back = (item){ 0, 1 };
+            back = (item){ 0, 1, count };
         }
         b->items[n++] = weight;
         b->items[n++] = back;
     }
     return knapsack(b->items, n, x->room[rank]);
+}
+
+static void bound_load(bounding *b, uint32_t rank, pp_order_bounds *bounds)
+{
+    rank_view v = view(b, rank);
+    if (v.head < INT64_MAX)
+        raise(bounds, PP_ORDER_BOUND_LOAD, v.head + v.load);
 }
 
 static void bound_starts(bounding *b, uint32_t rank, pp_order_bounds *bounds)
@@ -253,7 +315,6 @@ static void bound_starts(bounding *b, uint32_t rank, pp_order_bounds *bounds)
     if (v.head == INT64_MAX)
         return;
     int64_t idle = pp_max(0, v.first_back - v.head - early_work(b, rank, &v));
-    raise(bounds, PP_ORDER_BOUND_LOAD, v.head + v.load);
     raise(bounds, PP_ORDER_BOUND_START, v.head + idle + v.load);
     bool fills = v.size > b->x->room[rank]; /* not everything fits, so a B runs before the last F */
     int64_t late = pp_max(0, v.down_up - late_work(b, rank));
@@ -271,34 +332,78 @@ static wide rounded(int64_t size, int64_t room, int64_t k)
     return product / room * room;
 }
 
-/* Memory x time of the rank's microbatches, divided by the memory of the rank. */
-static int64_t area(const bounding *b, uint32_t rank, int64_t k)
+static int by_size(const void *left, const void *right)
+{
+    const holding *a = left;
+    const holding *b = right;
+    return (a->size > b->size) - (a->size < b->size);
+}
+
+/* Sorts by size and adds up what has one size. Returns the number of sizes. */
+static uint32_t merge_sizes(holding *held, uint32_t count)
+{
+    uint32_t sizes = 0;
+    qsort(held, count, sizeof *held, by_size);
+    for (uint32_t k = 0; k < count; k++) {
+        if (sizes && held[sizes - 1].size == held[k].size)
+            held[sizes - 1].ticks += held[k].ticks;
+        else
+            held[sizes++] = held[k];
+    }
+    return sizes;
+}
+
+/* The most memory that a set of held sizes takes is `units` of the room: their sum over time,
+ * divided by it, rounded up. */
+static int64_t share(wide sum, int64_t room, int64_t units)
+{
+    wide whole = (wide)room * units;
+    return (int64_t)((sum + whole - 1) / whole);
+}
+
+/* Memory x time of the rank's microbatches, divided by the memory of the rank: once with sizes as
+ * they are, and transients, and then rounded in all ways. */
+static void bound_area(bounding *b, uint32_t rank, pp_order_bounds *bounds)
 {
     const pp_order_problem *x = b->x;
     int64_t room = x->room[rank];
     int64_t head = INT64_MAX;
     wide sum = 0;
-    if (room <= 0)
-        return 0;
+    uint32_t count = 0;
     for (uint32_t n = b->begin[rank]; n < b->begin[rank + 1]; n++) {
         uint32_t op = b->own[n];
         const pp_task *task = &x->task[op];
+        const wide copies = copies_of(b, task);
         head = pp_min(head, b->head[op]);
-        if (k == 0) /* transients */
-            sum +=
-                (wide)(x->memory[op].need - (task->kind == PP_TASK_F ? x->memory[op].delta : 0)) *
-                task->ticks;
+        sum += (x->memory[op].need - (task->kind == PP_TASK_F ? x->memory[op].delta : 0)) *
+               (copies * task->ticks); /* transients */
         if (task->kind != PP_TASK_B)
             continue;
         uint32_t f = pp_order_problem_op(x, PP_TASK_F, task->stage, task->microbatch);
         int64_t kept = -x->memory[task->weight].delta;
         if (x->memory[f].delta > room || kept > room)
-            return 0; /* nothing fits, so there is no bound */
-        sum += rounded(x->memory[f].delta, room, k) * (b->head[op] + task->ticks - b->head[f]) +
-               rounded(kept, room, k) * x->task[task->weight].ticks;
+            return; /* nothing fits, so there is no bound */
+        if (x->memory[f].delta)
+            b->held[count++] =
+                (holding){ x->memory[f].delta, copies * (b->head[op] + task->ticks - b->head[f]) };
+        if (kept)
+            b->held[count++] = (holding){ kept, copies * x->task[task->weight].ticks };
     }
-    wide whole = (wide)room * pp_max(k, 1);
-    return head < INT64_MAX ? head + (int64_t)((sum + whole - 1) / whole) : 0;
+    if (room <= 0 || head == INT64_MAX)
+        return;
+    count = merge_sizes(b->held, count);
+    for (uint32_t n = 0; n < count; n++)
+        sum += b->held[n].size * b->held[n].ticks;
+    raise(bounds, PP_ORDER_BOUND_AREA, head + share(sum, room, 1));
+    raise(bounds, PP_ORDER_BOUND_DFF, head);
+    for (int64_t k = 1; k <= DFF_MOST && count; k++) {
+        if ((wide)b->held[count - 1].size * (k + 1) < room)
+            continue; /* all are rounded to 0 */
+        sum = 0;
+        for (uint32_t n = 0; n < count; n++)
+            sum += rounded(b->held[n].size, room, k) * b->held[n].ticks;
+        raise(bounds, PP_ORDER_BOUND_DFF, head + share(sum, room, k));
+    }
 }
 
 static bool are_alike(const pp_order_problem *x)
@@ -321,28 +426,29 @@ typedef struct reuse {
     int64_t fit, gap;
 } reuse;
 
-static reuse reuse_of(const pp_order_problem *x, uint32_t s)
+static reuse reuse_of(const bounding *b, uint32_t s)
 {
+    const pp_order_problem *x = b->x;
     uint32_t f = pp_order_problem_op(x, PP_TASK_F, s, 0);
-    uint32_t b = pp_order_problem_op(x, PP_TASK_B, s, 0);
+    uint32_t back = pp_order_problem_op(x, PP_TASK_B, s, 0);
     uint32_t w = pp_order_problem_op(x, PP_TASK_W, s, 0);
     int64_t size = x->memory[f].delta;
     int64_t room = x->room[x->stage_rank[s]];
     int64_t extra = x->memory[f].need - size;
     if (size <= 0)
-        return (reuse){ x->microbatches, 0 };
-    int64_t fit = (room - pp_max(extra, x->memory[b].need)) / size;
+        return (reuse){ b->copies[0], 0 };
+    int64_t fit = (room - pp_max(extra, x->memory[back].need)) / size;
     /* with `fit` of them held, either the W of that B or one more B has run */
     bool tight = room - extra - fit * size < -x->memory[w].delta;
-    return (reuse){ pp_max(fit, 1), tight ? pp_min(x->task[b].ticks, x->task[w].ticks) : 0 };
+    return (reuse){ pp_max(fit, 1), tight ? pp_min(x->task[back].ticks, x->task[w].ticks) : 0 };
 }
 
 /* Earliest starts of the k-th F and the k-th B on every stage, whichever microbatches they belong
  * to. ways: [2 * stages * microbatches], by place in the chain, then k. */
-static void count_starts(const bounding *b, int64_t *ways)
+static void count_starts(const bounding *b, const reuse *of, int64_t *ways)
 {
     const pp_order_problem *x = b->x;
-    uint32_t m = x->microbatches;
+    uint32_t m = b->copies[0];
     for (uint32_t k = 0; k < m; k++) {
         for (uint32_t at = 0; at < 2 * x->stages; at++) {
             const pp_task *task = &x->task[at];
@@ -351,11 +457,11 @@ static void count_starts(const bounding *b, int64_t *ways)
             int64_t start = at ? (way - m)[k] + before->ticks + task->lag : 0;
             if (k)
                 start = pp_max(start, way[k - 1] + task->ticks);
-            reuse t = reuse_of(x, task->stage);
-            if (task->kind == PP_TASK_F && (int64_t)k >= t.fit) {
+            const reuse *t = &of[task->stage];
+            if (task->kind == PP_TASK_F && (int64_t)k >= t->fit) {
                 uint32_t back = 2 * x->stages - 1 - at;
-                start = pp_max(start,
-                               (ways + (size_t)back * m)[k - t.fit] + x->task[back].ticks + t.gap);
+                start = pp_max(start, (ways + (size_t)back * m)[k - t->fit] + x->task[back].ticks +
+                                          t->gap);
             }
             way[k] = start;
         }
@@ -364,10 +470,10 @@ static void count_starts(const bounding *b, int64_t *ways)
 
 /* Like count_starts, from the other side: ticks from the end of the k-th last op to the end of the
  * step. */
-static void count_ends(const bounding *b, int64_t *ways)
+static void count_ends(const bounding *b, const reuse *of, int64_t *ways)
 {
     const pp_order_problem *x = b->x;
-    uint32_t m = x->microbatches;
+    uint32_t m = b->copies[0];
     for (uint32_t k = 0; k < m; k++) {
         for (uint32_t at = 2 * x->stages; at-- > 0;) {
             const pp_task *task = &x->task[at];
@@ -378,124 +484,164 @@ static void count_ends(const bounding *b, int64_t *ways)
                 tail = pp_max(tail, x->task[task->weight].ticks);
             if (k)
                 tail = pp_max(tail, way[k - 1] + task->ticks);
-            reuse t = reuse_of(x, task->stage);
-            if (task->kind == PP_TASK_B && (int64_t)k >= t.fit) {
+            const reuse *t = &of[task->stage];
+            if (task->kind == PP_TASK_B && (int64_t)k >= t->fit) {
                 uint32_t f = 2 * x->stages - 1 - at;
-                tail = pp_max(tail, (ways + (size_t)f * m)[k - t.fit] + x->task[f].ticks + t.gap);
+                tail = pp_max(tail, (ways + (size_t)f * m)[k - t->fit] + x->task[f].ticks + t->gap);
             }
             way[k] = tail;
         }
     }
 }
 
-static void bound_chained(bounding *b, pp_order_bounds *bounds)
+/* The ways in and out of all microbatches, which are alike. Fails: NOMEM. */
+static pp_status bound_chained(bounding *b, pp_order_bounds *bounds, pp_err *err)
 {
     const pp_order_problem *x = b->x;
-    uint32_t m = x->microbatches;
-    int64_t *ways_in = b->counted;
-    int64_t *ways_out = b->counted + (size_t)2 * x->stages * m;
-    count_starts(b, ways_in);
-    count_ends(b, ways_out);
+    const uint32_t m = b->copies[0];
+    const size_t ways = (size_t)2 * x->stages * m;
+    int64_t *ways_in PP_CLEANUP(pp_free_array) = pp_alloc_array(2 * ways, sizeof *ways_in);
+    reuse *of PP_CLEANUP(pp_free_array) = pp_alloc_array(x->stages, sizeof *of);
+    if (!ways_in || !of)
+        return pp_err_nomem(err);
+    int64_t *ways_out = ways_in + ways;
+    for (uint32_t s = 0; s < x->stages; s++)
+        of[s] = reuse_of(b, s);
+    count_starts(b, of, ways_in);
+    count_ends(b, of, ways_out);
     for (uint32_t r = 0; r < x->ranks; r++) {
         uint32_t count = 0;
         for (uint32_t n = b->begin[r]; n < b->begin[r + 1]; n++) {
-            const pp_task *task = &x->task[b->own[n]];
-            uint32_t k = task->microbatch;
-            uint32_t at = b->own[n] % (3 * x->stages);
-            if (task->kind == PP_TASK_W)
-                b->jobs[count++] = (job){ (ways_in + (size_t)(at - x->stages) * m)[k] +
-                                              x->task[task->before].ticks,
-                                          task->ticks, 0 };
-            else
-                b->jobs[count++] = (job){ (ways_in + (size_t)at * m)[k], task->ticks,
-                                          (ways_out + (size_t)at * m)[m - 1 - k] };
+            uint32_t at = b->own[n];
+            const pp_task *task = &x->task[at];
+            flow f = { .ticks = task->ticks, .left = task->ticks, .count = m };
+            if (task->kind == PP_TASK_W) {
+                f.head = ways_in + (size_t)(at - x->stages) * m;
+                f.later = x->task[task->before].ticks;
+            } else {
+                f.head = ways_in + (size_t)at * m;
+                f.tail = ways_out + (size_t)at * m + m - 1;
+            }
+            b->flows[count++] = f;
         }
         raise(bounds, PP_ORDER_BOUND_CHAINED, jackson(b, count));
     }
+    return PP_OK;
 }
 
-static void bound_rank(bounding *b, uint32_t rank, pp_order_bounds *bounds)
+/* Microbatches of a class have the same heads and tails, so that they are one long job. */
+static void bound_jackson(bounding *b, uint32_t rank, pp_order_bounds *bounds)
 {
     const pp_order_problem *x = b->x;
     uint32_t count = 0;
     for (uint32_t n = b->begin[rank]; n < b->begin[rank + 1]; n++) {
         uint32_t op = b->own[n];
-        b->jobs[count++] = (job){ b->head[op], x->task[op].ticks, b->tail[op] };
+        int64_t ticks = copies_of(b, &x->task[op]) * x->task[op].ticks;
+        const flow f = {
+            .head = &b->head[op], .tail = &b->tail[op], .ticks = ticks, .left = ticks, .count = 1
+        };
+        b->flows[count++] = f;
     }
     raise(bounds, PP_ORDER_BOUND_JACKSON, jackson(b, count));
-    bound_starts(b, rank, bounds);
-    raise(bounds, PP_ORDER_BOUND_AREA, area(b, rank, 0));
-    for (int64_t k = 1; k <= DFF_MOST; k++)
-        raise(bounds, PP_ORDER_BOUND_DFF, area(b, rank, k));
 }
 
 static void bounding_free(bounding *b)
 {
     free(b->head);
     free(b->own);
-    free(b->jobs);
+    free(b->flows);
     free(b->items);
+    free(b->held);
 }
 
 static pp_status bounding_new(bounding *b, pp_err *err)
 {
     const pp_order_problem *x = b->x;
-    size_t n = (size_t)x->ops + 1;
-    b->head = pp_alloc_array(4 * n, sizeof *b->head);
-    b->own = pp_alloc_array(2 * n + x->ranks + 1, sizeof *b->own);
-    b->jobs = pp_alloc_array(n, sizeof *b->jobs);
+    size_t n = (size_t)b->ops;
+    size_t all = (size_t)x->ops + 1; /* the last one is "no op" */
+    b->head = pp_alloc_array(2 * all, sizeof *b->head);
+    b->own = pp_alloc_array(3 * n + x->ranks + 1, sizeof *b->own);
+    b->flows = pp_alloc_array(n, sizeof *b->flows);
     b->items = pp_alloc_array(n, sizeof *b->items);
-    if (!b->head || !b->own || !b->jobs || !b->items)
+    b->held = pp_alloc_array(n, sizeof *b->held);
+    if (!b->head || !b->own || !b->flows || !b->items || !b->held)
         return pp_err_nomem(err);
-    b->tail = b->head + n;
-    b->counted = b->tail + n; /* 4 x stages x microbatches numbers: more than n, less than 2 n */
+    b->tail = b->head + all;
     b->waiting = b->own + n;
-    b->begin = b->waiting + n;
-    for (uint32_t op = 0; op < x->ops; op++)
+    b->arriving = b->waiting + n;
+    b->begin = b->arriving + n;
+    for (uint32_t op = 0; op < b->ops; op++)
         b->begin[x->task[op].rank + 1]++;
     for (uint32_t r = 0; r < x->ranks; r++)
         b->begin[r + 1] += b->begin[r];
-    for (uint32_t op = x->ops;
+    for (uint32_t op = b->ops;
          op-- > 0;) /* begin[r + 1] is the end of rank r and becomes its beginning */
         b->own[--b->begin[x->task[op].rank + 1]] = op;
     memmove(b->begin, b->begin + 1, x->ranks * sizeof *b->begin);
-    b->begin[x->ranks] = x->ops;
+    b->begin[x->ranks] = b->ops;
     return PP_OK;
 }
 
-static void free_rooms(int64_t **rooms)
+/* Sets `ticks` and `largest`. Returns true if no later bound can be larger. */
+static bool reaches(pp_order_bounds *bounds, int64_t enough)
 {
-    free(*rooms);
+    for (int k = 0; k < PP_ORDER_BOUND_COUNT; k++) {
+        if (bounds->part[k] <= bounds->ticks)
+            continue;
+        bounds->ticks = bounds->part[k];
+        bounds->largest = (pp_order_bound_part)k;
+    }
+    return bounds->ticks >= enough;
+}
+
+/* In the order of the parts, so that of equal ones the first is found. Fails: NOMEM. */
+static pp_status find_all(bounding *b, int64_t enough, pp_order_bounds *bounds, pp_err *err)
+{
+    static void (*const parts[])(bounding *, uint32_t,
+                                 pp_order_bounds *) = { bound_load, bound_jackson, bound_starts,
+                                                        bound_area };
+    find_ways(b, bounds);
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
+        for (uint32_t r = 0; r < b->x->ranks; r++)
+            parts[k](b, r, bounds);
+        if (reaches(bounds, enough))
+            return PP_OK;
+    }
+    pp_status status = b->classes == 1 ? bound_chained(b, bounds, err) : PP_OK;
+    reaches(bounds, enough);
+    return status;
+}
+
+pp_status pp_order_bounds_find_counted(const pp_order_problem *problem, const uint32_t *copies,
+                                       int64_t enough, pp_order_bounds *bounds_out, pp_err *err)
+{
+    pp_order_problem open = *problem;
+    const bool alike = !copies && are_alike(problem);
+    int64_t *unlimited PP_CLEANUP(pp_free_array) =
+        pp_alloc_array(problem->ranks, sizeof *unlimited);
+    uint32_t *each PP_CLEANUP(pp_free_array) = pp_alloc_array(problem->microbatches, sizeof *each);
+    if (!unlimited || !each)
+        return pp_err_nomem(err);
+    for (uint32_t j = 0; j < problem->microbatches; j++)
+        each[j] = copies ? copies[j] : alike ? problem->microbatches : 1;
+    for (uint32_t r = 0; problem->rooms_are_low && r < problem->ranks; r++)
+        unlimited[r] = PP_ORDER_PROBLEM_BYTES_MAX;
+    if (problem->rooms_are_low)
+        open.room = unlimited;
+    const uint32_t classes = alike ? 1 : problem->microbatches;
+    bounding b PP_CLEANUP(bounding_free) = {
+        .x = &open, .copies = each, .classes = classes, .ops = 3 * problem->stages * classes
+    };
+    pp_order_bounds bounds = { .ticks = 0 };
+    pp_status status = bounding_new(&b, err);
+    if (status || (status = find_all(&b, enough, &bounds, err)))
+        return status;
+    *bounds_out = bounds;
+    return PP_OK;
 }
 
 pp_status pp_order_bounds_find(const pp_order_problem *problem, pp_order_bounds *bounds_out,
                                pp_err *err)
 {
-    pp_order_problem open = *problem;
-    int64_t *unlimited PP_CLEANUP(free_rooms) = NULL;
-    if (problem->rooms_are_low) {
-        if (!(unlimited = pp_alloc_array(problem->ranks, sizeof *unlimited)))
-            return pp_err_nomem(err);
-        for (uint32_t r = 0; r < problem->ranks; r++)
-            unlimited[r] = PP_ORDER_PROBLEM_BYTES_MAX;
-        open.room = unlimited;
-    }
-    bounding b PP_CLEANUP(bounding_free) = { .x = &open };
-    pp_order_bounds bounds = { .ticks = 0 };
-    pp_status status = bounding_new(&b, err);
-    if (status)
-        return status;
-    find_ways(&b, &bounds);
-    for (uint32_t r = 0; r < problem->ranks; r++)
-        bound_rank(&b, r, &bounds);
-    if (are_alike(problem))
-        bound_chained(&b, &bounds);
-    for (int k = 0; k < PP_ORDER_BOUND_COUNT; k++) {
-        if (bounds.part[k] <= bounds.ticks)
-            continue;
-        bounds.ticks = bounds.part[k];
-        bounds.largest = (pp_order_bound_part)k;
-    }
-    *bounds_out = bounds;
-    return PP_OK;
+    return pp_order_bounds_find_counted(problem, NULL, INT64_MAX, bounds_out, err);
 }

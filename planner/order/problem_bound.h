@@ -36,5 +36,11 @@ typedef struct pp_order_bounds {
 /* O(ops log ops). Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_order_bounds_find(const pp_order_problem *problem,
                                              pp_order_bounds *bounds_out, pp_err *err);
+/* The same for more microbatches than the problem has: copies[j] of them are like its microbatch j
+ * (NULL: one of each). Their ops together must take less than 2^62 ticks. The parts after one that
+ * reaches `enough` are left out; INT64_MAX: none is. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_order_bounds_find_counted(const pp_order_problem *problem,
+                                                     const uint32_t *copies, int64_t enough,
+                                                     pp_order_bounds *bounds_out, pp_err *err);
 
 #endif

@@ -4,13 +4,11 @@
  * O(ops). */
 #include "planner/order/problem_costs.h"
 
+#include "sim/base/alloc.h"
 #include "sim/base/minmax.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* With more forwards a problem takes more memory than its bounds are worth. */
-#define BOUNDED_FORWARDS_MAX (1u << 19)
 
 /* Fills in one stage of one microbatch. Returns false if a number becomes too large. */
 static bool fill_cell(const pp_costs *costs, uint32_t s, uint32_t j, bool split, bool limited,
@@ -160,9 +158,35 @@ static bool halves_are_not_dearer(const pp_costs *costs)
     return true;
 }
 
+/* Finds the classes of microbatches that occur and how often. of: [classes], one microbatch's class
+ * each; copies: [classes]. Returns their number. */
+static uint32_t count_classes(const pp_costs *costs, uint32_t *of, uint32_t *copies)
+{
+    uint32_t used = 0;
+    for (uint32_t j = 0; j < costs->microbatches; j++)
+        copies[costs->class_of[j]]++;
+    for (uint32_t c = 0; c < costs->classes; c++) {
+        if (!copies[c])
+            continue;
+        of[used] = c;
+        copies[used++] = copies[c];
+    }
+    return used;
+}
+
+/* Whether all ops together take less than 2^62 ticks. */
+static bool can_be_summed(const pp_order_problem *x, uint32_t microbatches)
+{
+    int64_t longest = 1, all;
+    for (uint32_t op = 0; op < x->ops; op++)
+        longest = pp_max(longest, x->task[op].ticks + x->task[op].lag);
+    return !__builtin_mul_overflow(longest, 3 * (int64_t)x->stages * microbatches, &all) &&
+           all < (int64_t)1 << 62;
+}
+
 pp_status pp_order_bounds_of_order(const pp_costs *costs, const pp_order *order,
-                                   int64_t memory_limit_bytes, pp_order_bounds *bounds_out,
-                                   pp_err *err)
+                                   int64_t memory_limit_bytes, int64_t enough,
+                                   pp_order_bounds *bounds_out, pp_err *err)
 {
     size_t used[PP_OP_KIND_COUNT] = { 0 };
     size_t paired = 0;
@@ -176,11 +200,20 @@ pp_status pp_order_bounds_of_order(const pp_costs *costs, const pp_order *order,
     bool split = used[PP_OP_I] > 0;
     *bounds_out = (pp_order_bounds){ 0 };
     if ((!fused && !split) || paired || order->mirrored_from < order->microbatches ||
-        used[PP_OP_F] > BOUNDED_FORWARDS_MAX || (fused && split && !halves_are_not_dearer(costs)))
+        (fused && split && !halves_are_not_dearer(costs)))
         return PP_OK;
-    pp_status status =
-        pp_order_problem_from_costs(costs, order->stage_rank, split, memory_limit_bytes, &x, &why);
+    uint32_t *of PP_CLEANUP(pp_free_array) = pp_alloc_array(costs->classes, sizeof *of);
+    uint32_t *copies PP_CLEANUP(pp_free_array) = pp_alloc_array(costs->classes, sizeof *copies);
+    if (!of || !copies)
+        return pp_err_nomem(err);
+    pp_costs one_each = *costs;
+    one_each.microbatches = count_classes(costs, of, copies);
+    one_each.class_of = of;
+    pp_status status = pp_order_problem_from_costs(&one_each, order->stage_rank, split,
+                                                   memory_limit_bytes, &x, &why);
     if (status == PP_NOMEM)
         return pp_err_nomem(err);
-    return status ? PP_OK : pp_order_bounds_find(x, bounds_out, err);
+    return status || !can_be_summed(x, costs->microbatches)
+               ? PP_OK
+               : pp_order_bounds_find_counted(x, copies, enough, bounds_out, err);
 }

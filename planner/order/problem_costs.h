@@ -27,12 +27,12 @@ PP_MUST_CHECK pp_status pp_order_problem_to_order(const pp_order_problem *proble
 void pp_order_problem_from_order(const pp_order_problem *problem, const pp_order *order,
                                  uint32_t *ops);
 
-/* Bounds on the makespan of all orders of the ops of `order`, as in problem_bound.h.
- * bounds_out->ticks is 0 if a problem cannot express these ops: a stage is on two ranks, there are
- * forwards only, overlapped pairs take a time of their own, some backwards are split while others
- * are cheaper than their halves, or there are more than 2^19 forwards. Fails: NOMEM. */
+/* Bounds on the makespan of all orders of the ops of `order`, as in problem_bound.h, where `enough`
+ * is explained. bounds_out->ticks is 0 if a problem cannot express these ops: a stage is on two
+ * ranks, there are forwards only, overlapped pairs take a time of their own, some backwards are
+ * split while others are cheaper than their halves, or a number is too large. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_order_bounds_of_order(const pp_costs *costs, const pp_order *order,
-                                                 int64_t memory_limit_bytes,
+                                                 int64_t memory_limit_bytes, int64_t enough,
                                                  pp_order_bounds *bounds_out, pp_err *err);
 
 #endif

@@ -176,7 +176,7 @@ typedef struct dealing {
     double *missing; /* [bins]: by how much the bin is below its target */
     int64_t *tokens; /* [bins] */
     pp_heap heap;    /* of bins */
-    uint32_t *aside; /* [bins]: bins that are too full for this sequence */
+    pp_heap full;    /* of those that had no room for a sequence, the emptiest first */
     uint32_t bins;
     int64_t looks; /* at bins */
 } dealing;
@@ -186,7 +186,7 @@ static void dealing_free(dealing *d)
     free(d->missing);
     free(d->tokens);
     free(d->heap.id);
-    free(d->aside);
+    free(d->full.id);
 }
 
 static bool before(const void *context, uint32_t a, uint32_t b)
@@ -195,8 +195,14 @@ static bool before(const void *context, uint32_t a, uint32_t b)
     return missing[a] != missing[b] ? missing[a] > missing[b] : a < b;
 }
 
+static bool emptier(const void *context, uint32_t a, uint32_t b)
+{
+    const int64_t *tokens = context;
+    return tokens[a] < tokens[b];
+}
+
 /* Puts every sequence, heaviest first, into the bin that is furthest below its target and has
- * room. */
+ * room. A bin without room stays aside until a sequence comes that is short enough for it. */
 static pp_status deal(const pp_pack_case *c, dealing *d, uint32_t *bin_of, pp_err *err)
 {
     for (uint32_t b = 0; b < d->bins; b++)
@@ -204,20 +210,20 @@ static pp_status deal(const pp_pack_case *c, dealing *d, uint32_t *bin_of, pp_er
     for (size_t i = 0; i < c->task->count; i++) {
         const uint32_t sequence = c->by_size[i];
         const int64_t length = c->task->lengths[sequence];
-        uint32_t aside = 0;
-        while (d->heap.count && d->tokens[d->heap.id[0]] + length > c->packer->capacity)
-            d->aside[aside++] = pp_heap_pop(&d->heap, before);
-        d->looks += aside + 1;
+        const int64_t most = c->packer->capacity - length; /* tokens in a bin with room */
+        for (; d->full.count && d->tokens[d->full.id[0]] <= most; d->looks++)
+            pp_heap_push(&d->heap, before, pp_heap_pop(&d->full, emptier));
+        for (; d->heap.count && d->tokens[d->heap.id[0]] > most; d->looks++)
+            pp_heap_push(&d->full, emptier, pp_heap_pop(&d->heap, before));
+        d->looks++;
         if (!d->heap.count)
             return pp_err_set(err, PP_USAGE, NULL, "no microbatch has room for %" PRId64 " tokens",
                               length);
-        const uint32_t bin = pp_heap_pop(&d->heap, before);
+        const uint32_t bin = d->heap.id[0];
         bin_of[sequence] = bin;
         d->tokens[bin] += length;
         d->missing[bin] -= c->weight[sequence];
-        pp_heap_push(&d->heap, before, bin);
-        while (aside)
-            pp_heap_push(&d->heap, before, d->aside[--aside]);
+        pp_heap_sink(&d->heap, before, 0, bin);
     }
     return PP_OK;
 }
@@ -256,13 +262,14 @@ static pp_status deal_to(const pp_pack_case *c, uint32_t m, const double *target
         .missing = pp_alloc_array(bins, sizeof *d.missing),
         .tokens = pp_alloc_array(bins, sizeof *d.tokens),
         .heap = { .id = pp_alloc_array(bins, sizeof *d.heap.id) },
-        .aside = pp_alloc_array(bins, sizeof *d.aside),
+        .full = { .id = pp_alloc_array(bins, sizeof *d.full.id) },
         .bins = (uint32_t)bins,
     };
     uint32_t *bin_of PP_CLEANUP(pp_free_array) = pp_alloc_array(c->task->count, sizeof *bin_of);
-    if (!d.missing || !d.tokens || !d.heap.id || !d.aside || !bin_of)
+    if (!d.missing || !d.tokens || !d.heap.id || !d.full.id || !bin_of)
         return pp_err_nomem(err);
     d.heap.context = d.missing;
+    d.full.context = d.tokens;
     for (size_t i = 0; i < c->task->count; i++)
         all += c->weight[i];
     for (uint32_t j = 0; j < m; j++)
@@ -273,7 +280,7 @@ static pp_status deal_to(const pp_pack_case *c, uint32_t m, const double *target
     c->packer->ops += d.looks / LOOKS_PER_OP;
     if (status)
         return status;
-    fill_empty(c, (uint32_t)bins, d.aside, bin_of);
+    fill_empty(c, (uint32_t)bins, d.full.id, bin_of);
     for (size_t i = 0; i < c->task->count; i++)
         bin_of[i] = bin_of[i] % dp * m + bin_of[i] / dp;
     return pp_grouping_from_bins(bin_of, c->task->count, dp, m, out, err);

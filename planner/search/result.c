@@ -281,7 +281,7 @@ static pp_status predict(const pp_search *search, const pp_setup *setup,
     const pp_costs *costs;
     pp_status status = pp_plan_simulate(plan, &program, &timeline, &costs, &plan->prediction, err);
     if (!status)
-        status = pp_bound_report(costs, plan->order[0], plan->prediction, err);
+        status = pp_bound_report(costs, plan->order[0], true, plan->prediction, err);
     if (!status && ranking->verdict)
         status = pp_jitter_report(&ranking->chosen, plan->parallel.dp, plan->prediction, err);
     if (status ||

@@ -76,7 +76,7 @@ static void describe_parameters(const pp_cpu_model *model, const pp_compute_work
         costs->comm_library_bytes[r] = 0;
     }
     costs->sharded = work->zero >= 2;
-    costs->unshard_slowdown = 0;
+    costs->unshard_slowdown = costs->gather_slowdown = 0;
     for (uint32_t s = 0; s < model->stages; s++) {
         const int64_t bytes = (int64_t)pp_cpu_parameter_bytes(model, &model->stage[s]);
         const int64_t sums = bytes / (int64_t)model->real_bytes * (int64_t)model->sum_bytes;

@@ -101,7 +101,7 @@ def options_module(tables):
         "import os",
         "from typing import Any, Mapping, Sequence, TypedDict, Union",
         "",
-        'Path = Union[str, "os.PathLike[str]"]',
+        'Path = Union[str, os.PathLike[str]]',
         "# A name or a path, or an object that the file could hold.",
         "File = Union[Path, Mapping[str, Any]]",
         "# A name, a path, a dict, a configuration of transformers, or a torch.nn.Module.",

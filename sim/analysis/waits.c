@@ -1,5 +1,7 @@
-/* Collects the waits of a timeline and names the ops at both ends of the longest ones. O(n log
- * n) in the waits, which are sorted. */
+/* Collects the longest waits of a timeline and names the ops at both ends of them. At most twice as
+ * many as are asked for are held: when there are more, they are sorted and the shorter half is left
+ * out, and so is from then on what comes after the last of the others. O(n log most) in the waits.
+ */
 #include "sim/analysis/waits.h"
 
 #include "sim/base/alloc.h"
@@ -20,8 +22,11 @@ void pp_blocked_free(pp_blocked_list *list)
 typedef struct gathering {
     const pp_program *program;
     const pp_timeline *timeline;
+    size_t most; /* are asked for */
     pp_wait *wait;
     size_t count, capacity;
+    bool full; /* `last` is set: what comes after it is not among the longest */
+    pp_wait last;
 } gathering;
 
 static void gathering_free(gathering *g)
@@ -29,10 +34,38 @@ static void gathering_free(gathering *g)
     free(g->wait);
 }
 
+static int longest_first(const void *a, const void *b)
+{
+    const pp_wait *x = a;
+    const pp_wait *y = b;
+    if (x->waits_ns != y->waits_ns)
+        return x->waits_ns < y->waits_ns ? 1 : -1;
+    if (x->at_ns != y->at_ns)
+        return x->at_ns < y->at_ns ? -1 : 1;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* Leaves the longest ones, sorted. */
+static void cut(gathering *g)
+{
+    if (g->count)
+        qsort(g->wait, g->count, sizeof *g->wait, longest_first);
+    if (g->count < g->most)
+        return;
+    g->count = g->most;
+    g->full = true;
+    if (g->count)
+        g->last = g->wait[g->count - 1];
+}
+
 static pp_status push(gathering *g, pp_wait wait, pp_err *err)
 {
     void *grown = g->wait;
-    pp_status status = pp_grow(&grown, &g->capacity, g->count + 1, sizeof wait, err);
+    if (g->full && (!g->most || longest_first(&wait, &g->last) > 0))
+        return PP_OK;
+    if (g->count >= g->most && g->count - g->most >= g->most)
+        cut(g);
+    pp_status status = pp_reserve(&grown, &g->capacity, g->count + 1, sizeof wait, err);
     if (status)
         return status;
     g->wait = grown;
@@ -84,17 +117,6 @@ static pp_status gather(gathering *g, pp_err *err)
     for (size_t i = 0; comm && i < comm->wait_count && !status; i++)
         status = push(g, comm->wait[i], err);
     return status;
-}
-
-static int longest_first(const void *a, const void *b)
-{
-    const pp_wait *x = a;
-    const pp_wait *y = b;
-    if (x->waits_ns != y->waits_ns)
-        return x->waits_ns < y->waits_ns ? 1 : -1;
-    if (x->at_ns != y->at_ns)
-        return x->at_ns < y->at_ns ? -1 : 1;
-    return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
 /* The next op on the rank, or PP_NO_SOURCE. */
@@ -181,18 +203,17 @@ static void name(const pp_program *program, const pp_timeline *timeline, const p
 pp_status pp_blocked_find(const pp_program *program, const pp_timeline *timeline, size_t most,
                           pp_blocked_list *list_out, pp_err *err)
 {
-    gathering g PP_CLEANUP(gathering_free) = { .program = program, .timeline = timeline };
+    gathering g PP_CLEANUP(
+        gathering_free) = { .program = program, .timeline = timeline, .most = most };
     pp_status status = gather(&g, err);
     if (status)
         return status;
-    if (g.count)
-        qsort(g.wait, g.count, sizeof *g.wait, longest_first);
-    size_t count = g.count < most ? g.count : most;
-    pp_blocked *item = pp_alloc_array(count, sizeof *item);
+    cut(&g);
+    pp_blocked *item = pp_alloc_array(g.count, sizeof *item);
     if (!item)
         return pp_err_nomem(err);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < g.count; i++)
         name(program, timeline, &g.wait[i], &item[i]);
-    *list_out = (pp_blocked_list){ .item = item, .count = count };
+    *list_out = (pp_blocked_list){ .item = item, .count = g.count };
     return PP_OK;
 }

@@ -42,6 +42,7 @@ typedef struct pp_costs {
     pp_ns *unshard_copy_ns;
     pp_ns *reduce_grad_ns;
     double unshard_slowdown; /* factor of compute beside a gather; 0 means 1 */
+    double gather_slowdown;  /* factor of a gather beside compute; 0 means 1 */
     /* With regathers a forward frees them again, layer by layer, and the next F, I or B of the
      * stage gathers them in the op: one layer ahead of the compute, so that the gather of its first
      * layer is exposed, and unshard_copy_ns follows. I and B free nothing. Otherwise all zero. */

@@ -335,6 +335,9 @@ static pp_status fill_sharding(const pp_json_at *root, pp_costs *costs, pp_err *
     if (!status && pp_json_has(root, "unshard_slowdown"))
         status = pp_json_get_double(root, "unshard_slowdown", 1, PP_SLOWDOWN_MAX,
                                     &costs->unshard_slowdown, err);
+    if (!status && pp_json_has(root, "gather_slowdown"))
+        status = pp_json_get_double(root, "gather_slowdown", 1, PP_SLOWDOWN_MAX,
+                                    &costs->gather_slowdown, err);
     return status;
 }
 
@@ -509,6 +512,7 @@ static pp_status check_keys(const pp_json_at *at, pp_err *err)
                                         "unshard_ns",
                                         "reduce_grad_ns",
                                         "unshard_slowdown",
+                                        "gather_slowdown",
                                         "unshard_copy_ns",
                                         "regather_ns",
                                         "regather_first_ns",
@@ -760,6 +764,8 @@ pp_json *pp_costs_write(const pp_costs *costs, pp_json_build *build)
         write_list(build, root, costs, &reduce_last, costs->stages);
     if (costs->sharded && costs->unshard_slowdown > 1)
         pp_json_put_double(build, root, "unshard_slowdown", costs->unshard_slowdown);
+    if (costs->sharded && costs->gather_slowdown > 1)
+        pp_json_put_double(build, root, "gather_slowdown", costs->gather_slowdown);
     if (costs->has_memory) {
         pp_json *memory = pp_json_new_object(build);
         for (size_t i = 0; i < COUNT(memory_tables); i++)

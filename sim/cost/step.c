@@ -18,6 +18,14 @@
 /* NCCL's buffers of one channel: Simple 4 MiB, LL128 4.7 MiB, LL 0.25 MiB. */
 #define CHANNEL_BYTES 9e6
 
+/* Factor of NCCL's collectives beside compute, with which they share memory bandwidth, caches and
+ * power (nccl#1433). Galvatron's probe (profile_overlap.py: all-reduces of 64 MiB and products with
+ * 4096 x 4096 weights, alone and beside each other) keeps the larger of both sides' factors. Five
+ * are recorded: 1.09, 1.12, 1.15, 1.15 and 1.26 (overlap_coefficient.json of Time-has-wings, which
+ * has two, of Fizzmy, AFDWang and moodom / Hetu-Galvatron); this is the median. Its documentation
+ * has 1.1 to 1.3, and its planner takes the factor for either side. */
+#define GATHER_SLOWDOWN 1.15
+
 typedef struct rank_parameters {
     double dense, expert;
     double low;  /* the part of both that is quantized */
@@ -312,9 +320,9 @@ static void add_kept(const data_groups *groups, const rank_parameters *one, doub
  * one (torchtitan and AutoModel, apply_fsdp). Before a gather the shards are cast to the type of
  * training, and after it copied into the parameters, both on the stream of the compute; before a
  * reduction the gradients are copied (foreach_all_gather, get_all_gather_streams and foreach_reduce
- * in torch/distributed/fsdp/_fully_shard). Compute beside a gather lacks the SMs that NCCL holds.
- * What a forward frees is gathered again from the GPUs that keep it (_get_post_forward_mesh_info).
- */
+ * in torch/distributed/fsdp/_fully_shard). Compute beside a gather lacks the SMs that NCCL holds,
+ * and slows it down. What a forward frees is gathered again from the GPUs that keep it
+ * (_get_post_forward_mesh_info). */
 static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *stage,
                                pp_costs *costs, uint32_t s, pp_err *err)
 {
@@ -370,6 +378,7 @@ static pp_status fill_sharding(const pp_cost_context *context, const pp_stage *s
     costs->regathers = sw->reshard_after_forward != PP_RESHARD_NEVER;
     costs->gathered_stages = context->gathers_all ? 0 : PP_GATHERED_STAGES;
     costs->unshard_slowdown = 1 / (1 - pp_collective_sm_share(hw, groups.dense));
+    costs->gather_slowdown = groups.dense.ranks > 1 ? GATHER_SLOWDOWN : 1;
     const struct {
         double bytes;
         int64_t *out;
@@ -490,6 +499,7 @@ static pp_status fill_op_sharding(const pp_cost_context *context, const pp_stage
     costs->sharded = costs->shards_ops = true;
     costs->gathered_stages = 1;
     costs->unshard_slowdown = 1 / (1 - pp_collective_sm_share(context->hardware, groups.dense));
+    costs->gather_slowdown = groups.dense.ranks > 1 ? GATHER_SLOWDOWN : 1;
     const double held = gathers ? fmin(sum.layers, sum.largest_layer + ahead) : 0;
     const double whole = fmin(sum.all, queue + 2 * sum.largest);
     costs->gathered_bytes[s] = (int64_t)(held * (double)pp_dtype_bytes(sw->dtype) + 0.5);

@@ -9,6 +9,7 @@
 #include "sim/base/field.h"
 #include "sim/base/minmax.h"
 #include "sim/engine/deadlock.h"
+#include "sim/engine/sharding_lane.h"
 #include "sim/engine/shared_rates.h"
 #include "sim/program/lanes.h"
 #include "sim/program/pairs.h"
@@ -35,17 +36,17 @@ typedef struct run {
     const pp_costs *costs;
     pp_timeline *timeline;
     pp_comm_lanes lanes;
-    bool *done;         /* [transfers] */
-    size_t *next;       /* [ranks]: the next step */
-    pp_ns *clock_ns;    /* [ranks]: clock of the device */
-    host *host;         /* [ranks] */
-    uint32_t *waiting;  /* [ranks]: the group that the rank waits for, or NONE */
-    pp_ns *gathered_ns; /* [stages]: when the parameters are there; NULL: they are not sharded */
-    bool *copied;       /* [stages]: they are in place, too */
-    bool *freed;        /* [stages]: a forward has freed them again; all false unless regathers */
-    pp_ns *gathers_ns;  /* [ranks]: when the last gather of the rank ends */
-    uint32_t *wake;     /* stack of ranks to run */
-    uint32_t *try;      /* stack of entries that may start */
+    bool *done;                  /* [transfers] */
+    size_t *next;                /* [ranks]: the next step */
+    pp_ns *clock_ns;             /* [ranks]: clock of the device */
+    host *host;                  /* [ranks] */
+    uint32_t *waiting;           /* [ranks]: the group that the rank waits for, or NONE */
+    pp_sharding_lanes *sharding; /* gathers and reductions; NULL: parameters are not sharded */
+    pp_ns *gathered;             /* [stages]: the mark after which the parameters are there */
+    bool *copied;                /* [stages]: they are in place, too */
+    bool *freed;    /* [stages]: a forward has freed them again; all false unless regathers */
+    uint32_t *wake; /* stack of ranks to run */
+    uint32_t *try;  /* stack of entries that may start */
     size_t wake_count, try_count;
     pp_shared_rates *rates; /* speeds that depend on each other; NULL: nothing is shared */
     bool failed;            /* an allocation failed */
@@ -59,8 +60,8 @@ static void run_free(run *r)
     free(r->clock_ns);
     free(r->host);
     free(r->waiting);
-    free(r->gathered_ns);
-    free(r->gathers_ns);
+    pp_sharding_lanes_free(&r->sharding);
+    free(r->gathered);
     free(r->copied);
     free(r->freed);
     free(r->wake);
@@ -92,7 +93,7 @@ static pp_status check_sharding(const pp_program *program, const pp_costs *costs
         else if (step.kind == PP_COMM_STEP_MARK && step.mark == PP_MARK_REDUCE_GRAD)
             sum_ns += (double)costs->reduce_grad_ns[step.index];
     }
-    return sum_ns <= (double)PP_NS_MAX
+    return sum_ns * fmax(1, costs->gather_slowdown) <= (double)PP_NS_MAX
                ? PP_OK
                : pp_err_set(err, PP_INPUT, NULL,
                             "gathers and reductions of %g s together are too long; give shorter "
@@ -119,12 +120,15 @@ static pp_status run_new(const pp_program *program, const pp_costs *costs, pp_ti
         pp_status status = check_sharding(program, costs, err);
         if (status)
             return status;
-        r->gathered_ns = pp_alloc_array(program->stages, sizeof *r->gathered_ns);
-        r->gathers_ns = pp_alloc_array(program->ranks, sizeof *r->gathers_ns);
+        r->gathered = pp_alloc_array(program->stages, sizeof *r->gathered);
         r->copied = pp_alloc_array(program->stages, sizeof *r->copied);
         r->freed = pp_alloc_array(program->stages, sizeof *r->freed);
-        if (!r->gathered_ns || !r->gathers_ns || !r->copied || !r->freed)
+        if (!r->gathered || !r->copied || !r->freed)
             return pp_err_nomem(err);
+        status = pp_sharding_lanes_new(program->ranks, costs->unshard_slowdown,
+                                       costs->gather_slowdown, timeline->comm, &r->sharding, err);
+        if (status)
+            return status;
     }
     memcpy(r->next, comm->step_begin, program->ranks * sizeof *r->next);
     for (uint32_t rank = 0; rank < program->ranks; rank++)
@@ -355,28 +359,25 @@ static bool host_waits(run *r, uint32_t rank, pp_comm_step step)
     return true;
 }
 
-/* The rank is idle until `until_ns`, when a collective of its data-parallel group has ended. */
-static void await_collective(run *r, uint32_t rank, pp_ns until_ns)
+/* The rank is idle until its gathers and reductions have ended up to the mark, and for copies. */
+static void await_sharding(run *r, uint32_t rank, pp_ns mark, pp_ns copy_ns)
 {
-    if (until_ns <= r->clock_ns[rank])
+    const pp_ns now_ns = r->clock_ns[rank];
+    const pp_ns until_ns =
+        now_ns + pp_sharding_lanes_left(r->sharding, rank, now_ns, mark) + copy_ns;
+    if (until_ns <= now_ns)
         return;
     stand_still(r, rank, PP_IDLE_LINK, r->clock_ns[rank], until_ns, NONE, NONE);
     r->clock_ns[rank] = until_ns;
 }
 
-static void note_sharding(run *r, pp_sharding_span span)
+/* Queues a gather or reduction at now_ns that takes takes_ns alone. Returns its mark. */
+static pp_ns add_sharding(run *r, pp_ns now_ns, pp_sharding_span span, pp_ns takes_ns)
 {
-    pp_comm_timeline *out = r->timeline->comm;
-    void *grown = out->sharding;
-    if (span.end_ns <= span.start_ns)
-        return;
-    if (pp_grow(&grown, &out->sharding_capacity, out->sharding_count + 1, sizeof *out->sharding,
-                NULL)) {
+    pp_ns mark = 0;
+    if (pp_sharding_lanes_add(r->sharding, now_ns, &span, takes_ns, &mark, NULL))
         r->failed = true;
-        return;
-    }
-    out->sharding = grown;
-    out->sharding[out->sharding_count++] = span;
+    return mark;
 }
 
 /* True if the rank runs another op after its next step. */
@@ -394,22 +395,17 @@ static bool runs_later(const run *r, uint32_t rank)
 static void take_mark(run *r, uint32_t rank, pp_comm_step step)
 {
     const uint32_t stage = step.index;
-    const pp_ns free_ns = pp_max(r->gathers_ns[rank], r->clock_ns[rank]);
     const bool gathers = step.mark == PP_MARK_UNSHARD;
     if (!gathers && step.mark != PP_MARK_REDUCE_GRAD)
         return;
-    r->gathers_ns[rank] =
-        free_ns + (gathers ? r->costs->unshard_ns : r->costs->reduce_grad_ns)[stage];
-    note_sharding(r, (pp_sharding_span){ .start_ns = free_ns,
-                                         .end_ns = r->gathers_ns[rank],
-                                         .rank = rank,
-                                         .stage = (uint16_t)stage,
-                                         .reduces = !gathers });
+    const pp_sharding_span span = { .rank = rank, .stage = (uint16_t)stage, .reduces = !gathers };
+    const pp_ns mark =
+        add_sharding(r, r->clock_ns[rank], span, (gathers ? r->costs->unshard_ns : r->costs->reduce_grad_ns)[stage]);
     if (gathers) {
-        r->gathered_ns[stage] = r->gathers_ns[rank];
+        r->gathered[stage] = mark;
         r->copied[stage] = r->freed[stage] = false;
     } else if (runs_later(r, rank)) {
-        await_collective(r, rank, r->gathers_ns[rank]);
+        await_sharding(r, rank, mark, 0);
     }
 }
 
@@ -418,22 +414,8 @@ static void await_parameters(run *r, uint32_t rank, uint32_t stage)
 {
     if (r->comm->gathers_in_ops || r->costs->shards_ops || r->copied[stage])
         return;
-    const pp_ns there_ns = pp_max(r->gathered_ns[stage], r->clock_ns[rank]);
-    await_collective(r, rank, there_ns + r->costs->unshard_copy_ns[stage]);
+    await_sharding(r, rank, r->gathered[stage], r->costs->unshard_copy_ns[stage]);
     r->copied[stage] = true;
-}
-
-/* The duration of compute that takes `takes_ns` alone, if a gather runs beside its first
- * `gather_ns`. */
-static pp_ns beside_gather(const run *r, pp_ns takes_ns, pp_ns gather_ns)
-{
-    const double factor = r->costs->unshard_slowdown;
-    if (gather_ns <= 0 || factor <= 1)
-        return takes_ns;
-    const double slowed_ns = (double)takes_ns * factor;
-    return slowed_ns <= (double)gather_ns
-               ? (pp_ns)llround(slowed_ns)
-               : takes_ns + (pp_ns)llround((double)gather_ns * (1 - 1 / factor));
 }
 
 /* What an op gathers itself, and what it reduces. */
@@ -488,29 +470,26 @@ static void gather_in_op(run *r, pp_op op, own_gather *sum)
 static pp_ns with_gather(run *r, uint32_t rank, uint32_t i, bool pair, pp_ns takes_ns)
 {
     const pp_op op = r->program->op[i];
-    const pp_ns begin_ns = r->clock_ns[rank], before_ns = r->gathers_ns[rank] - begin_ns;
+    const pp_ns begin_ns = r->clock_ns[rank];
     own_gather own = { 0 };
     gather_in_op(r, op, &own);
     if (pair)
         gather_in_op(r, r->program->op[i + 1], &own);
     if (!own.all_ns && !own.reduce_ns)
-        return beside_gather(r, takes_ns, before_ns) + own.copy_ns;
-    const pp_ns wait_ns = pp_max(before_ns, 0) + pp_min(own.exposed_ns, own.all_ns);
-    const pp_ns rest_ns =
-        own.all_ns - pp_min(own.exposed_ns, own.all_ns) + own.reduce_ns - own.last_ns;
-    const pp_ns own_ns =
-        wait_ns + pp_max(beside_gather(r, takes_ns, rest_ns), rest_ns) + own.copy_ns + own.last_ns;
-    r->gathers_ns[rank] = begin_ns + pp_max(before_ns, 0) + own.all_ns;
-    note_sharding(r, (pp_sharding_span){ .start_ns = r->gathers_ns[rank] - own.all_ns,
-                                         .end_ns = r->gathers_ns[rank],
-                                         .rank = rank,
-                                         .stage = (uint16_t)op.stage });
-    note_sharding(r, (pp_sharding_span){ .start_ns = begin_ns + own_ns - own.reduce_ns,
-                                         .end_ns = begin_ns + own_ns,
-                                         .rank = rank,
+        return pp_sharding_lanes_compute(r->sharding, rank, begin_ns, takes_ns) + own.copy_ns;
+    const pp_sharding_span gather = { .rank = rank, .stage = (uint16_t)op.stage };
+    const pp_sharding_span reduction = { .rank = rank,
                                          .stage = (uint16_t)op.stage,
-                                         .reduces = true });
-    return own_ns;
+                                         .reduces = true };
+    const pp_ns gathered = add_sharding(r, begin_ns, gather, own.all_ns);
+    const pp_ns reduced = add_sharding(r, begin_ns, reduction, own.reduce_ns - own.last_ns);
+    const pp_ns rest_ns = own.all_ns - pp_min(own.exposed_ns, own.all_ns);
+    pp_ns end_ns =
+        begin_ns + pp_sharding_lanes_left(r->sharding, rank, begin_ns, gathered - rest_ns);
+    end_ns += pp_sharding_lanes_compute(r->sharding, rank, end_ns, takes_ns);
+    end_ns += pp_sharding_lanes_left(r->sharding, rank, end_ns, reduced);
+    (void)add_sharding(r, end_ns, reduction, own.last_ns);
+    return end_ns + own.last_ns - begin_ns + own.copy_ns;
 }
 
 /* Executes a step. Returns false when the rank cannot do so yet. */
@@ -529,7 +508,7 @@ static bool take_step(run *r, uint32_t rank, pp_comm_step step)
         return !blocked_by(r, rank, step.index);
     } else if (step.kind == PP_COMM_STEP_SYNC || step.kind == PP_COMM_STEP_READ) {
         return host_waits(r, rank, step);
-    } else if (step.kind == PP_COMM_STEP_MARK && r->gathered_ns) {
+    } else if (step.kind == PP_COMM_STEP_MARK && r->sharding) {
         take_mark(r, rank, step);
     } else if (step.kind == PP_COMM_STEP_RUN) {
         uint32_t i = step.index;
@@ -541,7 +520,7 @@ static bool take_step(run *r, uint32_t rank, pp_comm_step step)
         if (receive != PP_NO_SOURCE && blocked_by(r, rank, r->comm->transfer[receive].group))
             return false;
         pp_op op = r->program->op[i];
-        if (r->gathered_ns) {
+        if (r->sharding) {
             await_parameters(r, rank, op.stage);
             if (pair)
                 await_parameters(r, rank, r->program->op[i + 1].stage);
@@ -556,7 +535,7 @@ static bool take_step(run *r, uint32_t rank, pp_comm_step step)
             takes_ns = pair ? pp_pair_ns(r->program, costs, i) : 0;
         r->host[rank].clock_ns += (1 + pair - ends) * r->comm->semantics.host.launch_ns;
         await_host(r, rank, ends ? 0 : r->host[rank].clock_ns, NONE);
-        if (r->gathered_ns && !ends)
+        if (r->sharding && !ends)
             takes_ns = with_gather(r, rank, i, pair, takes_ns);
         r->timeline->start_ns[i] = r->clock_ns[rank];
         if (r->rates) { /* the step is taken when the op has ended */
@@ -740,6 +719,8 @@ pp_status pp_simulate_comm(const pp_program *program, const pp_costs *costs, con
     for (uint32_t rank = 0; rank < program->ranks; rank++)
         r.host[rank].clock_ns = begin_ns[rank];
     work_all(&r);
+    if (r.sharding)
+        pp_sharding_lanes_finish(r.sharding);
     if (r.failed)
         return pp_err_nomem(err);
     for (uint32_t rank = 0; rank < program->ranks; rank++) {

@@ -409,7 +409,7 @@ def attack(rng, ppsim):
         return "valid excerpts"
     f, b, comm = (rng.choice([0, 1, 2, 3, 7]) for _ in range(3))
     costs = f"F={f}ms,B={2 * b}ms,comm={comm}ms"
-    status, out, err = ppsim("simulate", "rows.csv", "--json", "--costs", costs, *settings)
+    status, out, err = ppsim("simulate", "rows.csv", "--json", "--bound", "--costs", costs, *settings)
     if status:
         raise Wrong(f"simulate {costs} {settings}: status {status}: {err}")
     expected = round(1e6 * program.makespan(f, 2 * b, comm))

@@ -11,10 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Those that answer a question, and need no terminal, GPU or other process. */
+/* The simulator of a web page has a list of its own (tools/page/commands.def). */
+#ifndef PPSIM_LIBRARY_COMMANDS
+#define PPSIM_LIBRARY_COMMANDS "tools/library/commands.def"
+#endif
 static const pp_command *const commands[] = {
-    &pp_command_plan,    &pp_command_simulate, &pp_command_check,  &pp_command_pack,
-    &pp_command_compare, &pp_command_sweep,    &pp_command_shapes, &pp_command_list,
+#define PP_COMMAND(id) &pp_command_##id,
+#include PPSIM_LIBRARY_COMMANDS
+#undef PP_COMMAND
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -125,13 +129,16 @@ ppsim_status ppsim_request_new(const char *command, ppsim_request **request_out,
         free(request);
         const char *names[COMMANDS + 1] = { NULL };
         char hint[PP_TEXT_HINT_BYTES];
-        for (size_t i = 0; i < COMMANDS; i++)
+        char all[256] = "";
+        for (size_t i = 0; i < COMMANDS; i++) {
+            const size_t used = strlen(all);
             names[i] = commands[i]->name;
-        (void)pp_err_set(&err, PP_USAGE, NULL,
-                         "the library has no command '%.40s'%s%s it has plan, simulate, check, "
-                         "pack, compare, sweep, shapes and list",
-                         command, pp_text_nearest_hint("command", command, names, hint),
-                         pp_text_hint_end(hint));
+            const char *before = i + 1 < COMMANDS ? ", " : " and ";
+            snprintf(all + used, sizeof all - used, "%s%s", i ? before : "", names[i]);
+        }
+        pp_text_nearest_hint("command", command, names, hint);
+        (void)pp_err_set(&err, PP_USAGE, NULL, "the library has no command '%.40s'%s%s it has %s",
+                         command, hint, pp_text_hint_end(hint), all);
         return ppsim_report(&err, error);
     }
     *request_out = request;
@@ -204,9 +211,8 @@ static bool is_option(const char *word, const char *name)
 static bool adds(const ppsim_request *request, const pp_option *option)
 {
     const pp_option *own = request->command->options;
-    return option->repeated ||
-           (request->command == &pp_command_sweep && strcmp(option->name, "-o") != 0 &&
-            !pp_option_find(own, option->name, strlen(option->name)));
+    return option->repeated || (request->command->borrowed && strcmp(option->name, "-o") != 0 &&
+                                !pp_option_find(own, option->name, strlen(option->name)));
 }
 
 /* Removes an option with its values from the first `count` words. */

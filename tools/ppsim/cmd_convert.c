@@ -90,7 +90,7 @@ static pp_status predict(source *s, uint32_t *replica_out, pp_err *err)
     while (pp_plan_costs(plan, replica) != s->costs)
         replica++;
     *replica_out = plan->order_count > 1 ? replica : 0;
-    return pp_bound_report(s->costs, plan->order[*replica_out], plan->prediction, err);
+    return pp_bound_report(s->costs, plan->order[*replica_out], true, plan->prediction, err);
 }
 
 /* Fails because the target format needs a simulation, and the file has no costs for it. */

@@ -99,7 +99,9 @@ static pp_status simulate(const pp_args *args, pp_err *err)
                                         .step_sync = s.plan->step_sync,
                                         .chained = !s.plan->step_sync &&
                                                    pp_step_tail_chained(report->framework) };
-    if ((status = pp_report_add_worst(report, s.program, s.timeline, (size_t)worst, err)) ||
+    if (worst != PP_WORST_DEFAULT) /* otherwise the report has them already */
+        status = pp_report_add_worst(report, s.program, s.timeline, (size_t)worst, err);
+    if (status ||
         (status = pp_report_why(report, s.program, s.timeline, s.costs, NULL, &why, err)) ||
         (status = pp_robust_study(&robust, s.plan, &subject, report, err)))
         return status;

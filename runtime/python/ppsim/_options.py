@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from typing import Any, Mapping, Sequence, TypedDict, Union
 
-Path = Union[str, "os.PathLike[str]"]
+Path = Union[str, os.PathLike[str]]
 # A name or a path, or an object that the file could hold.
 File = Union[Path, Mapping[str, Any]]
 # A name, a path, a dict, a configuration of transformers, or a torch.nn.Module.
@@ -341,6 +341,8 @@ class SimulateOptions(TypedDict, total=False):
     'the framework compiles its stages, so that no backward is split into I and W (default: off)'
     why: bool
     'show where the time of the step goes, part by part'
+    bound: bool
+    'a closer lower bound of the makespan, as plan has it. It takes longer'
     worst: Union[int, str]
     'number of longest waits to show, with their causes (default: 5)'
     sensitivity: bool

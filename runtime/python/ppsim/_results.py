@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 else:
     Array = Any  # so that hints can be asked for without numpy
 
-Path = Union[str, "os.PathLike[str]"]
+Path = Union[str, os.PathLike[str]]
 
 _kinds = "FIWB"
 

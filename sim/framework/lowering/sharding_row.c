@@ -168,9 +168,17 @@ static pp_status add_reductions(const pp_program *program, pp_sharding_rules rul
 /* The number of stages of a rank, at most LOOK_AHEAD. */
 static size_t count_stages(const pp_program *program, uint32_t rank)
 {
+    uint16_t seen[LOOK_AHEAD];
     size_t count = 0;
-    for (uint32_t s = 0; s < program->stages && count < LOOK_AHEAD; s++)
-        count += program->stage_rank[s] == rank;
+    for (size_t i = program->rank_begin[rank];
+         i < program->rank_begin[rank + 1] && count < LOOK_AHEAD; i++) {
+        const uint16_t stage = program->op[i].stage;
+        bool known = program->stage_rank[stage] != rank;
+        for (size_t k = 0; k < count; k++)
+            known = known || seen[k] == stage;
+        if (!known)
+            seen[count++] = stage;
+    }
     return count;
 }
 

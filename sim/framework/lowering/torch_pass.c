@@ -1,7 +1,8 @@
 /* The passes of PyTorch's _PipelineScheduleRuntime over rows of actions: the first adds FSDP's
  * unshard and reshard, the second gradient reductions, the third sends and receives, and since
  * PyTorch 2.15 a fourth waits for sends. The third goes over all ranks in rounds and places a
- * transfer when its producer has been placed; the fourth is done along with it. */
+ * transfer when its producer has been placed; the fourth is done along with it. A rank whose next
+ * action lacks an input is left out of the rounds until one arrives. */
 #include "sim/framework/lowering/torch_pass.h"
 
 #include "sim/base/alloc.h"
@@ -33,6 +34,8 @@ typedef struct passes {
     pp_torch_rules rules;
     pp_sharding_row *row;   /* [ranks] */
     size_t *next;           /* [ranks]: the action that the third pass places next */
+    uint64_t *awake;        /* a bit per rank: to be looked at in this round */
+    uint64_t *later;        /* or in the next one */
     uint32_t *weight_grads; /* [stages] */
     uint8_t *ready;         /* [stages * microbatches]: bits of `input` */
     pp_comm_builder *builder;
@@ -55,6 +58,7 @@ static void passes_free(passes *p)
     free(p->deferred);
     free(p->row);
     free(p->next);
+    free(p->awake);
     free(p->weight_grads);
     free(p->ready);
     pp_comm_builder_free(&p->builder);
@@ -176,6 +180,7 @@ static pp_status hand_on(passes *p, uint32_t rank, pp_op op, pp_err *err)
     uint32_t to = forward ? op.stage + 1u : op.stage - 1u;
     uint32_t peer = program->stage_rank[to];
     *ready_at(p, to, op.microbatch) |= forward ? ACTIVATION : GRADIENT;
+    (peer > rank ? p->awake : p->later)[peer / 64] |= (uint64_t)1 << peer % 64;
     if (peer == rank)
         return PP_OK;
     if (p->deferred && rank < peer)
@@ -218,24 +223,39 @@ static pp_status schedule_next(passes *p, uint32_t rank, pp_err *err)
     return status;
 }
 
+/* Places the next action of a rank, unless there is none or it lacks an input. */
+static pp_status look_at(passes *p, uint32_t rank, bool *progress, pp_err *err)
+{
+    if (p->next[rank] == p->row[rank].count || !is_next_ready(p, rank))
+        return PP_OK;
+    *progress = true;
+    p->later[rank / 64] |= (uint64_t)1 << rank % 64;
+    return schedule_next(p, rank, err);
+}
+
 static pp_status add_send_recv(passes *p, pp_err *err)
 {
-    uint32_t left = p->program->ranks;
-    while (left) {
-        bool progress = false;
-        left = 0;
-        for (uint32_t r = 0; r < p->program->ranks; r++) {
-            if (p->next[r] == p->row[r].count)
-                continue;
-            left++;
-            if (!is_next_ready(p, r))
-                continue;
-            progress = true;
-            pp_status status = schedule_next(p, r, err);
-            if (status)
-                return status;
+    const uint32_t ranks = p->program->ranks;
+    bool progress = true;
+    for (uint32_t r = 0; r < ranks; r++)
+        p->later[r / 64] |= (uint64_t)1 << r % 64;
+    while (progress) {
+        progress = false;
+        for (uint32_t first = 0; first < ranks; first += 64) {
+            uint64_t *word = &p->awake[first / 64];
+            *word |= p->later[first / 64];
+            p->later[first / 64] = 0;
+            while (*word) {
+                const uint32_t bit = (uint32_t)__builtin_ctzll(*word);
+                *word &= *word - 1;
+                pp_status status = look_at(p, first + bit, &progress, err);
+                if (status)
+                    return status;
+            }
         }
-        if (left && !progress)
+    }
+    for (uint32_t r = 0; r < ranks; r++) {
+        if (p->next[r] < p->row[r].count)
             return pp_err_set(err, PP_INFEASIBLE, NULL,
                               "PyTorch refuses this order as a malformed compute schedule: an "
                               "overlapped pair needs both of its inputs at once");
@@ -249,6 +269,8 @@ static pp_status passes_new(const pp_program *program, pp_torch_rules rules, pas
     *p = (passes){ .program = program, .rules = rules };
     p->row = pp_alloc_array(program->ranks, sizeof *p->row);
     p->next = pp_alloc_array(program->ranks, sizeof *p->next);
+    const size_t words = (program->ranks + (size_t)63) / 64;
+    p->awake = pp_alloc_array(2 * words, sizeof *p->awake);
     p->weight_grads = pp_alloc_array(program->stages, sizeof *p->weight_grads);
     p->ready = pp_alloc_array(program->stages, program->microbatches);
     if (defers)
@@ -258,9 +280,10 @@ static pp_status passes_new(const pp_program *program, pp_torch_rules rules, pas
         p->sent_at =
             pp_alloc_array((size_t)program->stages * program->microbatches, sizeof *p->sent_at);
     }
-    if (!p->row || !p->next || !p->weight_grads || !p->ready || (defers && !p->deferred) ||
-        (rules.waits && (!p->sent || !p->sent_at)))
+    if (!p->row || !p->next || !p->awake || !p->weight_grads || !p->ready ||
+        (defers && !p->deferred) || (rules.waits && (!p->sent || !p->sent_at)))
         return pp_err_nomem(err);
+    p->later = p->awake + words;
     return pp_comm_builder_new(program, &p->builder, err);
 }
 

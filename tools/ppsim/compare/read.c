@@ -247,8 +247,8 @@ static pp_status read_plan(const pp_json_at *root, pp_compare_file *file, pp_err
         uint32_t replica = 0;
         while (pp_plan_costs(plan, replica) != costs)
             replica++;
-        status =
-            pp_bound_report(costs, plan->order[plan->order_count > 1 ? replica : 0], report, err);
+        status = pp_bound_report(costs, plan->order[plan->order_count > 1 ? replica : 0], true,
+                                 report, err);
         return status ? status : read_simulated(report, file, err);
     }
     status = pp_json_get(root, "prediction", &prediction, err);

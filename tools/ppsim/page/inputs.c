@@ -41,7 +41,7 @@ static pp_status add_scenario(const pp_args *args, const char *source, pp_page *
         return status;
     pp_report *report = s.plan->prediction;
     const pp_order *order = pp_scenario_order(&s);
-    if ((status = pp_bound_report(s.costs, order, report, err)) ||
+    if ((status = pp_bound_report(s.costs, order, true, report, err)) ||
         (status = pp_report_add_worst(report, s.program, s.timeline, PP_PAGE_WAITS, err)) ||
         (status = pp_report_why(report, s.program, s.timeline, s.costs, NULL, &report->why, err)))
         return status;

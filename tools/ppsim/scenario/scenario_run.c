@@ -195,13 +195,24 @@ static pp_status check_asked(const pp_args *args, const pp_scenario *s, pp_err *
     return PP_OK;
 }
 
+/* Plans always have the closer bound, so that their predictions are repeated to the byte. */
+static bool wants_bound(const pp_args *args)
+{
+    const char *file;
+    bool plan = false;
+    for (size_t i = 0; (file = pp_args_each(args, "--emit", i)) != NULL; i++)
+        plan = plan || strncmp(file, "plan=", 5) == 0;
+    return plan || pp_args_has(args, "--bound");
+}
+
 pp_status pp_scenario_report(const pp_args *args, pp_scenario *s, pp_err *err)
 {
     pp_status status = pp_scenario_predict(s, err);
     if (status || (status = check_asked(args, s, err)) ||
         (status = add_compile_time(args, s->plan->prediction, err)))
         return status;
-    return pp_bound_report(s->costs, pp_scenario_order(s), s->plan->prediction, err);
+    return pp_bound_report(s->costs, pp_scenario_order(s), wants_bound(args), s->plan->prediction,
+                           err);
 }
 
 pp_status pp_scenario_check_limit(const pp_report *report, pp_err *err)

@@ -18,6 +18,8 @@ const pp_option pp_simulate_options[] = {
              "time to compile one graph (executors xla, xla-fused and neuronx)", NULL) },
     { PP_OPTION_TORCH_COMPILE },
     { PP_ROW("--why", NULL, SEARCH, "show where the time of the step goes, part by part", NULL) },
+    { PP_ROW("--bound", NULL, SEARCH,
+             "a closer lower bound of the makespan, as plan has it. It takes longer", NULL) },
     { PP_ROW("--worst", "N", SEARCH, "number of longest waits to show, with their causes", "5") },
     { PP_ROW("--sensitivity", NULL, SEARCH, "growth of the step if a stage or link is slower",
              NULL) },

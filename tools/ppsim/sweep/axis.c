@@ -4,6 +4,7 @@
 
 #include "sim/base/alloc.h"
 #include "sim/base/units.h"
+#include "tools/ppsim/base/console.h"
 #include "tools/ppsim/sweep/grid.h"
 
 #include <inttypes.h>
@@ -18,8 +19,8 @@ static bool is_number(const char *text)
 
 static int compare(const void *left, const void *right)
 {
-    const char *a = *(char *const *)left;
-    const char *b = *(char *const *)right;
+    const char *a = pp_console_name(*(char *const *)left);
+    const char *b = pp_console_name(*(char *const *)right);
     bool a_number = is_number(a);
     if (a_number != is_number(b))
         return a_number ? -1 : 1;
@@ -150,9 +151,14 @@ pp_status pp_axis_sort(pp_axis *axis, pp_err *err)
     for (size_t i = 1; i < axis->count; i++) {
         if (strcmp(axis->value[i - 1], axis->value[i]) == 0)
             return pp_err_set(err, PP_USAGE, axis->option->name,
-                              "'%.64s' is given twice; remove one", axis->value[i]);
+                              "'%.64s' is given twice; remove one", pp_axis_value(axis, i));
     }
     return PP_OK;
+}
+
+const char *pp_axis_value(const pp_axis *axis, size_t index)
+{
+    return pp_console_name(axis->value[index]);
 }
 
 const char *pp_axis_name(const pp_axis *axis)

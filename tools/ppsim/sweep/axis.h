@@ -15,6 +15,9 @@ typedef struct pp_axis {
 
 /* Returns the name of the axis's option without dashes: "pp" for "--pp". */
 const char *pp_axis_name(const pp_axis *axis);
+/* Returns the index-th value as results have it: for a file in memory the name that the caller gave
+ * to it, since its path is another one every time. */
+const char *pp_axis_value(const pp_axis *axis, size_t index);
 /* Adds the values in `text`, which is a list (a,b,c) of values and ranges (4..64*2, 1..7, 0..8+2).
  * The values are copied. For an option whose values contain commas themselves, `text` is one value.
  * Fails: USAGE, NOMEM. */

@@ -270,18 +270,29 @@ void pp_grid_write(const pp_grid *grid, pp_json_build *build, pp_json *root)
     for (size_t i = 0; i < grid->axes; i++) {
         pp_json *values = pp_json_new_array(build);
         for (size_t k = 0; k < grid->axis[i].count; k++)
-            pp_json_add_text(build, values, grid->axis[i].value[k]);
+            pp_json_add_text(build, values, pp_axis_value(&grid->axis[i], k));
         pp_json_put(build, axes, pp_axis_name(&grid->axis[i]), values);
     }
     pp_json_put(build, root, "grid", axes);
     pp_json_put_text(build, root, "study", grid->study->name);
 }
 
-const char *pp_grid_value(const pp_grid *grid, uint32_t point, size_t axis)
+/* Returns which of its values an axis has at a point. */
+static size_t index_of_value(const pp_grid *grid, uint32_t point, size_t axis)
 {
     for (size_t i = grid->axes - 1; i > axis; i--)
         point /= (uint32_t)grid->axis[i].count;
-    return grid->axis[axis].value[point % grid->axis[axis].count];
+    return point % grid->axis[axis].count;
+}
+
+const char *pp_grid_argument(const pp_grid *grid, uint32_t point, size_t axis)
+{
+    return grid->axis[axis].value[index_of_value(grid, point, axis)];
+}
+
+const char *pp_grid_value(const pp_grid *grid, uint32_t point, size_t axis)
+{
+    return pp_axis_value(&grid->axis[axis], index_of_value(grid, point, axis));
 }
 
 void pp_grid_key(const pp_grid *grid, uint32_t point, pp_text *key)
@@ -312,7 +323,7 @@ static pp_status find_value(const pp_axis *axis, const pp_json_at *values, uint3
     if (status)
         return status;
     for (size_t i = 0; i < axis->count; i++) {
-        if (strcmp(axis->value[i], text) == 0) {
+        if (strcmp(pp_axis_value(axis, i), text) == 0) {
             *at_out = (uint32_t)i;
             return PP_OK;
         }

@@ -26,7 +26,10 @@ PP_MUST_CHECK pp_status pp_grid_read_json(const pp_json_at *root, pp_grid *grid_
 void pp_grid_free(pp_grid *grid); /* for PP_CLEANUP */
 void pp_grid_write(const pp_grid *grid, pp_json_build *build, pp_json *root);
 
+/* Returns the value of an axis at a point, as results have it (pp_axis_value). */
 const char *pp_grid_value(const pp_grid *grid, uint32_t point, size_t axis);
+/* Returns the same as the command line of the point has it, where a file is a path. */
+const char *pp_grid_argument(const pp_grid *grid, uint32_t point, size_t axis);
 /* Appends the key of a point: "hw=h100-80g model=gpt175b pp=8". */
 void pp_grid_key(const pp_grid *grid, uint32_t point, pp_text *key);
 void pp_grid_write_point(const pp_grid *grid, uint32_t point, pp_json_build *build,

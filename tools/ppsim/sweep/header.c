@@ -52,7 +52,8 @@ static pp_status print_contents(const pp_grid *grid, const pp_inputs *inputs, ch
             if (!names_file(&grid->axis[i], value, &kind))
                 continue;
             pp_text name PP_CLEANUP(pp_text_free) = { 0 };
-            pp_text_add(&name, "%s=%s", pp_axis_name(&grid->axis[i]), value);
+            pp_text_add(&name, "%s=%s", pp_axis_name(&grid->axis[i]),
+                        pp_axis_value(&grid->axis[i], k));
             snprintf(hash, sizeof hash, "%016" PRIx64,
                      pp_inputs_find(inputs, kind, value)->content);
             build.failed = build.failed || name.failed;
@@ -136,14 +137,15 @@ static void join(const pp_axis *axis, char *text, size_t size)
     size_t used = 0;
     text[0] = '\0';
     for (size_t i = 0; axis && i < axis->count && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? "," : "", axis->value[i]);
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? "," : "",
+                                 pp_axis_value(axis, i));
 }
 
 static bool same_axis(const pp_axis *a, const pp_axis *b)
 {
     bool same = a->option == b->option && a->count == b->count;
     for (size_t i = 0; same && i < a->count; i++)
-        same = strcmp(a->value[i], b->value[i]) == 0;
+        same = strcmp(pp_axis_value(a, i), pp_axis_value(b, i)) == 0;
     return same;
 }
 

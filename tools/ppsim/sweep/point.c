@@ -76,8 +76,8 @@ static pp_status make_args(const pp_grid *grid, uint32_t point, point_args *p, p
         status = add_word(p, grid->study->name, NULL, err);
     for (size_t i = 0; i < grid->axes && !status; i++) {
         const pp_option *option = grid->axis[i].option;
-        status =
-            add_word(p, option->name, option->argument ? pp_grid_value(grid, point, i) : NULL, err);
+        status = add_word(p, option->name,
+                          option->argument ? pp_grid_argument(grid, point, i) : NULL, err);
     }
     if (!status)
         status = add_word(p, "--threads", "1", err); /* the sweep has many workers already */

@@ -295,7 +295,7 @@ pp_status pp_sweep_print(const pp_sweep *sweep, const pp_sweep_lines *lines, siz
     if (!models)
         print_best(sweep, &r, 0, NULL, top, text);
     for (size_t i = 0; models && i < models->count; i++)
-        print_best(sweep, &r, at, models->value[i], top, text);
+        print_best(sweep, &r, at, pp_axis_value(models, i), top, text);
     print_counts(lines, &r, text);
     return pp_text_check(text, err);
 }

@@ -58,7 +58,7 @@ static void check_file(const pp_plan *plan)
     STEP_OK(pp_json_parse(text, strlen(text), "plan", &json, &err), err);
     STEP_OK(pp_plan_read(json, "plan", &read, &err), err);
     STEP_OK(pp_plan_simulate(read, NULL, NULL, &costs, &report, &err), err);
-    STEP_OK(pp_bound_report(costs, read->order[0], report, &err), err);
+    STEP_OK(pp_bound_report(costs, read->order[0], true, report, &err), err);
     char *before = report_text(plan->prediction);
     char *after = report_text(report);
     ck_assert_str_eq(before, after);

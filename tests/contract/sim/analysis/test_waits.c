@@ -14,6 +14,27 @@ static pp_blocked_list all_waits(const pp_program *program, const pp_timeline *t
     return list;
 }
 
+/* The longest waits are the first of all of them. */
+static void check_longest(const pp_program *program, const pp_timeline *timeline)
+{
+    static const size_t most[] = { 0, 1, 2, 5, 17 };
+    pp_blocked_list all = all_waits(program, timeline);
+    for (size_t k = 0; k < sizeof most / sizeof *most; k++) {
+        pp_blocked_list some = { 0 };
+        pp_err err = { 0 };
+        STEP_OK(pp_blocked_find(program, timeline, most[k], &some, &err), err);
+        ck_assert_uint_eq(some.count, most[k] < all.count ? most[k] : all.count);
+        for (size_t i = 0; i < some.count; i++) {
+            ck_assert_int_eq(some.item[i].waits_ns, all.item[i].waits_ns);
+            ck_assert_int_eq(some.item[i].at_ns, all.item[i].at_ns);
+            ck_assert_uint_eq(some.item[i].rank, all.item[i].rank);
+            ck_assert_str_eq(some.item[i].by, all.item[i].by);
+        }
+        pp_blocked_free(&some);
+    }
+    pp_blocked_free(&all);
+}
+
 /* Waits of a rank until its last op are its idle time until then, cause by cause; none overlap. */
 static void check_sums(const pp_program *program, const pp_timeline *timeline,
                        const pp_report *report, const char *what)
@@ -76,6 +97,7 @@ static void run_schedule(const pp_framework *framework, const pp_schedule *sched
     STEP_OK(pp_report_build("", framework, s.program, s.timeline, s.costs, true, &s.report, &err),
             err);
     check_sums(s.program, s.timeline, s.report, schedule->name);
+    check_longest(s.program, s.timeline);
     (*done)++;
 }
 
@@ -267,6 +289,22 @@ START_TEST(a_late_host_behind_the_last_op_has_a_name)
 }
 END_TEST
 
+/* Waits of one length, of which the earlier ones come first, whichever rank is looked at first. The
+ * ops of rank 0 take longer than those of rank 1, so that its waits are later. */
+START_TEST(of_waits_of_one_length_the_earliest_are_the_longest)
+{
+    step s PP_CLEANUP(step_free) = step_of(step_order("gpipe", 2, 1, 8, 0), "F=1us,B=2us,comm=0");
+    for (uint32_t r = 0; r < 2; r++) {
+        pp_ns clock_ns = 0;
+        for (size_t i = s.program->rank_begin[r]; i < s.program->rank_begin[r + 1]; i++) {
+            s.timeline->start_ns[i] = clock_ns + 5;
+            clock_ns = s.timeline->end_ns[i] = clock_ns + (r == 0 ? 25 : 15);
+        }
+    }
+    check_longest(s.program, s.timeline);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("blocked");
@@ -278,6 +316,7 @@ int main(void)
     tcase_add_test(tc, a_send_waits_for_its_receive);
     tcase_add_test(tc, the_first_of_two_tensors_is_late_by_its_op);
     tcase_add_test(tc, a_late_host_behind_the_last_op_has_a_name);
+    tcase_add_test(tc, of_waits_of_one_length_the_earliest_are_the_longest);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }

@@ -230,6 +230,25 @@ START_TEST(collectives_are_never_eager)
 }
 END_TEST
 
+/* Beyond 64 ranks, whose bits fill more than one word, PyTorch's rows are complete: without latency
+ * they take as long as dependencies alone. */
+START_TEST(torch_lowers_many_ranks)
+{
+    static const char *const names[] = { "1f1b", "gpipe", "zb-h1" };
+    step s = step_of(step_order(names[_i], 130, 1, 5, 0), "F=1us,I=1us,W=1us,comm=0");
+    const pp_ns ideal_ns = s.report->makespan_ns;
+    pp_timeline *timeline = NULL;
+    pp_program *program = NULL;
+    pp_err err = { 0 };
+    STEP_OK(lower_with("torch", s.order, &program, &err), err);
+    STEP_OK(pp_simulate(program, s.costs, &timeline, &err), err);
+    ck_assert_int_eq(pp_timeline_makespan(timeline), ideal_ns);
+    pp_timeline_free(&timeline);
+    pp_program_free(&program);
+    step_free(&s);
+}
+END_TEST
+
 int main(void)
 {
     int count = (int)pp_framework_count();
@@ -241,6 +260,7 @@ int main(void)
     tcase_add_loop_test(tc, programs_run_no_faster_than_their_dependencies_and_time_is_conserved, 0,
                         count);
     tcase_add_test(tc, collectives_are_never_eager);
+    tcase_add_loop_test(tc, torch_lowers_many_ranks, 0, 3);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }

@@ -202,7 +202,7 @@ START_TEST(a_report_gets_its_bound)
 {
     step s = step_of(step_order("1f1b", 8, 1, 32, 0), "F=1us,I=1us,W=1us,comm=0");
     pp_err err = { 0 };
-    STEP_OK(pp_bound_report(s.costs, s.order, s.report, &err), err);
+    STEP_OK(pp_bound_report(s.costs, s.order, true, s.report, &err), err);
     ck_assert(s.report->has_bound);
     ck_assert_int_eq(s.report->lower_bound_ns, 117000);
     ck_assert_str_eq(s.report->bound_name, "load of rank 7 (any order of these ops)");
@@ -216,7 +216,7 @@ START_TEST(a_makespan_below_its_bound_is_an_internal_error)
     step s = step_of(step_order("1f1b", 8, 1, 32, 0), "F=1us,I=1us,W=1us,comm=0");
     pp_err err = { 0 };
     s.report->makespan_ns = 116999;
-    ck_assert_int_eq(pp_bound_report(s.costs, s.order, s.report, &err), PP_INTERNAL);
+    ck_assert_int_eq(pp_bound_report(s.costs, s.order, true, s.report, &err), PP_INTERNAL);
     ck_assert_int_eq(pp_status_exit(PP_INTERNAL), 8);
     ck_assert_msg(strstr(err.text, "report") != NULL, "%s", err.text);
     step_free(&s);

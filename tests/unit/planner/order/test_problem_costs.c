@@ -115,7 +115,7 @@ START_TEST(no_schedule_beats_the_bound_of_its_report)
         s.costs = draw_costs(s.order, &seed);
         step_simulate(&s);
         s.report->memory_limit_bytes = s.report->peak_memory_bytes;
-        STEP_OK(pp_bound_report(s.costs, s.order, s.report, &err), err);
+        STEP_OK(pp_bound_report(s.costs, s.order, true, s.report, &err), err);
         ck_assert_int_gt(s.report->lower_bound_ns, 0);
         ck_assert_msg(s.report->lower_bound_ns <= s.report->makespan_ns, "%s draw %d: %s",
                       rows[_i].name, n, s.report->bound_name);
@@ -136,9 +136,84 @@ START_TEST(what_is_too_large_is_refused)
     ck_assert_int_eq(pp_order_problem_from_costs(s.costs, s.order->stage_rank, true, 0, &x, &err),
                      PP_INPUT);
     ck_assert_ptr_null(x);
-    STEP_OK(pp_order_bounds_of_order(s.costs, s.order, 0, &limits, &err), err);
+    STEP_OK(pp_order_bounds_of_order(s.costs, s.order, 0, INT64_MAX, &limits, &err), err);
     ck_assert_int_eq(limits.ticks, 0);
     step_free(&s);
+}
+END_TEST
+
+/* Microbatches of one class, counted, give the bounds that they give one by one. Which of them
+ * share a class is drawn, and so is whether memory is tight. */
+START_TEST(classes_that_are_counted_have_the_bounds_of_their_microbatches)
+{
+    uint64_t seed = 5077;
+    int tight = 0;
+    for (int n = 0; n < 300; n++) {
+        const uint32_t p = 1 + (uint32_t)draw(&seed, 4) + (rows[_i].chunks > 1);
+        const uint32_t m = p * (2 + (uint32_t)draw(&seed, 4));
+        step s = { .order = step_order(rows[_i].name, p, rows[_i].chunks, m, 0) };
+        pp_order_problem *x = NULL;
+        pp_order_bounds each, counted, enough;
+        pp_err err = { 0 };
+        s.costs = draw_costs(s.order, &seed);
+        for (uint32_t j = 0; j < m; j++) /* at least two differ: equal ones are counted anyway */
+            s.costs->class_of[j] = j == 0 ? 0 : (uint32_t)draw(&seed, s.costs->classes);
+        step_simulate(&s);
+        const int64_t limit = n % 3 ? s.report->peak_memory_bytes : 0;
+        STEP_OK(pp_order_problem_from_costs(s.costs, s.order->stage_rank, rows[_i].split, limit, &x,
+                                            &err),
+                err);
+        STEP_OK(pp_order_bounds_find(x, &each, &err), err);
+        STEP_OK(pp_order_bounds_of_order(s.costs, s.order, limit, INT64_MAX, &counted, &err), err);
+        for (int k = 0; k < PP_ORDER_BOUND_COUNT; k++)
+            ck_assert_msg(each.part[k] == counted.part[k], "%s draw %d, %s: %lld, counted %lld",
+                          rows[_i].name, n, pp_order_bound_key((pp_order_bound_part)k),
+                          (long long)each.part[k], (long long)counted.part[k]);
+        tight += each.ticks > each.part[PP_ORDER_BOUND_JACKSON];
+        STEP_OK(pp_order_bounds_of_order(s.costs, s.order, limit, counted.ticks, &enough, &err),
+                err);
+        ck_assert_int_eq(enough.ticks, each.ticks);
+        ck_assert_int_eq(enough.largest, each.largest);
+        pp_order_problem_free(&x);
+        step_free(&s);
+    }
+    ck_assert_int_gt(tight, 0);
+}
+END_TEST
+
+/* Bounds of parts after one that is enough are left out. */
+START_TEST(bounds_stop_at_what_is_enough)
+{
+    step s = step_of(step_order("1f1b", 4, 1, 8, 0), "F=1us,I=1us,W=1us,comm=1us");
+    pp_order_bounds all, some;
+    pp_err err = { 0 };
+    STEP_OK(pp_order_bounds_of_order(s.costs, s.order, 0, INT64_MAX, &all, &err), err);
+    ck_assert_int_gt(all.part[PP_ORDER_BOUND_JACKSON], 0);
+    ck_assert_int_gt(all.part[PP_ORDER_BOUND_CHAINED], 0);
+    STEP_OK(
+        pp_order_bounds_of_order(s.costs, s.order, 0, all.part[PP_ORDER_BOUND_LOAD], &some, &err),
+        err);
+    ck_assert_int_eq(some.part[PP_ORDER_BOUND_LOAD], all.part[PP_ORDER_BOUND_LOAD]);
+    ck_assert_int_eq(some.part[PP_ORDER_BOUND_JACKSON], 0);
+    ck_assert_int_eq(some.part[PP_ORDER_BOUND_CHAINED], 0);
+    step_free(&s);
+}
+END_TEST
+
+/* The number of microbatches is no reason to have no bound. */
+START_TEST(a_bound_is_there_for_any_number_of_microbatches)
+{
+    pp_order_bounds few, many;
+    pp_err err = { 0 };
+    for (uint32_t m = 32; m <= 1u << 18; m <<= 13) {
+        step s = step_of(step_order("1f1b", 4, 1, m, 0), "F=1us,I=1us,W=1us,comm=1us");
+        STEP_OK(
+            pp_order_bounds_of_order(s.costs, s.order, 0, INT64_MAX, m == 32 ? &few : &many, &err),
+            err);
+        step_free(&s);
+    }
+    ck_assert_int_gt(few.ticks, 0);
+    ck_assert_int_eq(many.ticks - few.ticks, ((1 << 18) - 32) * 3000);
 }
 END_TEST
 
@@ -152,6 +227,10 @@ int main(void)
     tcase_add_loop_test(tc, no_schedule_beats_the_bound_of_its_report, 0,
                         (int)(sizeof rows / sizeof *rows));
     tcase_add_test(tc, what_is_too_large_is_refused);
+    tcase_add_loop_test(tc, classes_that_are_counted_have_the_bounds_of_their_microbatches, 0,
+                        (int)(sizeof rows / sizeof *rows));
+    tcase_add_test(tc, bounds_stop_at_what_is_enough);
+    tcase_add_test(tc, a_bound_is_there_for_any_number_of_microbatches);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }

@@ -97,12 +97,14 @@ START_TEST(sharded_parameters_are_whole_in_the_step)
         ck_assert_int_eq(c->grad_sync_ns[rank], c->reduce_grad_ns[rank]);
     }
     ck_assert_double_eq_tol(c->unshard_slowdown, 108.0 / (108 - 16), 1e-9); /* NCCL's channels */
+    ck_assert_double_eq(c->gather_slowdown, 1.15);
     pp_costs_free(&whole);
     pp_costs_free(&c);
     pp_hardware unknown = hw; /* a file that does not say how many SMs there are */
     unknown.sm_count = 1;
     c = run_costs(&r, &unknown);
     ck_assert_double_eq(c->unshard_slowdown, 1);
+    ck_assert_double_eq(c->gather_slowdown, 1.15);
     pp_costs_free(&c);
 }
 END_TEST
@@ -206,6 +208,7 @@ START_TEST(copies_reduce_what_they_own)
         ck_assert_double_eq_tol((double)c->gradient_shard_bytes[1], n * 4 / own, 1);
         ck_assert_double_eq_tol((double)c->optimizer_bytes[1], n * 8 / own, 1);
         within(c->unshard_copy_ns[1], n * (6 / own + (own > 1 ? 4 : 0)) / memory);
+        ck_assert_double_eq(c->gather_slowdown, own > 1 ? 1.15 : 1);
         within(c->reduce_grad_ns[1],
                (own > 1 ? 0.5 * 4 * n + 4 * n / 2 : 2 * 0.75 * 4 * n) / rate_of(&hw) +
                    8 * n / memory);

@@ -6,6 +6,7 @@
 #include <check.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -141,6 +142,74 @@ START_TEST(a_file_in_memory_keeps_its_name)
 }
 END_TEST
 
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs(text, file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+/* Reads a text file of at most 64 KiB. The caller frees it. */
+static char *read_text(const char *path)
+{
+    char *text = calloc(1 << 16, 1);
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_gt(fread(text, 1, (1 << 16) - 1, file), 0);
+    fclose(file);
+    return text;
+}
+
+/* The file of a sweep has the same lines whether its inputs are files or in memory, and the sweep
+ * goes on from one to the other. */
+START_TEST(a_sweep_of_files_in_memory_has_their_names)
+{
+#define MODEL(layers)                                                                         \
+    "{\"model_type\": \"llama\", \"hidden_size\": 1024, \"intermediate_size\": 2816, "        \
+    "\"num_attention_heads\": 16, \"vocab_size\": 32000, \"max_position_embeddings\": 1024, " \
+    "\"num_hidden_layers\": " layers "}"
+    static const char *const name[] = { "large.json", "little.json", "lengths.json" };
+    static const char *const content[] = { MODEL("16"), MODEL("8"), "[800, 100, 700, 300]" };
+    static const char *const options[] = {
+        "model",   "little.json",  "model",   "large.json", "pp", "2",           "schedule", "1f1b",
+        "lengths", "lengths.json", "threads", "1",          "-o", "sweep.jsonl", NULL
+    };
+    char folder[] = "/tmp/sweep.XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_int_eq(chdir(folder), 0);
+    ppsim_request *request = make("sweep", options);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(
+            ppsim_request_input(request, name[i], content[i], strlen(content[i]), NULL), PPSIM_OK);
+    ppsim_result *held = run(request);
+    char *held_lines = read_text("sweep.jsonl");
+    ck_assert_ptr_null(strstr(held_lines, "/dev/fd"));
+    ck_assert_ptr_nonnull(strstr(held_lines, "\"large.json\""));
+    for (int i = 0; i < 3; i++)
+        write_file(name[i], content[i]);
+    ppsim_result *again = run(make("sweep", options)); /* there is nothing left to do */
+    ck_assert_str_eq(ppsim_result_json(again, NULL), ppsim_result_json(held, NULL));
+    ck_assert_int_eq(unlink("sweep.jsonl"), 0);
+    ppsim_result *named = run(make("sweep", options));
+    char *named_lines = read_text("sweep.jsonl");
+    ck_assert_str_eq(held_lines, named_lines);
+    ck_assert_str_eq(ppsim_result_json(named, NULL), ppsim_result_json(held, NULL));
+    ck_assert_str_eq(ppsim_result_text(named, NULL), ppsim_result_text(held, NULL));
+    ppsim_result_free(held);
+    ppsim_result_free(again);
+    ppsim_result_free(named);
+    free(held_lines);
+    free(named_lines);
+    for (int i = 0; i < 3; i++)
+        unlink(name[i]);
+    unlink("sweep.jsonl");
+    ck_assert_int_eq(chdir("/"), 0);
+    ck_assert_int_eq(rmdir(folder), 0);
+#undef MODEL
+}
+END_TEST
+
 static void expect(const char *command, const char *option, const char *value, const char *reason)
 {
     ppsim_request *request = NULL;
@@ -156,7 +225,9 @@ static void expect(const char *command, const char *option, const char *value, c
 START_TEST(wrong_options_are_refused_when_they_are_set)
 {
     expect("plam", "", NULL, "did you mean 'plan'?");
-    expect("run", "", NULL, "the library has no command 'run'");
+    expect("run", "", NULL,
+           "the library has no command 'run'; it has plan, simulate, check, "
+           "pack, compare, sweep, shapes and list");
     expect("plan", "modle", "x", "did you mean --model");
     expect("plan", "pp", NULL, "needs a value: --pp P");
     expect("plan", "verbose", "yes", "takes no value");
@@ -374,6 +445,7 @@ int main(void)
     tcase_add_test(tc, a_plan_has_its_order_and_memory);
     tcase_add_test(tc, files_are_kept_in_memory);
     tcase_add_test(tc, a_file_in_memory_keeps_its_name);
+    tcase_add_test(tc, a_sweep_of_files_in_memory_has_their_names);
     tcase_add_test(tc, wrong_options_are_refused_when_they_are_set);
     tcase_add_test(tc, a_value_may_begin_with_a_dash);
     tcase_add_test(tc, every_option_of_the_tables_can_be_set);

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""What the whole command costs, and how that grows with the size of its input.
+
+    growth.py PPSIM [--quick]
+
+For every row: processor time (the least of some runs) and peak memory of the process, of sizes that grow by a
+factor, and the exponents between neighbours (1: linear). Times below 50 ms are not good for an exponent.
+--quick leaves out what takes more than some seconds.
+"""
+
+import math
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+COSTS = ["--costs", "F=10.1ms,B=20.3ms,comm=0.7ms"]
+RUNS = 3
+LEAST_S = 0.05
+
+
+def cost(arguments):
+    """The least processor seconds of some runs, and MiB."""
+    best = None
+    for _ in range(RUNS):
+        process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode not in (0, 1):  # 1: no plan fits, after the same work
+            sys.exit(f"growth: exit status {process.returncode}: {' '.join(arguments)}")
+        seconds = usage.ru_utime + usage.ru_stime
+        best = (seconds, usage.ru_maxrss / 1024) if best is None or seconds < best[0] else best
+        if seconds > 2:
+            break
+    return best
+
+
+def simulate(ranks, microbatches, *more):
+    return ["simulate", "--schedule", "1f1b", "--pp", str(ranks), "--microbatches", str(microbatches), *COSTS,
+            *more, "--json"]
+
+
+def plan(microbatches, *more):
+    return ["plan", "--model", "gpt175b", "--pp", "16", "--tp", "8", "--micro-batch-size", "1", "--global-batch-size",
+            str(microbatches), "--threads", "1", *more]
+
+
+def lengths(folder, count):
+    path = os.path.join(folder, str(count))
+    if not os.path.exists(path):
+        rng = random.Random(1)
+        with open(path, "w") as file:
+            for _ in range(count):
+                file.write(f"{int(min(8192, max(16, rng.lognormvariate(6, 1.2))))}\n")
+    return path
+
+
+def rows(folder):
+    """A name, sizes, the arguments for a size, and whether it takes long."""
+    jobs = "--model", "llama3-8b", "--pp", "4", "--tp", "2"
+    yield "simulate, microbatches of 16 ranks", [2**14, 2**16, 2**18], lambda n: simulate(16, n), False
+    yield "simulate --bound, the same", [2**14, 2**16, 2**18], lambda n: simulate(16, n, "--bound"), False
+    yield "simulate, ranks with 1 microbatch", [2**12, 2**14, 65535], lambda n: simulate(n, 1), False
+    yield ("simulate --executor torch, ranks", [2**12, 2**14, 65535], lambda n: simulate(n, 1, "--executor", "torch"),
+           False)
+    yield "simulate --executor torch", [2**12, 2**14, 2**16], lambda n: simulate(16, n, "--executor", "torch"), False
+    yield "plan, 1f1b", [2**12, 2**13, 2**14], lambda n: plan(n, "--schedule", "1f1b"), False
+    yield "plan, zbv", [2**10, 2**11, 2**12], lambda n: plan(n, "--schedule", "zbv"), False
+    yield "plan, all", [2**9, 2**11, 2**13], plan, True
+    yield ("plan --lengths", [12500, 50000, 200000],
+           lambda n: ["plan", *jobs, "--schedule", "1f1b", "--threads", "1", "--lengths", lengths(folder, n)], True)
+    yield "pack", [12500, 50000], lambda n: ["pack", lengths(folder, n), *jobs, "--budget", "10it"], True
+
+
+def main():
+    ppsim = sys.argv[1]
+    print("whole command with --json, 1f1b, without communication: s of a processor, MiB, ns per op")
+    for ranks, microbatches in [(32, 1024), (64, 4096), (256, 16384)]:
+        seconds, mib = cost([ppsim, *simulate(ranks, microbatches)])
+        ops = 2 * ranks * microbatches
+        print(f"{ranks}x{microbatches:<8} {seconds:8.3f} {mib:8.0f} {seconds / ops * 1e9:8.0f}")
+    print("\ngrowth: size, s of a processor (MiB), and the exponent to the size before")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, sizes, arguments, long in rows(folder):
+            if long and "--quick" in sys.argv:
+                continue
+            text, before = "", None
+            for size in sizes:
+                seconds, mib = cost([ppsim, *arguments(size)])
+                exponent = ""
+                if before and before[1] >= LEAST_S:
+                    exponent = f" ^{math.log(seconds / before[1]) / math.log(size / before[0]):.2f}"
+                text += f"  {size}: {seconds:.2f} ({mib:.0f}){exponent}"
+                before = (size, seconds)
+            print(f"{name:<34}{text}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
