@@ -268,6 +268,37 @@ def check_keyboard(opened):
     check(unreached == 0, f"{opened.name}: {unreached} controls cannot be reached with Tab")
 
 
+def check_pointer(opened):
+    """Dragging moves, Control and the wheel zoom at the pointer."""
+    page = opened.page
+    view = "ppsimPage.views[0]"
+    span = lambda: page.evaluate(f"[{view}.from, {view}.to]")
+    canvas = page.locator("canvas").first
+    canvas.scroll_into_view_if_needed()
+    page.evaluate(f"{view}.set(0.4 * {view}.end, 0.5 * {view}.end)")
+    box = canvas.bounding_box()
+    x, y = box["x"] + 400, box["y"] + 60
+    before = span()
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x - 100, y, steps=4)
+    page.mouse.up()
+    after = span()
+    wanted = before[0] + 100 / (box["width"] - 42) * (before[1] - before[0])
+    check(abs(after[0] / wanted - 1) < 0.01, f"{opened.name}: dragging moves to {after}, not {wanted}")
+    at = lambda: page.evaluate(f"{view}.placeAt({x}, {y}).time")
+    page.mouse.move(x, y)
+    under = at()
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -400)
+    page.wait_for_timeout(200)
+    page.keyboard.up("Control")
+    near = span()
+    check(near[1] - near[0] < 0.8 * (after[1] - after[0]), f"{opened.name}: the wheel does not zoom: {near}")
+    check(abs(at() / under - 1) < 1e-3, f"{opened.name}: the wheel zooms elsewhere: {at()}, not {under}")
+    page.evaluate(f"{view}.set(0, {view}.end)")
+
+
 def check_hostile(opened):
     page = opened.page
     for where in ("h1", "#verdict", "#memory", "#alternatives", "#configuration", "#assumptions", "#time", "footer"):
@@ -315,6 +346,7 @@ def main():
                     check(opened.load_ms < 2000, f"{opened.name}: loads in {opened.load_ms:.0f} ms")
                 if name == "gpt":
                     check_keyboard(opened)
+                    check_pointer(opened)
                     check_hover(opened)
                 if name == "over":
                     said = opened.page.locator("#memory").inner_text()

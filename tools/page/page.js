@@ -2402,42 +2402,49 @@ function executedSection(plan, run, lanes) {
 /* The delay of each op that both timelines have. */
 function delays([predicted, executed]) {
     const place = el("div");
-    Promise.all([predicted.decoded, executed.decoded]).then(([p, e]) => {
-        const key = (t, i) => (t.op.stage[i] * 2 ** 25 + t.op.microbatch[i]) * 4 + t.op.kind[i];
-        const ends = new Map();
-        for (let i = 0; i < p.op.kind.length; i++)
-            ends.set(key(p, i), p.op.end[i]);
-        const points = [[], [], [], []];
-        const every = Math.max(1, Math.floor(e.op.kind.length / 4000));
-        for (let i = 0; i < e.op.kind.length; i += every) {
-            const end = ends.get(key(e, i));
-            if (end !== undefined)
-                points[e.op.kind[i]].push([e.op.end[i], e.op.end[i] - end]);
-        }
-        if (!points.some((list) => list.length))
-            return place.append(
-                el("p", { class: "quiet" }, "The two timelines have no op in common."));
-        place.append(every > 1 ? el("p", { class: "quiet" }, `Every ${every}th op.`) : "", chart({
-            about: "Delay of each op against the time at which it ended",
-            x: { words: "executed end of the op", ...timeAxis(e.end) },
-            y: {
-                words: "later than predicted",
-                ...timeAxis(points.flat().reduce((most, q) => Math.max(most, Math.abs(q[1])), 0))
-            },
-            parts: [
-                { y: 0, dash: "2 3" }, ...[0, 3, 1, 2].filter((k) => points[k].length).map((k) => ({
-                    points: points[k],
-                    mark: [0, 3, 2, 1][k],
-                    hue: k === 1 ? "#2a9a94" : `rgb(${KIND_COLOURS[k]})`,
-                    words: KIND_KEYS[k]
-                }))
-            ]
-        }));
-        const all = points.flat().map((q) => q[1]).sort((a, b) => a - b);
-        place.append(el("p", {},
-            `Median ${duration(all[all.length >> 1])} later, at most ${
-                duration(all.at(-1))}, at least ${duration(all[0])}.`));
-    });
+    Promise.all([predicted.decoded, executed.decoded])
+        .then(([p, e]) => {
+            const key = (t, i) => (t.op.stage[i] * 2 ** 25 + t.op.microbatch[i]) * 4 + t.op.kind[i];
+            const ends = new Map();
+            for (let i = 0; i < p.op.kind.length; i++)
+                ends.set(key(p, i), p.op.end[i]);
+            const points = [[], [], [], []];
+            const every = Math.max(1, Math.floor(e.op.kind.length / 4000));
+            for (let i = 0; i < e.op.kind.length; i += every) {
+                const end = ends.get(key(e, i));
+                if (end !== undefined)
+                    points[e.op.kind[i]].push([e.op.end[i], e.op.end[i] - end]);
+            }
+            const sameSize = p.op.kind.length === e.op.kind.length;
+            if (!sameSize || !points.some((list) => list.length)) {
+                const words = "The two timelines have different ops: they are not of one plan.";
+                return place.append(el("p", { class: "quiet" }, words));
+            }
+            place.append(
+                every > 1 ? el("p", { class: "quiet" }, `Every ${every}th op.`) : "", chart({
+                    about: "Delay of each op against the time at which it ended",
+                    x: { words: "executed end of the op", ...timeAxis(e.end) },
+                    y: {
+                        words: "later than predicted",
+                        ...timeAxis(
+                            points.flat().reduce((most, q) => Math.max(most, Math.abs(q[1])), 0))
+                    },
+                    parts: [
+                        { y: 0, dash: "2 3" },
+                        ...[0, 3, 1, 2].filter((k) => points[k].length).map((k) => ({
+                            points: points[k],
+                            mark: [0, 3, 2, 1][k],
+                            hue: k === 1 ? "#2a9a94" : `rgb(${KIND_COLOURS[k]})`,
+                            words: KIND_KEYS[k]
+                        }))
+                    ]
+                }));
+            const all = points.flat().map((q) => q[1]).sort((a, b) => a - b);
+            place.append(el("p", {},
+                `Median ${duration(all[all.length >> 1])} later, at most ${
+                    duration(all.at(-1))}, at least ${duration(all[0])}.`));
+        })
+        .catch(() => {}); // The timeline itself says why it cannot be shown.
     return place;
 }
 
@@ -2732,13 +2739,23 @@ function timelineNode(lanes, holder) {
     holder.promise =
         Promise.all(lanes.map((lane) => lane.subject.decoded))
             .then((decoded) => {
-                const view = new View(decoded.map((t, k) => ({ words: lanes[k].words, t })));
-                place.replaceChildren(view.node);
-                return view;
+                const all = decoded.map((t, k) => ({
+                    words: t.measured || k === 0 ? lanes[k].words : lanes[k].subject.label,
+                    t
+                }));
+                if (all.every((lane) => lane.t.ranks === all[0].t.ranks)) {
+                    const view = new View(all);
+                    place.replaceChildren(view.node);
+                    return view;
+                }
+                const each = all.map((lane) => new View([lane])); // They cannot share rows.
+                place.replaceChildren(
+                    ...each.flatMap((view, k) => [el("h3", {}, all[k].words), view.node]));
+                return each[0];
             })
             .catch((error) => {
-                place.replaceChildren(
-                    el("p", { class: "bad" }, `The timeline cannot be shown: ${error.message}.`));
+                const words = `The timeline cannot be shown: ${error.message}.`;
+                place.replaceChildren(el("p", { class: "bad" }, words));
                 return null;
             });
     return place;
@@ -2777,9 +2794,7 @@ function build(data) {
     const run = reports.find((subject) => subject.report.execution);
     const executed = timelines[0];
     // A plan and the timeline of its run are drawn over each other.
-    const over = plans.length === 1 && timelines.length === 1 && !plans[0].rows ?
-        [plans[0], executed] :
-        null;
+    const over = plans.length === 1 && timelines.length === 1 ? [plans[0], executed] : null;
 
     section("verdict", "Verdict",
         perSubject(run && plans.length === 1 ? plans : reported,
