@@ -35,7 +35,7 @@ def timeline(subject):
 
 def check_plan(subject, ops, file):
     """A subject of a plan is what `simulate` says of its file."""
-    printed = json.loads(run("simulate", str(file), "--why", "--worst", "20", "--json"))
+    printed = json.loads(run("simulate", str(file), "--why", "--bound", "--worst", "20", "--json"))
     assert subject["report"] == printed, "another report than simulate prints"
     plan = json.loads(file.read_text())
     for key in ("schedule", "costs", "prediction", "microbatches", "memory_costs"):
