@@ -126,6 +126,23 @@ class Sweeps(unittest.TestCase):
                     os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
             self.check("dask.jsonl", sweep)
 
+    def test_ray(self):
+        """By the executor that docs/how-to/sweep.md shows."""
+        try:
+            import ray
+        except ImportError:
+            self.skipTest("Ray is not installed")
+
+        class RayExecutor(concurrent.futures.Executor):
+            def submit(self, function, /, *args, **kwargs):
+                return ray.remote(function).remote(*args, **kwargs).future()
+
+        ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR")
+        self.addCleanup(ray.shutdown)
+        sweep = ppsim.sweep(**OPTIONS, output="ray.jsonl", executor=RayExecutor())
+        self.assertEqual(len(list(sweep)), len(set(self.lines("ray.jsonl"))) - 1)  # and the header
+        self.check("ray.jsonl", sweep)
+
     def test_mpi(self):
         program = (
             "import ppsim\nfrom mpi4py.futures import MPIPoolExecutor\n"

@@ -232,8 +232,8 @@ def sweep(
     options: of the commands ``sweep`` and ``plan`` (of ``simulate`` with ``study="simulate"``), whose
     values may be lists: ``pp=[2, 4, 8]``. output: the file of the sweep, as the command writes it; if it
     exists, the sweep goes on where it stopped. executor: any of concurrent.futures, such as a process
-    pool, ``client.get_executor()`` of Dask, mpi4py's or Ray's, which sees the same files; None: threads
-    of this process. progress: called with the number of points that are done and of all.
+    pool, ``client.get_executor()`` of Dask, or mpi4py's, which sees the same files (for Ray see
+    docs/how-to/sweep.md); None: threads of this process. progress: called with the number of points that are done and of all.
     Returns a `Sweep`, which runs when you iterate over it or ask for its ``result()``. Raises UsageError."""
     return Sweep(options, output, executor, progress)
 

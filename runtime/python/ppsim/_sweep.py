@@ -1,4 +1,4 @@
-"""Sweeps on any executor of concurrent.futures: threads, processes, Dask, MPI, Ray.
+"""Sweeps on any executor of concurrent.futures: threads, processes, Dask, MPI.
 
 The file is the command's: its header and checks are made by the command itself, which is cancelled
 before its first point; then every point is a shard of its own, computed wherever the executor does,
