@@ -115,9 +115,11 @@ def make_pages():
     ppsim(*"calibrate --import samples-csv=samples.csv -o profile.json".split())
     ppsim(*"report profile.json -o profile.html".split())
     ppsim(*"report gpt.json --memory-limit 70GB -o over.html".split())
+    simulator = "<script>\n" + (Path(__file__).resolve().parents[2] / "tools/page/simulator.js").read_text() + "</script>"
+    (FOLDER / "simulator.html").write_text((FOLDER / "gpt.html").read_text().replace("<!-- SIMULATOR -->", simulator))
     hide = make_hostile((FOLDER / "gpt.html").read_text())
     (FOLDER / "hostile.html").write_text(hide)
-    return "gpt lengths run large huge two jitter sweep pareto profile over hostile".split()
+    return "gpt lengths run large huge two jitter sweep pareto profile over hostile simulator".split()
 
 
 def make_hostile(html):
@@ -299,6 +301,23 @@ def check_pointer(opened):
     page.evaluate(f"{view}.set(0, {view}.end)")
 
 
+def check_simulator(opened):
+    """The simulator in the page answers what the command does, draws it, and says what is wrong."""
+    section = opened.page.locator("#simulator")
+    values = {name: section.get_by_label(name, exact=True).input_value() for name in ("schedule", "pp", "vpp", "microbatches", "costs")}
+    section.get_by_role("button", name="Simulate").click()
+    section.locator("canvas").wait_for(timeout=60000)
+    options = [word for name, value in values.items() for word in ("--" + name, value)]
+    wanted = subprocess.run([PPSIM, "simulate", *options], check=True, stdout=subprocess.PIPE, text=True).stdout
+    said = section.locator("pre").first.inner_text()
+    check(said.strip() == wanted.strip(), f"{opened.name}: the simulator says {said[:200]!r}, the command {wanted[:200]!r}")
+    section.get_by_label("schedule", exact=True).fill("<b>none")
+    section.get_by_label("schedule", exact=True).press("Enter")
+    section.locator(".bad").wait_for(timeout=60000)
+    wrong = section.locator(".bad").inner_text()
+    check("there is no schedule '<b>none'" in wrong, f"{opened.name}: {wrong}")
+
+
 def check_hostile(opened):
     page = opened.page
     for where in ("h1", "#verdict", "#memory", "#alternatives", "#configuration", "#assumptions", "#time", "footer"):
@@ -326,7 +345,7 @@ def browsers(playwright):
 
 def main():
     names = make_pages()
-    for name, most in ("large", 1.5e6), ("huge", 5e6), ("gpt", 1.5e6):
+    for name, most in ("large", 1.5e6), ("huge", 5e6), ("gpt", 1.5e6), ("simulator", 1.5e6):
         size = (FOLDER / f"{name}.html").stat().st_size
         print(f"{name}.html has {size} bytes")
         check(size < most, f"{name}.html has {size} bytes")
@@ -354,6 +373,8 @@ def main():
                 if name == "large":
                     ops = opened.page.evaluate("ppsimPage.views[0].lanes[0].t.op.kind.length")
                     check(ops == 64 * 512 * 8 * 2, f"{opened.name}: {ops} ops")
+                if name == "simulator":
+                    check_simulator(opened)
                 if name == "hostile":
                     check_hostile(opened)
                 for width in (1280, 390):

@@ -479,11 +479,15 @@ function whenSized(host, draw) {
 
 // ---------------------------------------------------------------- the bytes of a timeline
 
-async function unzip(text) {
+function fromBase64(text) {
     const letters = atob(text);
-    const zipped = new Uint8Array(letters.length);
+    const data = new Uint8Array(letters.length);
     for (let i = 0; i < letters.length; i++)
-        zipped[i] = letters.charCodeAt(i);
+        data[i] = letters.charCodeAt(i);
+    return data;
+}
+
+async function unzip(zipped) {
     const stream = new Blob([zipped]).stream().pipeThrough(new DecompressionStream("gzip"));
     return new Uint8Array(await new Response(stream).arrayBuffer());
 }
@@ -2731,6 +2735,77 @@ function assumptionsSection({ plan, report }) {
         [];
 }
 
+// ---- the simulator
+
+/* The median durations of a timeline as --costs has them: those of one stage, with its ops. */
+function medianCosts(t) {
+    const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];
+    const lists = [[], [], [], []];
+    for (let i = 0; i < t.op.kind.length; i++)
+        lists[t.op.kind[i]].push(t.op.end[i] - t.op.start[i]);
+    const sent = Array.from(t.sent.start, (start, i) => t.sent.end[i] - start);
+    const [f, i, w, b] = lists.map(median);
+    const costs =
+        [["F", f], ...(i && w ? [["I", i], ["W", w]] : [["B", b]]), ["comm", median(sent)]];
+    return costs.filter(([, ns]) => ns > 0).map(([name, ns]) => `${name}=${ns}ns`).join(",");
+}
+
+/* Runs ppsim simulate in the page, with named schedules, and draws what it answers. */
+function simulatorSection(subject) {
+    const { report, plan } = subject ?? {};
+    const fields = {
+        schedule: report?.schedule && report.schedule !== "planned" ? report.schedule : "1f1b",
+        pp: report?.ranks ?? 4,
+        vpp: plan?.parallel?.vpp > 1 ? plan.parallel.vpp : "",
+        microbatches: report?.microbatches ?? 8,
+        costs: "F=1ms,B=2ms",
+        executor: "",
+        "rank-speed": "",
+    };
+    const inputs = Object.fromEntries(Object.entries(fields).map(
+        ([name, value]) => [name,
+            el("input",
+                { type: "text", size: name === "costs" ? 44 : 10, value, "aria-label": name })]));
+    subject?.decoded.then((t) => inputs.costs.value = medianCosts(t), () => {});
+    const place = el("div");
+    let loading = null;
+    let view = null;
+    async function simulate() {
+        place.replaceChildren(el("p", { class: "quiet", role: "status" }, "Simulating."));
+        await new Promise((resolve) => setTimeout(resolve, 20)); // So that the words are seen.
+        try {
+            const simulator = await (loading ??= ppsim.load());
+            const options = { trace: "packed=timeline.gz" };
+            for (const [name, input] of Object.entries(inputs))
+                options[name] = input.value.trim() || null;
+            const result = simulator.run("simulate", options);
+            if (result.exit && !result.text)
+                throw new Error(result.field ? `${result.field}: ${result.reason}` : result.reason);
+            const t = decodeTimeline(await unzip(result.files["timeline.gz"]));
+            if (view)
+                views.splice(views.indexOf(view), 1);
+            view = new View([{ words: "tried", t }]);
+            place.replaceChildren(copyable(result.text.trim(), "the answer"), view.node);
+        } catch (error) {
+            loading = null; // A simulator that failed may be in any state.
+            place.replaceChildren(el("p", { class: "bad", role: "status" }, error.message));
+        }
+    }
+    const labels = Object.entries(inputs).map(([name, input]) => el("label", {}, name, input));
+    const keydown = (event) => {
+        if (event.key === "Enter")
+            simulate();
+    };
+    return [
+        el("p", {},
+            "This runs ppsim simulate here, without a server. Costs are those of one stage: " +
+                "with twice as many stages per rank (vpp), halve them."),
+        el("div", { class: "controls", onkeydown: keydown }, labels,
+            el("button", { type: "button", onclick: simulate }, "Simulate")),
+        place
+    ];
+}
+
 // ---------------------------------------------------------------- the page
 
 /* Adds a timeline, which appears when it is unpacked. Several lanes are drawn over each other. */
@@ -2773,7 +2848,7 @@ function build(data) {
     const of = (kind) => subjects.filter((subject) => subject.kind === kind);
     for (const subject of subjects) {
         if (subject.timeline)
-            subject.decoded = unzip(subject.timeline).then(decodeTimeline);
+            subject.decoded = unzip(fromBase64(subject.timeline)).then(decodeTimeline);
         const csv = subject.candidates ?? subject.csv?.[0];
         if (csv) {
             subject.rows = readCandidates(csv, subject.report);
@@ -2833,12 +2908,10 @@ function build(data) {
     section("profile", "Profile", perSubject(of("profile"), profileSection));
     section("assumptions", "Assumptions", perSubject(plans, assumptionsSection));
 
-    // The simulator, if the page carries one, fills this section itself: mount(element, data).
-    if (window.ppsimSimulator) {
-        const place = el("div", { id: "simulator-place" });
-        section("simulator", "Simulator", place);
-        window.ppsimSimulator.mount(place, data);
-    }
+    // The simulator, if the page carries one (tools/page/simulator.js, at the mark SIMULATOR).
+    if (typeof ppsim !== "undefined")
+        section(
+            "simulator", "Try another schedule", simulatorSection(plans.find((s) => s.timeline)));
     document.getElementById("end").append(
         el("p", {}, `Made by ppsim ${shown(data.version_of_ppsim)} with `,
             el("code", {}, data.command), ". This page needs no network."));
