@@ -1,10 +1,12 @@
 # cmake -DOUTPUT=file.c -DFOLDER=tools/page -P EmbedPage.cmake
-# Writes a C file with the text of FOLDER/page.html, in which the lines <!-- STYLE --> and
-# <!-- SCRIPT --> are replaced by page.css and page.js; tools/ppsim/page/template.h declares it.
+# Writes a C file with the text of FOLDER/page.html, in which the lines <!-- STYLE -->, <!-- SCRIPT -->
+# and <!-- SIMULATOR --> are replaced by page.css, page.js and simulator.js; tools/ppsim/page/template.h
+# declares it.
 foreach(part IN ITEMS html css js)
     file(READ ${FOLDER}/page.${part} hex HEX)
     set(${part} "${hex}")
 endforeach()
+file(READ ${FOLDER}/simulator.js simulator HEX)
 # As digits, since CMake would take ; and [ of the text for lists.
 function(pp_replace mark opening closing inner)
     foreach(text IN ITEMS mark opening closing)
@@ -18,6 +20,7 @@ function(pp_replace mark opening closing inner)
     set(html "${html}" PARENT_SCOPE)
 endfunction()
 pp_replace("<!-- STYLE -->" "<style>\n" "</style>" "${css}")
+pp_replace("<!-- SIMULATOR -->" "<script>\n" "</script>" "${simulator}")
 pp_replace("<!-- SCRIPT -->" "<script>\n" "</script>" "${js}")
 string(REGEX REPLACE "(..)" "0x\\1," html "${html}")
 string(REPLACE "0x0a," "0x0a,\n    " html "${html}")

@@ -98,6 +98,11 @@ const pp_module_file pp_module_cuda = {
 
 bool pp_module_launched(void)
 {
+    /* A program that called MPI_Init without a launcher, as mpi4py does when it is imported, leaves
+     * marks to its children, too. */
+    const char *ess = getenv("OMPI_MCA_ess");
+    if (ess && strcmp(ess, "singleton") == 0)
+        return false;
     static const char *const marks[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK",
                                          "PMIX_RANK", "MPI_LOCALNRANKS" };
     for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)

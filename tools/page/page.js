@@ -2750,7 +2750,14 @@ function medianCosts(t) {
     return costs.filter(([, ns]) => ns > 0).map(([name, ns]) => `${name}=${ns}ns`).join(",");
 }
 
-/* Runs ppsim simulate in the page, with named schedules, and draws what it answers. */
+/* What the fragment of the address says of the simulator: "#simulator?pp=8&schedule=zbv". */
+function fragmentOptions() {
+    const [name, options] = location.hash.slice(1).split("?");
+    return name === "simulator" && options ? new URLSearchParams(options) : null;
+}
+
+/* Runs ppsim simulate in the page, with named schedules, and draws what it answers, also while the
+ * options are typed once it has run. The options are in the address, so that it is a link to them. */
 function simulatorSection(subject) {
     const { report, plan } = subject ?? {};
     const fields = {
@@ -2759,26 +2766,51 @@ function simulatorSection(subject) {
         vpp: plan?.parallel?.vpp > 1 ? plan.parallel.vpp : "",
         microbatches: report?.microbatches ?? 8,
         costs: "F=1ms,B=2ms",
-        executor: "",
+        "memory-costs": "",
+        "memory-limit": "",
         "rank-speed": "",
+        executor: "",
+        jitter: "",
+        seed: "",
     };
-    const inputs = Object.fromEntries(Object.entries(fields).map(
-        ([name, value]) => [name,
-            el("input",
-                { type: "text", size: name === "costs" ? 44 : 10, value, "aria-label": name })]));
-    subject?.decoded.then((t) => inputs.costs.value = medianCosts(t), () => {});
+    const examples = {
+        costs: "F=20ms,I=21ms,W=18ms,comm=1ms",
+        "memory-costs": "F=2GB,I=-1GB,W=-1GB",
+        "memory-limit": "40GiB",
+        "rank-speed": "2=0.8",
+        executor: "torch-2.15",
+        jitter: "compute=0.02",
+    };
+    const linked = fragmentOptions();
+    const inputs = Object.fromEntries(Object.entries(fields).map(([name, value]) => [name,
+        el("input", {
+            type: "text",
+            size: name === "costs" ? 44 : name in examples ? 22 : 10,
+            value: linked ? linked.get(name) ?? "" : value,
+            placeholder: examples[name] ?? "",
+            "aria-label": name
+        })]));
+    if (!linked)
+        subject?.decoded.then((t) => inputs.costs.value = medianCosts(t), () => {});
     const place = el("div");
     let loading = null;
     let view = null;
+    let typed = 0;
+    function given() {
+        return Object.entries(inputs)
+            .map(([name, input]) => [name, input.value.trim()])
+            .filter(([, value]) => value);
+    }
     async function simulate() {
-        place.replaceChildren(el("p", { class: "quiet", role: "status" }, "Simulating."));
+        clearTimeout(typed);
+        if (!view)
+            place.replaceChildren(el("p", { class: "quiet", role: "status" }, "Simulating."));
         await new Promise((resolve) => setTimeout(resolve, 20)); // So that the words are seen.
         try {
             const simulator = await (loading ??= ppsim.load());
-            const options = { trace: "packed=timeline.gz" };
-            for (const [name, input] of Object.entries(inputs))
-                options[name] = input.value.trim() || null;
+            const options = { trace: "packed=timeline.gz", ...Object.fromEntries(given()) };
             const result = simulator.run("simulate", options);
+            history.replaceState(null, "", "#simulator?" + new URLSearchParams(given()));
             if (result.exit && !result.text)
                 throw new Error(result.field ? `${result.field}: ${result.reason}` : result.reason);
             const t = decodeTimeline(await unzip(result.files["timeline.gz"]));
@@ -2787,7 +2819,9 @@ function simulatorSection(subject) {
             view = new View([{ words: "tried", t }]);
             place.replaceChildren(copyable(result.text.trim(), "the answer"), view.node);
         } catch (error) {
-            loading = null; // A simulator that failed may be in any state.
+            if (error instanceof WebAssembly.RuntimeError)
+                loading = null; // It may be in any state.
+            view = null;
             place.replaceChildren(el("p", { class: "bad", role: "status" }, error.message));
         }
     }
@@ -2796,11 +2830,19 @@ function simulatorSection(subject) {
         if (event.key === "Enter")
             simulate();
     };
+    const input = () => {
+        clearTimeout(typed);
+        if (loading)
+            typed = setTimeout(simulate, 400);
+    };
+    if (linked || !subject)
+        setTimeout(simulate);
     return [
         el("p", {},
             "This runs ppsim simulate here, without a server. Costs are those of one stage: " +
-                "with twice as many stages per rank (vpp), halve them."),
-        el("div", { class: "controls", onkeydown: keydown }, labels,
+                "with twice as many stages per rank (vpp), halve them. The address of this page " +
+                "keeps what you typed, so that it is a link to this case."),
+        el("div", { class: "controls", onkeydown: keydown, oninput: input }, labels,
             el("button", { type: "button", onclick: simulate }, "Simulate")),
         place
     ];
@@ -2858,7 +2900,8 @@ function build(data) {
     const title = data.title ||
         subjects.map((subject) => subject.label)
             .filter((name, k, all) => all.indexOf(name) === k)
-            .join(", ");
+            .join(", ") ||
+        "Try a schedule";
     document.title = `${shown(title)} - ppsim`;
     document.getElementById("top").append(el("h1", {}, title), themeButton());
 
@@ -2911,7 +2954,7 @@ function build(data) {
     // The simulator, if the page carries one (tools/page/simulator.js, at the mark SIMULATOR).
     if (typeof ppsim !== "undefined")
         section(
-            "simulator", "Try another schedule", simulatorSection(plans.find((s) => s.timeline)));
+            "simulator", subjects.length ? "Try another schedule" : "Schedule", simulatorSection(plans.find((s) => s.timeline)));
     document.getElementById("end").append(
         el("p", {}, `Made by ppsim ${shown(data.version_of_ppsim)} with `,
             el("code", {}, data.command), ". This page needs no network."));

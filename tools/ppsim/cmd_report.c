@@ -17,9 +17,10 @@ static pp_status report(const pp_args *args, pp_err *err)
     const char *schedule = pp_args_text(args, "--schedule");
     const char *path = pp_args_text(args, "-o");
     pp_status status = PP_OK;
-    if (!pp_args_word(args, 0) == !schedule)
+    if (pp_args_word(args, 0) && schedule)
         return pp_err_set(err, PP_USAGE, NULL,
-                          "give files to show, or --schedule NAME; see 'ppsim report --help'");
+                          "give files to show, or --schedule NAME, not both; see 'ppsim report "
+                          "--help'");
     if (!path)
         return pp_err_set(err, PP_USAGE, "-o", "is missing; name the page, e.g. -o report.html");
     if (pp_args_has(args, "--json"))
@@ -39,14 +40,17 @@ static const char *const everyday[] = { "--schedule", "--pp",       "--microbatc
 
 const pp_command pp_command_report = {
     .name = "report",
-    .arguments = "FILE... -o PAGE.html [options]\n"
+    .arguments = "[FILE...] -o PAGE.html [options]\n"
                  "--schedule NAME --pp P --microbatches M --costs F=T,B=T -o PAGE.html",
     .summary = "write one web page that shows a plan, a comparison or a run",
     .options = options,
-    .details = "FILE is a plan, a schedule, a timeline or report that ppsim wrote, a recording of "
-               "PyTorch's profiler, the file of a sweep, a profile, or what 'ppsim plan' wrote "
-               "with --candidates or --pareto --json. Two plans, or a plan and its run, are "
-               "compared. The page needs no network.\n",
+    .details =
+        "Without FILE or --schedule the page has the simulator alone, with which any page lets "
+        "you try other schedules.\n"
+        "FILE is a plan, a schedule, a timeline or report that ppsim wrote, a recording of "
+        "PyTorch's profiler, the file of a sweep, a profile, or what 'ppsim plan' wrote "
+        "with --candidates or --pareto --json. Two plans, or a plan and its run, are "
+        "compared. The page needs no network.\n",
     .everyday = everyday,
     .examples = "ppsim report plan.json -o plan.html\n"
                 "ppsim report --schedule zb-h1 --pp 8 --microbatches 32 \\\n"

@@ -233,7 +233,8 @@ def sweep(
     values may be lists: ``pp=[2, 4, 8]``. output: the file of the sweep, as the command writes it; if it
     exists, the sweep goes on where it stopped. executor: any of concurrent.futures, such as a process
     pool, ``client.get_executor()`` of Dask, or mpi4py's, which sees the same files (for Ray see
-    docs/how-to/sweep.md); None: threads of this process. progress: called with the number of points that are done and of all.
+    docs/how-to/sweep.md); None: threads of this process. progress: called with the number of points
+    that are done and of all.
     Returns a `Sweep`, which runs when you iterate over it or ask for its ``result()``. Raises UsageError."""
     return Sweep(options, output, executor, progress)
 

@@ -128,7 +128,7 @@ class _Run:
         self.stop = ffi.new("sig_atomic_t *")
         self.progress = progress
         self.handle = ffi.new_handle(self)
-        self.thread: Optional[threading.Thread] = None
+        self.begun = threading.Event()
         self.done = threading.Event()  # the thread has ended but for its last line
         self.raised: Optional[BaseException] = None
         self.answer: Optional[Answer] = None
@@ -145,6 +145,7 @@ class _Run:
 
     def run(self, request: Any, command: str) -> None:
         """Runs the request and copies what it gave. Called without the lock of any thread."""
+        self.begun.set()
         lib, ffi = _library()
         result = ffi.new("ppsim_result **")
         error = ffi.new("ppsim_error *")
@@ -240,11 +241,9 @@ _look = 0.1
 def _wait(run: _Run, request: Any, command: str, cancelled: Optional[Callable[[], bool]]) -> None:
     """Runs in a thread while this one, which gets the signals, waits for an event: Thread.join takes
     a thread for ended after an interrupt (Python 3.11, _wait_for_tstate_lock)."""
-    run.thread = threading.Thread(
-        target=run.run, args=(request, command), name=f"ppsim {command}", daemon=True
-    )
-    run.thread.start()
+    thread = threading.Thread(target=run.run, args=(request, command), name=f"ppsim {command}", daemon=True)
     try:
+        thread.start()
         while cancelled and not run.done.wait(_look):
             if cancelled():
                 run.stop[0] = 1
@@ -252,7 +251,8 @@ def _wait(run: _Run, request: Any, command: str, cancelled: Optional[Callable[[]
         run.done.wait()
     except BaseException as raised:
         run.stop[0] = 1
-        run.done.wait()  # a second interrupt leaves it
+        if run.begun.wait(10):  # an interrupt of start() does not tell whether it has begun
+            run.done.wait()  # a second interrupt leaves it
         if isinstance(raised, KeyboardInterrupt) and run.answer and not run.error:
             raise _errors.Interrupted(run.answer) from None
         raise
@@ -312,7 +312,7 @@ def call(
         else:
             run.run(request[0], command)
     finally:
-        if not run.thread or run.done.is_set():  # one that was left still uses it
+        if not run.begun.is_set() or run.done.is_set():  # one that was left still uses it
             lib.ppsim_request_free(request[0])
     if run.raised:
         raise run.raised

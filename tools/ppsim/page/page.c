@@ -180,7 +180,8 @@ static pp_status print(pp_page *page, const pp_args *args, char **text_out, size
     pp_json_put_text(build, root, "version_of_ppsim", PPSIM_VERSION);
     pp_json_put_text(build, root, "title", page->title);
     pp_json_put_text(build, root, "command", command);
-    pp_json_put(build, root, "subjects", page->subjects);
+    pp_json_put(build, root, "subjects",
+                page->subjects ? page->subjects : pp_json_new_array(build));
     page->subjects = NULL; /* the root owns it now */
     return pp_json_print_line(build, root, text_out, bytes_out, err);
 }

@@ -113,10 +113,14 @@ START_TEST(a_timeline_is_written_the_same_twice)
     pp_err err = { 0 };
     for (size_t i = 0; format->trace && i < 2; i++) {
         STEP_OK(format->trace(&f.data, &text[i], &err), err);
+        if (strcmp(format->name, "packed") == 0) /* it is no text */
+            continue;
         ck_assert_uint_eq(text[i].bytes, strlen(text[i].data));
         ck_assert_int_eq(text[i].data[text[i].bytes - 1], '\n');
     }
-    ck_assert_pstr_eq(text[0].data, text[1].data);
+    ck_assert_uint_eq(text[0].bytes, text[1].bytes);
+    if (text[0].bytes)
+        ck_assert_mem_eq(text[0].data, text[1].data, text[0].bytes);
     pp_text_free(&text[0]);
     pp_text_free(&text[1]);
 }
