@@ -1,5 +1,5 @@
 /* Made by tools/dev/build-wasm with Emscripten 3.1.6; do not edit.
- * Sources: 94fa47c04cccd625041e411730853c65d11fa084afbe35922ed2badda3e5cdbb
+ * Sources: e32258986c841b003c7e919742e338d9ef094e939040eb2e052636d9d954ced0
  * ppsim 0.2.0, GPL-3.0-or-later, with Jansson (MIT), GSL (GPL-3.0-or-later), Nettle
  * (LGPL-3.0-or-later or GPL-2.0-or-later), zlib (Zlib), musl and Emscripten (MIT). */
 /* The simulator for a web page: what `ppsim simulate OPTIONS --json` answers, byte for byte, without
