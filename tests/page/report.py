@@ -80,6 +80,26 @@ def check_plans():
     assert [s["name"] for s in read(folder / "two.html")[0]["subjects"]] == ["plan.json", "hostile.json"]
 
 
+def check_replicas():
+    """Replicas with different data: times and microbatches are those of the slowest one."""
+    plan, page, lengths = folder / "replicas.json", folder / "replicas.html", folder / "replicas.txt"
+    lengths.write_text("\n".join(str(400 + 4001 * i * i % 7001) for i in range(200)))
+    run(*"plan --model llama3-8b --pp 2 --tp 1 --dp 4 --schedule 1f1b --recompute none --seq-length 8192".split(),
+        "--lengths", str(lengths), "--emit", f"plan={plan}", "--report", str(page))
+    (own,) = read(page)[0]["subjects"]
+    run("report", str(plan), "-o", str(page))
+    (subject,) = read(page)[0]["subjects"]
+    replicas = json.loads(plan.read_text())["microbatches"]
+    assert len(replicas) == 4
+    for shown in own, subject:
+        tokens = [row[0] for row in shown["microbatches"]]
+        assert tokens == [m["tokens"] for m in replicas[shown["replica"]]]
+        forward = {name: duration for _, _, duration, name in timeline(shown)[1] if name.startswith("0F")}
+        for j, less in enumerate(tokens):
+            for k, more in enumerate(tokens):
+                assert 1.1 * less > more or forward[f"0F{j}"] < forward[f"0F{k}"], "the timeline is of another replica"
+
+
 def check_run():
     page = folder / "run.html"
     chrome = folder / "run.chrome.json"
@@ -155,6 +175,7 @@ folder.mkdir(parents=True, exist_ok=True)
 ppsim = str(Path(ppsim).resolve())
 check_try()
 check_plans()
+check_replicas()
 check_run()
 check_others()
 check_profile()

@@ -13,7 +13,7 @@ export PYENV_VERSION="${PYENV_VERSION:-}" PYTHONDONTWRITEBYTECODE=1
 version() { "$1" -c 'import sys, venv; print(".".join(map(str, sys.version_info[:3])))' 2>/dev/null; }
 
 own=$(version fresh/bin/python)
-echo "python $own: the wheel and all tests of Python" >pythons
+echo "python $own: the tests python.*" >pythons
 failed=no
 for python in $(echo "$PATH" | tr : '\n' | xargs -I folder find folder/ -maxdepth 1 -name 'python3.[1-9][0-9]' 2>/dev/null |
     sed 's|.*/||' | sort -u -t . -k 2n); do

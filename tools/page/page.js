@@ -1691,7 +1691,7 @@ function tightestWords(rank) {
         `the peak is in ${rank.peak_op} at ${duration(rank.peak_at_ns)}`;
 }
 
-function verdict({ report, plan, answer, next, executed }) {
+function verdict({ report, plan, answer, next, executed, replica }) {
     const said = answer ? readAnswer(answer) : { rows: [], headline: "", rest: "" };
     const run = said.rows.find(([name]) => name === "run");
     const tiles = [];
@@ -1711,7 +1711,7 @@ function verdict({ report, plan, answer, next, executed }) {
             gpus && `${scaled(report.tokens_per_s / gpus, "per GPU")}, ${count(gpus, "GPU")}`));
     if (known(report.model_flops_utilization))
         tiles.push(tile("MFU", percent(report.model_flops_utilization)));
-    tiles.push(tile("bubble", percent(report.bubble_fraction), "of all rank time is idle"));
+    tiles.push(tile("idle", percent(report.bubble_fraction), "of all rank time, any cause"));
     const tight = tightest(report);
     let over = "";
     if (tight && known(tight.limit)) {
@@ -1731,6 +1731,13 @@ function verdict({ report, plan, answer, next, executed }) {
     // What the tiles and the page itself say is left out; the whole answer is below as text.
     const rows = said.rows.filter(
         ([name]) => !["run", "step", "memory", "next", "bubble", "longest wait"].includes(name));
+    if (known(replica))
+        rows.push([
+            "replica", `times and microbatches are those of replica ${replica}, the slowest` +
+                (known(report.memory_replica) && report.memory_replica !== replica ?
+                        `; memory is that of replica ${report.memory_replica}, which needs most` :
+                        "")
+        ]);
     if (tight)
         rows.push(["tightest", `rank ${tight.r.rank}: ${tightestWords(tight.r)}`]);
     if (report.why)
@@ -2011,7 +2018,9 @@ function bubbleWords({ why, step_ns: step }) {
         "warm-up": "waits before the first op of a rank",
         "cool-down": "waits after the last op of a rank"
     };
-    return `${percent(sum / step)} of the step, mean of the ranks` +
+    if (!step)
+        return "none, because the step takes no time";
+    return `${percent(sum / step)} of the step, mean of the ranks, without waits for transfers` +
         (ns > 0 ?
                 `; most of it is ${name}, ${duration(ns)} (${percent(ns / step)}): ${means[name]}` :
                 "");
@@ -2190,16 +2199,20 @@ function alternatives(subject) {
     if (!rows)
         return [];
     const limit = report?.memory_limit_bytes;
-    const counts = Object.entries(Object.groupBy ? Object.groupBy(rows.all, (r) => r.status) : {});
+    const state = (r) => r.status === "pruned" && r.reason.startsWith("the budget ended") ?
+        "undecided" :
+        r.status;
+    const counts = Object.entries(Object.groupBy ? Object.groupBy(rows.all, state) : {});
     const words = {
         ok: "simulated and fit",
         pruned: "cannot be faster (lower bound)",
+        undecided: "not simulated, because the budget ended first",
         infeasible: "do not fit or are not legal"
     };
     const place = el("div");
     const filter = el("select", { "aria-label": "Which candidates" }, [
         ["best", "the best of each schedule"], ["ok", "all that fit"],
-        ["rest", "those that do not fit or cannot be faster"]
+        ["rest", "all others"]
     ].map(([value, text]) => el("option", { value }, text)));
     function list() {
         let chosenRows = rows[filter.value];
@@ -2363,11 +2376,15 @@ function executedSection(plan, run, lanes) {
                 ] :
                         null;
         };
+        const points = (p, e) => [
+            "bubble fraction", percent(p, 2), percent(e, 2),
+            `${e >= p ? "+" : "\u2212"}${(100 * Math.abs(e - p)).toFixed(2)} points`
+        ];
         nodes.push(table("Predicted and executed",
             ["", ["predicted", "number"], ["executed", "number"], ["difference", "number"]], [
                 row("step", (r) => r.step_ns, duration),
                 row("makespan", (r) => r.makespan_ns, duration),
-                row("bubble fraction", (r) => r.bubble_fraction, (v) => percent(v, 2)),
+                points(predicted.bubble_fraction, report.bubble_fraction),
                 row("peak memory", (r) => r.peak_memory_bytes, bytes)
             ].filter(Boolean)));
     }
@@ -2912,16 +2929,22 @@ function build(data) {
     const run = reports.find((subject) => subject.report.execution);
     const executed = timelines[0];
     // A plan and the timeline of its run are drawn over each other.
-    const over = plans.length === 1 && timelines.length === 1 ? [plans[0], executed] : null;
+    const ofPlan = (report) => plans.length === 1 && ["schedule", "ranks", "stages", "microbatches"].every(
+        (key) => report[key] === plans[0].report?.[key]);
+    const runOfPlan = run && ofPlan(run.report);
+    const over = plans.length === 1 && timelines.length === 1 && (!run || runOfPlan) ? [plans[0], executed] : null;
 
     section("verdict", "Verdict",
-        perSubject(run && plans.length === 1 ? plans : reported,
-            (s) =>
-                verdict({...s, next: nextBest(s), executed: s.kind === "plan" && run?.report })));
+        perSubject(runOfPlan ? plans : reported,
+            (s) => verdict({
+                ...s,
+                next: nextBest(s),
+                executed: s.kind === "plan" && runOfPlan ? run.report : null
+            })));
     section("configuration", "Configuration",
         perSubject(plans.filter((s) => s.plan), (s) => configurationSection(s, plans)));
     if (run || over)
-        section("executed", "Predicted over executed", run && executedSection(plans[0], run, over),
+        section("executed", "Predicted over executed", run && executedSection(runOfPlan ? plans[0] : null, run, over),
             !run && over && delays(over));
     else if (reported.length === 2)
         section("comparison", "Comparison", comparison(...reported));

@@ -127,7 +127,6 @@ static pp_status write_page(const pp_args *args, pp_search_result *choice, pp_er
     if (status)
         return status;
     const pp_export data = { .plan = plan,
-                             .order = plan->order[0],
                              .program = program,
                              .timeline = timeline,
                              .costs = costs,

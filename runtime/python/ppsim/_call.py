@@ -128,6 +128,7 @@ class _Run:
         self.stop = ffi.new("sig_atomic_t *")
         self.progress = progress
         self.handle = ffi.new_handle(self)
+        self.tried = False  # whether a thread was started, which may not have begun
         self.begun = threading.Event()
         self.done = threading.Event()  # the thread has ended but for its last line
         self.raised: Optional[BaseException] = None
@@ -242,6 +243,7 @@ def _wait(run: _Run, request: Any, command: str, cancelled: Optional[Callable[[]
     """Runs in a thread while this one, which gets the signals, waits for an event: Thread.join takes
     a thread for ended after an interrupt (Python 3.11, _wait_for_tstate_lock)."""
     thread = threading.Thread(target=run.run, args=(request, command), name=f"ppsim {command}", daemon=True)
+    run.tried = True
     try:
         thread.start()
         while cancelled and not run.done.wait(_look):
@@ -251,8 +253,9 @@ def _wait(run: _Run, request: Any, command: str, cancelled: Optional[Callable[[]
         run.done.wait()
     except BaseException as raised:
         run.stop[0] = 1
-        if run.begun.wait(10):  # an interrupt of start() does not tell whether it has begun
-            run.done.wait()  # a second interrupt leaves it
+        # An interrupt of start() does not tell whether it has begun; a second one leaves it.
+        if run.begun.wait(10 if isinstance(raised, KeyboardInterrupt) else 0):
+            run.done.wait()
         if isinstance(raised, KeyboardInterrupt) and run.answer and not run.error:
             raise _errors.Interrupted(run.answer) from None
         raise
@@ -312,7 +315,7 @@ def call(
         else:
             run.run(request[0], command)
     finally:
-        if not run.begun.is_set() or run.done.is_set():  # one that was left still uses it
+        if not run.tried or run.done.is_set():  # one that was left still uses it
             lib.ppsim_request_free(request[0])
     if run.raised:
         raise run.raised

@@ -126,8 +126,53 @@ static pp_status add_sweep(const char *text, size_t bytes, const char *source, p
     return status;
 }
 
+/* Checks the keys of a report without which the page says nothing. */
+static pp_status check_report(const pp_json_at *root, pp_err *err)
+{
+    const char *schedule;
+    int64_t number;
+    pp_json_at list;
+    size_t count;
+    pp_status status = pp_json_check_format(root, "ppsim.report", 1, err);
+    if (status || (status = pp_json_get_text(root, "schedule", &schedule, err)) ||
+        (status = pp_json_get_int(root, "step_ns", 0, PP_NS_MAX, &number, err)) ||
+        (status = pp_json_get_int(root, "ranks", 1, PP_RANKS_MAX, &number, err)) ||
+        (status = pp_json_get(root, "per_rank", &list, err)) ||
+        (status = pp_json_count(&list, &count, err)))
+        return status;
+    return (int64_t)count == number
+               ? PP_OK
+               : pp_json_fail(&list, err, "must have an entry for each of the %lld ranks",
+                              (long long)number);
+}
+
+static pp_status check_front(const pp_json_at *root, pp_err *err)
+{
+    pp_json_at points;
+    pp_json_at point;
+    int64_t number;
+    size_t count = 0;
+    pp_status status = pp_json_check_format(root, "ppsim.pareto", 1, err);
+    if (status || (status = pp_json_get(root, "points", &points, err)) ||
+        (status = pp_json_count(&points, &count, err)))
+        return status;
+    if (!count)
+        return pp_json_fail(&points, err, "has no point, so there is nothing to show");
+    for (size_t i = 0; i < count; i++) {
+        if ((status = pp_json_item(&points, i, &point, err)) ||
+            (status = pp_json_get_int(&point, "step_ns", 0, PP_NS_MAX, &number, err)) ||
+            (status = pp_json_get_int(&point, "peak_memory_bytes", 0, PP_BYTES_MAX, &number, err)))
+            return status;
+    }
+    return PP_OK;
+}
+
 static pp_status add_candidates(const char *text, const char *source, pp_page *page, pp_err *err)
 {
+    pp_picture picture PP_CLEANUP(pp_picture_free) = { 0 }; /* which is not drawn */
+    pp_status status = pp_candidates_read(text, source, &picture, err);
+    if (status)
+        return status;
     pp_json *list = pp_json_new_array(&page->build);
     pp_json_add_text(&page->build, list, text);
     return pp_page_add_other(page, base_name(source), "candidates", "csv", list, err);
@@ -181,10 +226,12 @@ static pp_status add_json(const char *text, size_t bytes, const char *source, pp
         !pp_json_get(&root, "format", &at, NULL) && pp_json_kind_at(&at) == PP_JSON_TEXT)
         status = pp_json_read_text(&at, &format, err);
     if (!status && strcmp(format, "ppsim.report") == 0) {
-        status = pp_json_check_format(&root, format, 1, err);
+        status = check_report(&root, err);
         if (!status)
             return pp_page_add_report(page, base_name(source), json, NULL, err);
     }
+    if (!status && strcmp(format, "ppsim.pareto") == 0)
+        status = check_front(&root, err);
     if (!status && strcmp(format, "ppsim.profile") == 0)
         return add_profile(text, bytes, source, json, page, err);
     if (!status && strcmp(format, "ppsim.pareto") == 0)

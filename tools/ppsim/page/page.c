@@ -64,16 +64,27 @@ static pp_status put_timeline(pp_page *page, pp_json *subject, const pp_export *
     return PP_OK;
 }
 
-/* Puts tokens, sequences and longest sequence of every microbatch of the replica that is shown. */
+/* Returns the data-parallel replica that the costs belong to; 0 if they are of none. */
+static uint32_t replica_of(const pp_export *data)
+{
+    for (uint32_t r = 0; r < data->plan->costs_count; r++) {
+        if (data->plan->costs[r] == data->costs)
+            return r;
+    }
+    return 0;
+}
+
+/* Puts tokens, sequences and longest sequence of every microbatch of the replica that is shown, and
+ * which one that is if they differ. */
 static void put_microbatches(pp_page *page, pp_json *subject, const pp_export *data)
 {
     const pp_workload *workload = &data->plan->workload;
-    uint32_t replica = 0;
+    const uint32_t shown = replica_of(data);
+    const uint32_t replica = shown < workload->replicas ? shown : 0;
+    if (data->plan->costs_count > 1)
+        pp_json_put_int(&page->build, subject, "replica", shown);
     if (!workload->microbatches)
         return;
-    while (replica + 1 < workload->replicas && replica + 1 < data->plan->order_count &&
-           data->plan->order[replica] != data->order)
-        replica++;
     pp_json *list = pp_json_new_array(&page->build);
     for (uint32_t j = 0; j < workload->microbatches; j++) {
         const pp_microbatch *m =

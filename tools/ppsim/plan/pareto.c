@@ -81,9 +81,9 @@ static pp_status write_csv(const pp_args *args, const pp_pareto *pareto, pp_err 
 /* Refuses options that are about a single plan. */
 static pp_status refuse_others(const pp_args *args, pp_err *err)
 {
-    static const char *const one[] = { "--emit",    "--trace",  "--ranks",   "--why",
-                                       "--jitter",  "--gpus",   "--packing", "--rank-memory",
-                                       "--rank-by", "--target", "--explain" };
+    static const char *const one[] = { "--emit",        "--trace",   "--report", "--ranks",
+                                       "--why",         "--jitter",  "--gpus",   "--packing",
+                                       "--rank-memory", "--rank-by", "--target", "--explain" };
     for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
         if (pp_args_has(args, one[i]))
             return pp_err_set(
