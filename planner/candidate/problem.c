@@ -202,10 +202,7 @@ static pp_status check_runs(const pp_plan_problem *problem, pp_err *err)
     if (pp_problem_runs(problem) == 1)
         return PP_OK;
     if (problem->parallel.dp * problem->parallel.cp > 1 && !(s->given.zero && s->value.zero == 3))
-        return pp_err_set(err, PP_USAGE, option,
-                          "is modelled for one replica and for sharded parameters, which trainers "
-                          "that run the schedule several times per step have; add %s 3 (FSDP)",
-                          pp_err_name(err, PP_FIELD_ZERO));
+        return pp_framework_refuse_runs(err);
     if (!request->schedule && request->orders == PP_ORDERS_PLANNED)
         return pp_err_set(err, PP_USAGE, option,
                           "is modelled for named schedules; name one, or leave it out");

@@ -119,6 +119,14 @@ pp_status pp_framework_lower(const pp_framework *framework, const pp_order *orde
     return status;
 }
 
+pp_status pp_framework_refuse_runs(pp_err *err)
+{
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RUNS),
+                      "is modelled for one replica and for sharded parameters, which trainers that "
+                      "run the schedule several times per step have; add %s 3 (FSDP)",
+                      pp_err_name(err, PP_FIELD_ZERO));
+}
+
 pp_status pp_framework_check_runs(const pp_framework *framework, int64_t runs, pp_err *err)
 {
     if (runs <= 1 || framework->pytorch || !framework->size_protocols)

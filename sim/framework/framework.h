@@ -67,6 +67,9 @@ PP_MUST_CHECK pp_status pp_framework_check_settings(const pp_framework *framewor
 PP_MUST_CHECK pp_status pp_framework_check_runs(const pp_framework *framework, int64_t runs,
                                                 pp_err *err);
 
+/* The message for replicas that do not shard their parameters. Fails: USAGE. */
+pp_status pp_framework_refuse_runs(pp_err *err);
+
 /* Replaces `program`, which the framework lowered from `order`, by that of as many runs, one after
  * the other (sim/program/repeat.h). runs: 0 and 1 change nothing.
  * Fails: USAGE when the framework has only one, or the order is bidirectional; INPUT, NOMEM. */

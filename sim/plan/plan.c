@@ -261,6 +261,18 @@ pp_status pp_plan_pad(const pp_size_protocol *shapes, pp_plan *plan, pp_err *err
     return status;
 }
 
+/* Whether the framework shares parameters and gradients over replicas as the plan's costs say. */
+static pp_status check_sharing(const pp_plan *plan, pp_err *err)
+{
+    const bool unsharded =
+        plan->zero >= 0 && plan->zero < 3 && plan->parallel.dp * plan->parallel.cp > 1;
+    if (plan->runs > 1 && unsharded)
+        return pp_framework_refuse_runs(err);
+    if (plan->zero >= 2 && plan->framework->shards)
+        return pp_framework_check_zero(plan->framework, plan->zero, err);
+    return PP_OK;
+}
+
 pp_status pp_plan_lower(const pp_plan *plan, const pp_order *order, const pp_costs *costs,
                         pp_program **program_out, pp_err *err)
 {
@@ -269,7 +281,7 @@ pp_status pp_plan_lower(const pp_plan *plan, const pp_order *order, const pp_cos
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_status status = pp_framework_check_stages(plan->framework, plan->partition, order->stages,
                                                  PP_INFEASIBLE, NULL, err);
-    if (status ||
+    if (status || (status = check_sharing(plan, err)) ||
         (status = pp_framework_lower(plan->framework, order, costs, pytorch, &program, err)) ||
         (status = pp_framework_repeat(plan->framework, order, plan->runs, &program, err)) ||
         (status = pp_exchange_lower(plan->framework, &exchange, costs, program, err)))

@@ -450,9 +450,13 @@ static pp_status read_order(const pp_json_at *at, pp_plan *plan, const char *fil
     const int64_t runs = plan->runs ? plan->runs : 1;
     if (m == 0 || runs * m > PP_MICROBATCHES_MAX ||
         (plan->workload.microbatch && runs * m != plan->workload.microbatches))
-        return pp_json_fail(
-            &rows, err, "runs %" PRIu32 " microbatches%s, but the plan has %" PRIu32, m,
-            runs > 1 ? " in each of \"pipeline_runs\"" : "", plan->workload.microbatches);
+        return runs > 1 ? pp_json_fail(&rows, err,
+                                       "runs %" PRIu32 " microbatches in each of %" PRId64
+                                       " \"pipeline_runs\", but the plan has %" PRIu32 " in all",
+                                       m, runs, plan->workload.microbatches)
+                        : pp_json_fail(&rows, err,
+                                       "runs %" PRIu32 " microbatches, but the plan has %" PRIu32,
+                                       m, plan->workload.microbatches);
     pp_err inner = pp_err_like(err);
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
     status = pp_order_new((uint32_t)ranks, (uint32_t)(plan->parallel.pp * plan->parallel.vpp), m,

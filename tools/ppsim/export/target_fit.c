@@ -26,7 +26,12 @@ pp_status pp_target_check_settings(const pp_target *target, const pp_plan *plan,
     if (!status)
         status = pp_target_check_state(limits, plan->grad_dtype, plan->moments, PP_INFEASIBLE,
                                        limits->name, err);
-    if (!status && plan->zero > 1 && !limits->fsdp)
+    if (!status && plan->zero == 2)
+        return pp_err_set(err, PP_INFEASIBLE, limits->name,
+                          "it cannot be told to divide gradients alone, as the plan does (ZeRO 2); "
+                          "plan with --target %s",
+                          limits->name);
+    if (!status && plan->zero > 2 && !limits->fsdp)
         return pp_err_set(err, PP_INFEASIBLE, limits->name,
                           "it shards no parameters, which the plan does (ZeRO %d); plan with "
                           "--target %s",
