@@ -7,25 +7,18 @@
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/colour.h"
 #include "tools/ppsim/plot/candidates.h"
+#include "tools/ppsim/plot/gnuplot.h"
 #include "tools/ppsim/plot/heat.h"
 #include "tools/ppsim/plot/profile.h"
 #include "tools/ppsim/scenario/scenario_run.h"
 #include "tools/ppsim/scenario/simulate_answer.h"
 #include "tools/ppsim/sweep/file.h"
-#include "tools/ppsim/sweep/header.h"
 #include "traces/read/events.h"
 #include "traces/read/gzip.h"
 #include "traces/read/recording.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* The name of a file without its folders. */
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
 
 /* Simulates a plan or schedule. */
 static pp_status add_scenario(const pp_args *args, const char *source, pp_page *page, pp_err *err)
@@ -56,7 +49,7 @@ static pp_status add_scenario(const pp_args *args, const char *source, pp_page *
                              .timeline = s.timeline,
                              .costs = s.costs,
                              .report = report };
-    return pp_page_add_plan(page, base_name(source), &data, answer.data, NULL, err);
+    return pp_page_add_plan(page, pp_plot_base_name(source), &data, answer.data, NULL, err);
 }
 
 static pp_status add_recording(const char *source, pp_page *page, pp_err *err)
@@ -83,31 +76,16 @@ static pp_status add_recording(const char *source, pp_page *page, pp_err *err)
                              .timeline = found.timeline,
                              .recorded = &found.recorded,
                              .measured = found.measured };
-    return pp_page_add_timeline(page, base_name(source), &data, err);
-}
-
-/* Checks the file of a sweep as the commands that read it do. */
-static pp_status check_sweep(const char *text, size_t bytes, const char *source, pp_err *err)
-{
-    pp_sweep sweep PP_CLEANUP(pp_sweep_free) = { 0 };
-    pp_sweep_lines lines PP_CLEANUP(pp_sweep_lines_free) = { 0 };
-    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
-    off_t ignored;
-    pp_status status = pp_json_parse(text, strcspn(text, "\n"), source, &json, err);
-    if (status)
-        return status;
-    pp_json_at root = pp_json_root(json, source);
-    if ((status = pp_sweep_from_header(&root, &sweep, err)) ||
-        (status = pp_sweep_lines_new(sweep.grid.points, &lines, err)))
-        return status;
-    return pp_sweep_lines_parse(&sweep, text, bytes, source, true, &lines, &ignored, err);
+    return pp_page_add_timeline(page, pp_plot_base_name(source), &data, err);
 }
 
 /* Adds the lines of a sweep, of which the first describes it. */
 static pp_status add_sweep(const char *text, size_t bytes, const char *source, pp_page *page,
                            pp_err *err)
 {
-    pp_status status = check_sweep(text, bytes, source, err);
+    pp_sweep sweep PP_CLEANUP(pp_sweep_free) = { 0 }; /* checked as other commands do */
+    pp_sweep_lines lines PP_CLEANUP(pp_sweep_lines_free) = { 0 };
+    pp_status status = pp_sweep_parse(text, bytes, source, &sweep, &lines, err);
     if (status)
         return status;
     pp_json *list = pp_json_new_array(&page->build);
@@ -121,7 +99,7 @@ static pp_status add_sweep(const char *text, size_t bytes, const char *source, p
         text += length + (text[length] == '\n');
     }
     if (!status)
-        return pp_page_add_other(page, base_name(source), "sweep", "points", list, err);
+        return pp_page_add_other(page, pp_plot_base_name(source), "sweep", "points", list, err);
     pp_json_free(&list);
     return status;
 }
@@ -175,7 +153,7 @@ static pp_status add_candidates(const char *text, const char *source, pp_page *p
         return status;
     pp_json *list = pp_json_new_array(&page->build);
     pp_json_add_text(&page->build, list, text);
-    return pp_page_add_other(page, base_name(source), "candidates", "csv", list, err);
+    return pp_page_add_other(page, pp_plot_base_name(source), "candidates", "csv", list, err);
 }
 
 /* Adds a profile, with the points of its curves as `ppsim plot` draws them in place of the samples:
@@ -207,7 +185,7 @@ static pp_status add_profile(const char *text, size_t bytes, const char *source,
     }
     pp_json_drop(json, "series");
     pp_json_put(&page->build, json, "curves", curves);
-    return pp_page_add_other(page, base_name(source), "profile", "profile", json, err);
+    return pp_page_add_other(page, pp_plot_base_name(source), "profile", "profile", json, err);
 }
 
 /* Adds a JSON file of a known format. *mine_out receives false, and nothing is added, when it is
@@ -228,14 +206,14 @@ static pp_status add_json(const char *text, size_t bytes, const char *source, pp
     if (!status && strcmp(format, "ppsim.report") == 0) {
         status = check_report(&root, err);
         if (!status)
-            return pp_page_add_report(page, base_name(source), json, NULL, err);
+            return pp_page_add_report(page, pp_plot_base_name(source), json, NULL, err);
     }
     if (!status && strcmp(format, "ppsim.pareto") == 0)
         status = check_front(&root, err);
     if (!status && strcmp(format, "ppsim.profile") == 0)
         return add_profile(text, bytes, source, json, page, err);
     if (!status && strcmp(format, "ppsim.pareto") == 0)
-        return pp_page_add_other(page, base_name(source), "pareto", "pareto", json, err);
+        return pp_page_add_other(page, pp_plot_base_name(source), "pareto", "pareto", json, err);
     pp_json_free(&json);
     *mine_out = false;
     return status;

@@ -56,19 +56,11 @@ bool pp_heat_recognise(const char *text)
 static pp_status read_lines(const char *text, size_t bytes, const char *file, request *r,
                             pp_err *err)
 {
-    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
-    off_t ignored;
-    pp_status status = pp_json_parse(text, strcspn(text, "\n"), file, &json, err);
+    pp_status status = pp_sweep_parse(text, bytes, file, &r->sweep, &r->lines, err);
     if (status)
         return status;
-    pp_json_at root = pp_json_root(json, file);
-    if ((status = pp_sweep_from_header(&root, &r->sweep, err)) ||
-        (status = pp_sweep_lines_new(r->sweep.grid.points, &r->lines, err)))
-        return status;
     r->fixed = pp_alloc_array(r->sweep.grid.axes + 1, sizeof *r->fixed);
-    if (!r->fixed)
-        return pp_err_nomem(err);
-    return pp_sweep_lines_parse(&r->sweep, text, bytes, file, true, &r->lines, &ignored, err);
+    return r->fixed ? PP_OK : pp_err_nomem(err);
 }
 
 static pp_status find_axis(const request *r, const char *option, const char *name, size_t bytes,

@@ -131,6 +131,21 @@ pp_status pp_sweep_lines_parse(const pp_sweep *sweep, const char *text, size_t b
     return PP_OK;
 }
 
+pp_status pp_sweep_parse(const char *text, size_t bytes, const char *path, pp_sweep *sweep,
+                         pp_sweep_lines *lines, pp_err *err)
+{
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    off_t ignored;
+    pp_status status = pp_json_parse(text, strcspn(text, "\n"), path, &json, err);
+    if (status)
+        return status;
+    pp_json_at root = pp_json_root(json, path);
+    if ((status = pp_sweep_from_header(&root, sweep, err)) ||
+        (status = pp_sweep_lines_new(sweep->grid.points, lines, err)))
+        return status;
+    return pp_sweep_lines_parse(sweep, text, bytes, path, true, lines, &ignored, err);
+}
+
 pp_status pp_sweep_lines_read(const pp_sweep *sweep, const char *path, bool any_shard,
                               pp_sweep_lines *lines, off_t *good_bytes_out, pp_err *err)
 {

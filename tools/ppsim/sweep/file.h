@@ -27,6 +27,11 @@ PP_MUST_CHECK pp_status pp_sweep_lines_parse(const pp_sweep *sweep, const char *
                                              pp_sweep_lines *lines, off_t *good_bytes_out,
                                              pp_err *err);
 
+/* Reads a whole file of a sweep, or of one of its shards, from its text: the sweep that its first
+ * line describes, and its lines. The caller frees both, also on failure. Fails: INPUT, NOMEM. */
+PP_MUST_CHECK pp_status pp_sweep_parse(const char *text, size_t bytes, const char *path,
+                                       pp_sweep *sweep_out, pp_sweep_lines *lines_out, pp_err *err);
+
 /* A file to which lines are appended. When `path` is NULL, nothing is written. */
 typedef struct pp_sweep_file {
     const char *path; /* borrowed */
