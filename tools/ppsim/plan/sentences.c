@@ -242,8 +242,8 @@ static void say_headroom(const pp_search_result *result, pp_text *text)
         return;
     pp_format_bytes(bytes, sizeof bytes, r->headroom_bytes);
     if (r->roomy.status == PP_CANDIDATE_OK)
-        pp_text_add(text, "; of those that leave %s free the best found is %.2f %% slower%s",
-                    bytes, 100 * pp_candidate_more(&r->roomy, fastest),
+        pp_text_add(text, "; of those that leave %s free the best found is %.2f %% slower%s", bytes,
+                    100 * pp_candidate_more(&r->roomy, fastest),
                     r->reason == PP_CHOICE_FASTEST ? "" : " than the fastest");
     else
         pp_text_add(text, "; none found leaves %s free", bytes);
