@@ -368,7 +368,7 @@ def check_folded(opened):
     page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 40)
     said = page.locator(".tip").inner_text()
     found = re.search(r"ranks 0 to 3 at .*\n(\d) of 4 ranks compute: (.*)\n(.*)", said)
-    check(bool(found), f"{opened.name}: a folded row says {said!r}")
+    check(bool(found) and "shows rank 0 by itself" in said, f"{opened.name}: a folded row says {said!r}")
     if found:
         kinds = sum(int(number) for number in re.findall(r"(\d+) [FIWB]", found[2]))
         named = re.findall(r"\d+[FIWB]\d+ on (\d+)", found[3])
@@ -455,7 +455,7 @@ def main():
                     again.close()
                     check(opened.load_ms < 2000, f"{opened.name}: loads in {opened.load_ms:.0f} ms")
                 if name == "gpt":
-                    check_verdict(opened, ["tightest rank", "bubble", "next best", "is it sure?"])
+                    check_verdict(opened, ["what to run", "tightest rank", "bubble", "next best", "is it sure?"])
                     check_alternatives(opened)
                     check_keyboard(opened)
                     check_pointer(opened)
@@ -463,7 +463,7 @@ def main():
                     check_folded(opened)
                     check_hover(opened)
                 if name == "run":
-                    check_verdict(opened, ["executed", "bubble"])
+                    check_verdict(opened, ["what ran", "executed", "bubble"])
                     check(opened.page.locator("h1").inner_text() == "zbv on 4 ranks, executed", f"{opened.name}: its title")
                 if name in ("two", "three", "timelines"):
                     columns = opened.page.locator("#comparison table").first.locator("th").count()
