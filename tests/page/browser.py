@@ -99,6 +99,7 @@ def make_pages():
     ppsim("report", *f"--schedule interleaved --vpp 4 --pp 64 --microbatches 4096 --costs {PAIR} -o huge.html".split())
     ppsim(*"plan --model gpt175b --pp 16 --schedule 1f1b --recompute full --emit plan=1f1b.json".split())
     ppsim(*"report gpt.json 1f1b.json -o two.html".split())
+    ppsim(*"report gpt.json gpt.json -o equal.html".split())
     ppsim(*"plan --model gpt175b --pp 16 --schedule gpipe --recompute full --emit plan=gpipe.json".split())
     ppsim(*"report gpt.json 1f1b.json gpipe.json -o three.html".split())
     ppsim(*"simulate 1f1b.json --trace chrome=1f1b-trace.json".split())
@@ -122,7 +123,7 @@ def make_pages():
     (FOLDER / "simulator.html").write_text((FOLDER / "gpt.html").read_text())
     hide = make_hostile((FOLDER / "gpt.html").read_text())
     (FOLDER / "hostile.html").write_text(hide)
-    return "gpt lengths run large huge two three timelines jitter sweep pareto profile over hostile simulator".split()
+    return "gpt lengths run large huge two three equal timelines jitter sweep pareto profile over hostile simulator".split()
 
 
 def make_hostile(html):
@@ -469,6 +470,9 @@ def main():
                     columns = opened.page.locator("#comparison table").first.locator("th").count()
                     said = opened.page.locator("#comparison").inner_text()
                     check(columns == (4 if name == "three" else 3) and " %" in said, f"{opened.name}: compares {said[:200]!r}")
+                if name == "equal":
+                    labels = opened.page.locator("#configuration select option").all_inner_texts()
+                    check(labels and all(label.endswith(", equal") for label in labels), f"{opened.name}: labels {labels}")
                 if name == "over":
                     said = opened.page.locator("#memory").inner_text()
                     check("GiB too much" in said and opened.page.locator(".over").count() > 0, f"{opened.name}: what is over the limit is not marked")

@@ -1732,7 +1732,7 @@ function runWords({ execution, step_ns: step, makespan_ns: makespan }) {
                 `: ${sign(c.duration_error)} from the durations of ops, ${
                     sign(c.structure_error)} from everything else` :
                 "") +
-        (most ? `; ${most[0]} differs most, ${sign(most[1])}` : "");
+        (most ? `; the median ${most[0]} differs most from its cost, ${sign(most[1])}` : "");
 }
 
 function verdict({ report, plan, answer, next, executed, replica }) {
@@ -1756,7 +1756,7 @@ function verdict({ report, plan, answer, next, executed, replica }) {
             gpus && `${scaled(report.tokens_per_s / gpus, "per GPU")}, ${count(gpus, "GPU")}`));
     if (known(report.model_flops_utilization))
         tiles.push(tile("MFU", percent(report.model_flops_utilization)));
-    tiles.push(tile("idle", percent(report.bubble_fraction), "of all rank time, any cause"));
+    tiles.push(tile("idle", percent(report.bubble_fraction), "of all rank time, any cause" + (executed ? "; predicted" : "")));
     const tight = tightest(report);
     let over = "";
     if (tight && known(tight.limit)) {
@@ -1783,7 +1783,8 @@ function verdict({ report, plan, answer, next, executed, replica }) {
         rows.push(["tightest rank", `rank ${tight.r.rank}` +
                 (known(tight.limit) ?
                         ` (${headroom(tight.limit, tight.r.peak_memory_bytes)} of ${
-                            bytes(tight.limit)})` :
+                            bytes(tight.limit)}, ${
+                            percent(Math.abs(1 - tight.r.peak_memory_bytes / tight.limit))})` :
                         "") +
                 `: ${tightestWords(tight.r, report)}`]);
     const bubble = report.why ? bubbleWords(report) : idleWords(ran ?? report);
@@ -1811,7 +1812,7 @@ function verdict({ report, plan, answer, next, executed, replica }) {
         said.headline && el("p", {}, said.headline), over && el("p", { class: "bad" }, over),
         el("dl", { class: "answer" },
             el("dt", {}, ran ? "what ran" : plan ? "what to run" : "simulated"),
-            el("dd", { class: "run" }, words),
+            el("dd", { class: "run" }, `${words}: ${duration(ran?.step_ns ?? report.step_ns)} per step`),
             rows.map(([name, text]) => [el("dt", {}, name), el("dd", {}, text)])),
         el("div", { class: "tiles" }, tiles),
         answer && folded("The answer as text", copyable(answer, "the answer"))
