@@ -99,6 +99,7 @@ def make_pages():
     ppsim("report", *f"--schedule interleaved --vpp 4 --pp 64 --microbatches 4096 --costs {PAIR} -o huge.html".split())
     ppsim(*"plan --model gpt175b --pp 16 --schedule 1f1b --recompute full --emit plan=1f1b.json".split())
     ppsim(*"report gpt.json 1f1b.json -o two.html".split())
+    ppsim(*"report gpt.json gpt.json -o equal.html".split())
     ppsim(*"plan --model gpt175b --pp 16 --schedule gpipe --recompute full --emit plan=gpipe.json".split())
     ppsim(*"report gpt.json 1f1b.json gpipe.json -o three.html".split())
     ppsim(*"simulate 1f1b.json --trace chrome=1f1b-trace.json".split())
@@ -122,7 +123,7 @@ def make_pages():
     (FOLDER / "simulator.html").write_text((FOLDER / "gpt.html").read_text())
     hide = make_hostile((FOLDER / "gpt.html").read_text())
     (FOLDER / "hostile.html").write_text(hide)
-    return "gpt lengths run large huge two three timelines jitter sweep pareto profile over hostile simulator".split()
+    return "gpt lengths run large huge two three equal timelines jitter sweep pareto profile over hostile simulator".split()
 
 
 def make_hostile(html):
@@ -368,7 +369,7 @@ def check_folded(opened):
     page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 40)
     said = page.locator(".tip").inner_text()
     found = re.search(r"ranks 0 to 3 at .*\n(\d) of 4 ranks compute: (.*)\n(.*)", said)
-    check(bool(found), f"{opened.name}: a folded row says {said!r}")
+    check(bool(found) and "shows rank 0 by itself" in said, f"{opened.name}: a folded row says {said!r}")
     if found:
         kinds = sum(int(number) for number in re.findall(r"(\d+) [FIWB]", found[2]))
         named = re.findall(r"\d+[FIWB]\d+ on (\d+)", found[3])
@@ -455,7 +456,7 @@ def main():
                     again.close()
                     check(opened.load_ms < 2000, f"{opened.name}: loads in {opened.load_ms:.0f} ms")
                 if name == "gpt":
-                    check_verdict(opened, ["tightest rank", "bubble", "next best", "is it sure?"])
+                    check_verdict(opened, ["what to run", "tightest rank", "bubble", "next best", "is it sure?"])
                     check_alternatives(opened)
                     check_keyboard(opened)
                     check_pointer(opened)
@@ -463,12 +464,15 @@ def main():
                     check_folded(opened)
                     check_hover(opened)
                 if name == "run":
-                    check_verdict(opened, ["executed", "bubble"])
+                    check_verdict(opened, ["what ran", "executed", "bubble"])
                     check(opened.page.locator("h1").inner_text() == "zbv on 4 ranks, executed", f"{opened.name}: its title")
                 if name in ("two", "three", "timelines"):
                     columns = opened.page.locator("#comparison table").first.locator("th").count()
                     said = opened.page.locator("#comparison").inner_text()
                     check(columns == (4 if name == "three" else 3) and " %" in said, f"{opened.name}: compares {said[:200]!r}")
+                if name == "equal":
+                    labels = opened.page.locator("#configuration select option").all_inner_texts()
+                    check(labels and all(label.endswith(", equal") for label in labels), f"{opened.name}: labels {labels}")
                 if name == "over":
                     said = opened.page.locator("#memory").inner_text()
                     check("GiB too much" in said and opened.page.locator(".over").count() > 0, f"{opened.name}: what is over the limit is not marked")

@@ -1538,6 +1538,7 @@ class View {
                             each.map(([name, ops]) => `${ops.length} ${name}`).join(", ") :
                                ""),
             named.join(", ") + (now.length > named.length ? ", ..." : ""),
+            `"a row is 1 rank" shows rank ${rank} by itself`
         ].filter(Boolean);
     }
 
@@ -1731,7 +1732,7 @@ function runWords({ execution, step_ns: step, makespan_ns: makespan }) {
                 `: ${sign(c.duration_error)} from the durations of ops, ${
                     sign(c.structure_error)} from everything else` :
                 "") +
-        (most ? `; ${most[0]} differs most, ${sign(most[1])}` : "");
+        (most ? `; the median ${most[0]} differs most from its cost, ${sign(most[1])}` : "");
 }
 
 function verdict({ report, plan, answer, next, executed, replica }) {
@@ -1755,7 +1756,7 @@ function verdict({ report, plan, answer, next, executed, replica }) {
             gpus && `${scaled(report.tokens_per_s / gpus, "per GPU")}, ${count(gpus, "GPU")}`));
     if (known(report.model_flops_utilization))
         tiles.push(tile("MFU", percent(report.model_flops_utilization)));
-    tiles.push(tile("idle", percent(report.bubble_fraction), "of all rank time, any cause"));
+    tiles.push(tile("idle", percent(report.bubble_fraction), "of all rank time, any cause" + (executed ? "; predicted" : "")));
     const tight = tightest(report);
     let over = "";
     if (tight && known(tight.limit)) {
@@ -1782,7 +1783,8 @@ function verdict({ report, plan, answer, next, executed, replica }) {
         rows.push(["tightest rank", `rank ${tight.r.rank}` +
                 (known(tight.limit) ?
                         ` (${headroom(tight.limit, tight.r.peak_memory_bytes)} of ${
-                            bytes(tight.limit)})` :
+                            bytes(tight.limit)}, ${
+                            percent(Math.abs(1 - tight.r.peak_memory_bytes / tight.limit))})` :
                         "") +
                 `: ${tightestWords(tight.r, report)}`]);
     const bubble = report.why ? bubbleWords(report) : idleWords(ran ?? report);
@@ -1807,11 +1809,12 @@ function verdict({ report, plan, answer, next, executed, replica }) {
             `${count(report.stages, "stage")}, ${
                 count(report.microbatches, "microbatch")}; executor ${report.executor}`;
     return [
-        said.headline && el("p", {}, said.headline),
-        el("p", { class: "run" }, run ? "Run " : "", words),
-        over && el("p", { class: "bad" }, over), el("div", { class: "tiles" }, tiles),
-        rows.length > 0 && el("dl", { class: "answer" }, rows.map(([name,
-            text]) => [el("dt", {}, name), el("dd", {}, text)])),
+        said.headline && el("p", {}, said.headline), over && el("p", { class: "bad" }, over),
+        el("dl", { class: "answer" },
+            el("dt", {}, ran ? "what ran" : plan ? "what to run" : "simulated"),
+            el("dd", { class: "run" }, `${words}: ${duration(ran?.step_ns ?? report.step_ns)} per step`),
+            rows.map(([name, text]) => [el("dt", {}, name), el("dd", {}, text)])),
+        el("div", { class: "tiles" }, tiles),
         answer && folded("The answer as text", copyable(answer, "the answer"))
     ];
 }
@@ -1901,7 +1904,9 @@ function configurationSection(subject, plans) {
     const others =
         plans.filter((other) => other !== subject)
             .map((other) => ["plan " + other.label, configuration(other), own])
-            .sort((a, b) => (difference(a[2], a[1]) === SAME) - (difference(b[2], b[1]) === SAME));
+            .sort((a, b) => (difference(a[2], a[1]) === SAME) - (difference(b[2], b[1]) === SAME))
+            .map(([words, ...both]) =>
+                     [words + (difference(both[1], both[0]) === SAME ? ", equal" : ""), ...both]);
     const chosen = subject.chosenRow && candidatePairs(subject.chosenRow);
     for (const row of subject.rows?.ok.filter((r) => r !== subject.chosenRow).slice(0, 20) ?? []) {
         const other = candidatePairs(row);
@@ -2256,7 +2261,7 @@ const NUMBERS = [
 
 /* Reads the candidates; `cost` compares those of different numbers of GPUs and microbatches: GPU
  * seconds per sequence, relative to the plan later. */
-function readCandidates(text, report, plan) {
+function readCandidates(text, ofPlan) {
     const all = readCsv(text).map((row) => {
         for (const name of NUMBERS)
             row[name] = row[name] === "" || row[name] === undefined ? null : Number(row[name]);
@@ -2271,13 +2276,7 @@ function readCandidates(text, report, plan) {
         ok: all.filter((r) => r.status === "ok").sort(by("cost")),
         rest: all.filter((r) => r.status !== "ok").sort(by("least"))
     };
-    // Several candidates can have the same step: the plan's is the one with its settings.
-    const settings = { ...plan?.parallel, recompute: plan?.recompute };
-    const alike = (r) =>
-        Object.keys(SETTINGS).filter((name) => String(settings[name]) === String(r[name])).length;
-    rows.chosen = report &&
-        rows.ok.filter((r) => r.step_ns === report.step_ns && r.schedule === report.schedule)
-            .reduce((a, b) => a && alike(a) >= alike(b) ? a : b, undefined);
+    rows.chosen = ofPlan ? all[0] : undefined; // `plan` writes its own first.
     // Of candidates with the same settings, which differ in what is recomputed of which microbatch,
     // the fastest is listed.
     const seen = new Set();
@@ -3061,7 +3060,7 @@ function build(data) {
             subject.decoded = unzip(fromBase64(subject.timeline)).then(decodeTimeline);
         const csv = subject.candidates ?? subject.csv?.[0];
         if (csv) {
-            subject.rows = readCandidates(csv, subject.report, subject.plan);
+            subject.rows = readCandidates(csv, subject.kind === "plan");
             subject.chosenRow = subject.rows.chosen;
         }
     }
