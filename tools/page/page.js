@@ -88,7 +88,7 @@ const TOKENS = [
 
 /* The colours of `ppsim plot`; components next to each other in a stack differ in shade. */
 const KIND_COLOURS =
-    [[0x2f, 0x62, 0xbd], [0x35, 0xa7, 0x9c], [0xa9, 0xcf, 0x46], [0x1f, 0x8a, 0x4c]];
+    [[0x2f, 0x62, 0xbd], [0x35, 0xa7, 0x9c], [0xa9, 0xcf, 0x46], [0x1c, 0x84, 0x48]];
 const LINE_COLOURS = { 1: [0x0c, 0x4a, 0x44], 2: [0x4d, 0x66, 0x0f] }; // Of the lines in I and W.
 const CAUSE_COLOURS = [null, "#8a5fb0", "#e39a2d", "#a58f7a", "#707070"];
 const GATHER = "#7d8b1f";
@@ -2259,17 +2259,23 @@ const NUMBERS = [
     "least_step_ns", "step_ns", "tokens_per_s", "peak_memory_bytes", "peak_memory_rank", "p95_ns"
 ];
 
-/* Reads the candidates; `cost` compares those of different numbers of GPUs and microbatches: GPU
- * seconds per sequence, relative to the plan later. */
+/* Reads the candidates. `cost` compares those of different numbers of GPUs and batches: GPU time of
+ * the step or, if they do not all train as many tokens, of a sequence. */
 function readCandidates(text, ofPlan) {
     const all = readCsv(text).map((row) => {
         for (const name of NUMBERS)
             row[name] = row[name] === "" || row[name] === undefined ? null : Number(row[name]);
-        const sequences = row.microbatches * row.micro_batch_size * row.dp || 1;
-        row.cost = known(row.step_ns) ? row.step_ns * row.gpus / sequences : null;
-        row.least = known(row.least_step_ns) ? row.least_step_ns * row.gpus / sequences : null;
         return row;
     });
+    const batch = (row) => row.microbatches * row.micro_batch_size * row.dp;
+    const simulated = all.filter((row) => row.step_ns && row.tokens_per_s);
+    const tokens = (row) => row.step_ns * row.tokens_per_s;
+    const one = simulated.every((row) => Math.abs(tokens(row) / tokens(simulated[0]) - 1) < 1e-3);
+    for (const row of all) {
+        const work = one ? 1 : batch(row) || 1;
+        row.cost = known(row.step_ns) ? row.step_ns * row.gpus / work : null;
+        row.least = known(row.least_step_ns) ? row.least_step_ns * row.gpus / work : null;
+    }
     const by = (name) => (a, b) => (a[name] ?? Infinity) - (b[name] ?? Infinity);
     const rows = {
         all,
