@@ -223,3 +223,11 @@ def _lengths(value: Any) -> list[Any]:
         raise _errors.UsageError(
             "--lengths", f"are no lengths ({wrong}); give a path, ints or lists of ints"
         ) from None
+
+
+def lengths_of(value: Any) -> list[int]:
+    """Returns the lengths of the sequences of a batch. Raises UsageError."""
+    lengths = _lengths(value)
+    if not all(isinstance(length, int) for length in lengths):
+        raise _errors.UsageError("lengths", "must be ints; a batch is grouped here")
+    return lengths
