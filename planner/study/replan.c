@@ -282,13 +282,13 @@ static pp_status try_recipe(replanning *r, const recipe *how, const habit *list,
         status = try_habits(r, list, count, &a.replica[i], &policy, err);
         if (status)
             return status;
-        if (slowest_of(&a) == i) {
-            pp_policy_free(&a.policy);
-            a.policy = policy;
-            policy = (pp_policy){ 0 };
-        }
+        if (i && a.replica[i].makespan <= a.makespan)
+            continue;
+        a.makespan = a.replica[i].makespan; /* the slowest so far */
+        pp_policy_free(&a.policy);
+        a.policy = policy;
+        policy = (pp_policy){ 0 };
     }
-    a.makespan = a.replica[slowest_of(&a)].makespan;
     *makespan_out = a.makespan;
     if (a.makespan >= r->best.makespan)
         return PP_OK;

@@ -171,7 +171,8 @@ def _settled(plan: Any) -> dict[str, Any]:
     layout = (data.get("partition") or {}).get("layout")
     if layout:
         given["partition"] = layout
-    name = data["schedule"]["name"]
+    orders = data["schedule"]
+    name = (orders[0] if isinstance(orders, list) else orders)["name"]
     if name == "planned":
         one = parallel.get("vpp", 1) < 2
         name = "1f1b" if one else "zbv" if data.get("placement") == "v" else "interleaved"
