@@ -356,13 +356,12 @@ class Pipeline:
         self._release(row)
 
     def _give(self, row: Row, gradient: Optional[torch.Tensor]) -> None:
-        """Passes the gradient of a stage's input on. The first stage's W needs that of its output."""
+        """Passes the gradient of a stage's input on. W still needs the buffer of that of its output."""
         self._wire.consumed(row.stage, row.microbatch)
         if row.stage > 0:
             if gradient is None:
                 raise RuntimeError(f"the output of stage {row.stage} does not depend on its input")
             self._pass_on("B", row.stage, row.microbatch, row.stage - 1, gradient)
-            self._wire.release("RECV_B", row.stage, row.microbatch)
 
     def _release(self, row: Row) -> None:
         """Gives back the buffers that the graph of a microbatch has used."""
