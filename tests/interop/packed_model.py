@@ -95,7 +95,8 @@ def draw_lengths(microbatches, seed, longest=48, fill=96, median=16):
 def model_file(path, layers, hidden=64, heads=4, ffn=160):
     """The same model for ppsim."""
     fields = {"format": "ppsim.model", "version": 1, "name": "packed", "layers": layers, "hidden": hidden,
-              "heads": heads, "ffn": ffn, "vocab": WORDS, "gated_mlp": True, "rms_norm": True,
+              "heads": heads, "ffn": ffn, "vocab": WORDS, "head_dim": hidden // heads, "kv_heads": heads,
+              "max_seq_length": 4096, "dropout": False, "gated_mlp": True, "rms_norm": True,
               "linear_bias": False, "tied_embeddings": False, "learned_positions": False}
     with open(path, "w", encoding="utf-8") as file:
         json.dump(fields, file)

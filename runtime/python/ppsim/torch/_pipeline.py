@@ -123,7 +123,9 @@ class Pipeline:
             parameters = (p for module in self._modules.values() for p in module.parameters())
             device = next((p.device for p in parameters), torch.device("cpu"))
         self.device = torch.device(device)
-        self._group = dist.new_group(members, backend=self._backend(group), use_local_synchronization=True)
+        self._group = dist.new_group(
+            members, backend=dist.get_backend(group), use_local_synchronization=True
+        )
         store = dist.distributed_c10d._get_default_store()
         self._places = Places(store, f"{members[0]}-{next(_numbers)}", self.rank, self.ranks)
         self._pool = Pool(hidden, dtype, self.device)
@@ -135,9 +137,6 @@ class Pipeline:
         self._own: dict[tuple[str, int, int], torch.Tensor] = {}  # tensors that stay on this rank
         self._out: dict[tuple[str, int, int], torch.Tensor] = {}  # tensors to send
         self._losses: dict[int, Any] = {}
-
-    def _backend(self, group: Any) -> str:
-        return str(dist.get_backend(group))
 
     def _take_stages(self, stages: Any) -> dict[int, Stage]:
         own = [stage for stage, rank in enumerate(self._program.stage_rank) if rank == self.rank]
@@ -241,18 +240,20 @@ class Pipeline:
         self._places.fail("" if isinstance(why, Failed) else text)
         if isinstance(why, Failed):
             text += f"; {self._places.report(why.peer)}"
-        self.close()
+        self._abandon()
         return PipelineError(f"rank {self.rank}, {row.token}: {text}", self.rank, row.token)
 
     def close(self) -> None:
-        """Ends what the pipeline runs beside the steps, and its groups: other ranks that wait for this one
-        fail then. Groups end with the process, too."""
+        """Ends the threads of the pipeline. Its process groups end with the process, since PyTorch would
+        give the next group of the same ranks the name, and the addresses, of one that was destroyed."""
         self._places.close()
         self._wire.sends.close()
-        group, self._group = self._group, None
-        if group is not None and dist.is_initialized():
-            with contextlib.suppress(Exception):
-                dist.destroy_process_group(group)
+
+    def _abandon(self) -> None:
+        """Closes the connections, so that ranks that wait for this one fail at once."""
+        self.close()
+        with contextlib.suppress(Exception):
+            dist.destroy_process_group(self._group)
 
     # ---- One row. ----
 
