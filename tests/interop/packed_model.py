@@ -84,7 +84,7 @@ def draw_lengths(microbatches, seed, longest=48, fill=96, median=16):
     """Lognormal lengths, packed first-fit into `microbatches` bins of `fill` tokens; none is empty."""
     draw = random.Random(seed)
     bins = [[min(longest, max(2, round(draw.lognormvariate(0, 0.8) * median)))] for _ in range(microbatches)]
-    for _ in range(4 * microbatches):
+    for _ in range(microbatches):
         length = min(longest, max(2, round(draw.lognormvariate(0, 0.8) * median)))
         fits = [one for one in bins if sum(one) + length <= fill]
         if fits:

@@ -43,8 +43,9 @@ class Failed(Exception):
 
 
 def first_line(why: BaseException) -> str:
-    """Returns the first line of an error's text, with its type."""
-    return f"{type(why).__name__}: {(str(why).splitlines() or [''])[0]}"
+    """Returns the first line of an error's text, with its type, without gloo's advice."""
+    line = (str(why).splitlines() or [""])[0].split(" This is typically caused")[0]
+    return f"{type(why).__name__}: {line}"
 
 
 class Pool:
