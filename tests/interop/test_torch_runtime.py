@@ -486,7 +486,7 @@ def check_recordings(program, folder):
 
 # Of all stages of a rank together.
 SECONDS = {"F": 0.080, "I": 0.088, "W": 0.064, "B": 0.152}
-RANKED = [("gpipe", 1), ("1f1b", 1), ("interleaved", 2), ("zb-h1", 1), ("zbv", 2)]
+RANKED = [("v-min", 2), ("1f1b", 1), ("interleaved", 2), ("zb-h1", 1), ("zbv", 2)]
 
 
 def slow_costs(stages):
