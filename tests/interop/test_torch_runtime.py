@@ -485,8 +485,8 @@ def check_recordings(program, folder):
 # --- times ---------------------------------------------------------------------------------------
 
 # Of all stages of a rank together.
-SECONDS = {"F": 0.080, "I": 0.088, "W": 0.064, "B": 0.152}
-RANKED = [("v-min", 2), ("1f1b", 1), ("interleaved", 2), ("zb-h1", 1), ("zbv", 2)]
+SECONDS = {"F": 0.160, "I": 0.176, "W": 0.128, "B": 0.304}
+RANKED = [("1f1b", 1), ("1f1b-v", 2), ("interleaved", 2), ("v-half", 2), ("zbv", 2)]
 
 
 def slow_costs(stages):
