@@ -35,7 +35,7 @@ END = "<!-- written by tests/interop/torch_speed.py: end -->"
 def read_lengths(name, fill, divisor):
     """A list of lengths of traces/data/lengths, divided, packed first-fit into rows of `fill` tokens."""
     with open(f"traces/data/lengths/{name}.txt", encoding="ascii") as file:
-        lengths = [-(-int(line) // divisor) for line in file]
+        lengths = [-(-int(line) // divisor) for line in file if line[0].isdigit()]
     bins = []
     for length in lengths:
         fits = [one for one in bins if sum(one) + length <= fill]
