@@ -198,7 +198,8 @@ def class_lines(node, made_by_users=False):
     shown = f"class {node.name}({', '.join(bases)})"
     if made_by_users:
         shown = signature(made[0]).replace("__init__", node.name).split(" -> ")[0]
-    lines = [f"### {node.name}", "", f"`{shown}`", "", paragraphs(ast.get_docstring(node, clean=False)), ""]
+    text = paragraphs(ast.get_docstring(node, clean=False))
+    lines = [f"### {node.name}", "", wrap(f"`{shown}`"), "", text, ""]
     fields = [field for field in node.body if isinstance(field, ast.AnnAssign)]
     lines += [f"- `{ast.unparse(field)}`" for field in fields]
     for method in documented(node):

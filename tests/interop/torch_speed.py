@@ -26,7 +26,7 @@ import ppsim
 import packed_model as packed
 import saved
 
-RANKS, ROUNDS, HIDDEN, FFN, LAYERS = 2, 7, 256, 704, 4
+RANKS, ROUNDS, HIDDEN, FFN, LAYERS = 2, 7, 128, 352, 4
 SIZES = {"hidden": HIDDEN, "heads": 8, "ffn": FFN}
 BEGIN = "<!-- written by tests/interop/torch_speed.py: begin -->"
 END = "<!-- written by tests/interop/torch_speed.py: end -->"
@@ -134,7 +134,7 @@ def simulated(plan, ops):
 
 def protocol_rows():
     rows = []
-    for name, fill, divisor in (("lognormal-8k", 512, 16), ("long-8k", 512, 16)):
+    for name, fill, divisor in (("lognormal-8k", 256, 32), ("long-8k", 256, 32)):
         lengths = read_lengths(name, fill, divisor)
         plan = runtime.named("1f1b", RANKS, len(lengths), costs="F=1ms,B=2ms")
         results = runtime.all_of(runtime.launch(
@@ -225,7 +225,7 @@ def run_beside(rank, plans, lengths):
 
 
 def beside_rows():
-    lengths = read_lengths("long-8k", 512, 16)[:16]
+    lengths = read_lengths("long-8k", 256, 32)[:16]
     plans = {}
     for name, (_, chunks) in CLASSES.items():
         plan = runtime.named(name, RANKS, len(lengths), chunks if name == "interleaved" else 1)
@@ -251,8 +251,8 @@ def section():
         BEGIN, "",
         f"Measured {today}, PyTorch {torch.__version__.split('+')[0]}, gloo, {RANKS} processes on "
         f"{os.cpu_count()} shared cores (load average {load:.1f}",
-        f"before); {ROUNDS} steps of each row, in turn: median (lowest to highest). Lengths divided by 16 and",
-        f"packed first-fit into rows of 512 tokens, at most 32 of them; {LAYERS} layers, hidden {HIDDEN}, 1F1B.",
+        f"before); {ROUNDS} steps of each row, in turn: median (lowest to highest). Lengths divided by 32 and",
+        f"packed first-fit into rows of 256 tokens, at most 32 of them; {LAYERS} layers, hidden {HIDDEN}, 1F1B.",
         "\"Over plan\" compares with the step of `plan` in the same round. Simulated: the same program with the",
         "measured durations of the ops of `plan`; links take no time.", "",
         "| data | protocol | tensors | MiB | messages | receive buffers, MiB | step, ms | over plan, % | simulated |",

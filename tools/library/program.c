@@ -1,28 +1,17 @@
 /* The programs of the ranks of a replica, as rows. A result keeps its plan, whose order is lowered
  * again here, since it keeps the program of the slowest replica alone. Rows are counted when a
  * program is made: one for each op, transfer and wait; the other steps of a rank have none. */
-#include "tools/library/result.h"
+#include "tools/library/program.h"
 
 #include "sim/analysis/memory_slots.h"
 #include "sim/base/alloc.h"
 #include "sim/program/comm.h"
 #include "sim/program/program_new.h"
 #include "tools/library/request.h"
+#include "tools/library/result.h"
 #include "tools/ppsim/base/option_names.h"
 
 #include <stdlib.h>
-
-typedef struct row {
-    uint8_t action;
-    uint32_t stage, microbatch, peer, group;
-    int64_t bytes;
-} row;
-
-struct ppsim_program {
-    uint32_t ranks;
-    size_t *begin; /* [ranks + 1]: the first row of each rank */
-    row *row;
-};
 
 _Static_assert((int)PPSIM_SEND_ACTIVATION + (int)PP_RECV_B == (int)PPSIM_RECEIVE_GRADIENT &&
                    PP_SEND_F == 0 && PP_RECV_F == 1 && PP_SEND_B == 2,
@@ -30,18 +19,18 @@ _Static_assert((int)PPSIM_SEND_ACTIVATION + (int)PP_RECV_B == (int)PPSIM_RECEIVE
 
 /* Appends the rows of a step, where `to` is not NULL; returns their number. */
 static size_t add_step(const pp_program *program, const pp_costs *costs, uint32_t rank,
-                       pp_comm_step step, row *to)
+                       pp_comm_step step, ppsim_row *to)
 {
     const pp_comm *comm = program->comm;
     if (step.kind == PP_COMM_STEP_RUN) {
         const pp_op op = program->op[step.index];
         if (to)
-            *to = (row){ op.kind, op.stage, op.microbatch, rank, 0, 0 };
+            *to = (ppsim_row){ op.kind, op.stage, op.microbatch, rank, 0, 0 };
         return 1;
     }
     if (step.kind == PP_COMM_STEP_WAIT) {
         if (to)
-            *to = (row){ .action = PPSIM_WAIT, .peer = rank, .group = step.index };
+            *to = (ppsim_row){ .action = PPSIM_WAIT, .peer = rank, .group = step.index };
         return 1;
     }
     if (step.kind != PP_COMM_STEP_POST)
@@ -53,12 +42,12 @@ static size_t add_step(const pp_program *program, const pp_costs *costs, uint32_
         if (!pp_transfer_has_buffer(transfer))
             continue;
         if (to)
-            to[count] = (row){ (uint8_t)(PPSIM_SEND_ACTIVATION + transfer->kind),
-                               transfer->stage,
-                               transfer->microbatch,
-                               transfer->peer,
-                               step.index,
-                               pp_transfer_bytes(costs, transfer) };
+            to[count] = (ppsim_row){ (uint8_t)(PPSIM_SEND_ACTIVATION + transfer->kind),
+                                     transfer->stage,
+                                     transfer->microbatch,
+                                     transfer->peer,
+                                     step.index,
+                                     pp_transfer_bytes(costs, transfer) };
         count++;
     }
     return count;
@@ -148,7 +137,7 @@ void ppsim_program_rows(const ppsim_program *program, uint32_t rank, uint8_t *ac
 {
     const size_t count = ppsim_program_count(program, rank);
     for (size_t i = 0; i < count; i++) {
-        const row *from = &program->row[program->begin[rank] + i];
+        const ppsim_row *from = &program->row[program->begin[rank] + i];
         if (action_out)
             action_out[i] = from->action;
         if (stage_out)

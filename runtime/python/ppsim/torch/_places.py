@@ -115,12 +115,16 @@ class Places:
             ended = awaited in after and after[awaited][4] == -1
             if ended or time.monotonic() > until:
                 break
-        silent = {
-            rank
-            for rank in range(self.ranks)
-            if rank not in after or (after[rank][4] != -1 and after[rank] [4] == before.get(rank, after[rank])[4])
-        } - {self.rank}
+        silent = {rank for rank in range(self.ranks) if not _answers(rank, before, after)} - {self.rank}
         return _explain(self.rank, after, silent)
+
+
+def _answers(rank: int, before: dict[int, list[Any]], after: dict[int, list[Any]]) -> bool:
+    """Whether a rank has published again since `before`, or that it failed."""
+    if rank not in after:
+        return False
+    beat = after[rank][4]
+    return beat == -1 or rank not in before or beat != before[rank][4]
 
 
 def _describe(rank: int, places: dict[int, list[Any]], silent: set[int]) -> str:
