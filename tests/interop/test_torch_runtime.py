@@ -307,7 +307,7 @@ def check_training(folder, steps, ranks):
 # --- replicas ------------------------------------------------------------------------------------
 
 
-def replicate(rank, kind, plan, home):
+def replicate(rank, kind, plan, home, lengths):
     from torch.distributed.device_mesh import init_device_mesh
 
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "pp"))
@@ -324,13 +324,12 @@ def replicate(rank, kind, plan, home):
             for part in [*module.layers, module]:
                 fully_shard(part, mesh=mesh["dp"], reshard_after_forward=False)
     pipeline = ppsim.torch.Pipeline(plan, modules, hidden=HIDDEN, loss_fn=packed.loss_of,
-                                    group=mesh.get_group("pp"), timeout=60)
-    lengths = [packed.draw_lengths(6, seed) for seed in (1, 2)]
+                                    group=mesh.get_group("pp"), replica=replica, timeout=60)
     data = [packed.batch(of, seed) for seed, of in enumerate(lengths)]
     for _ in range(2):
         for module in modules.values():
             module.zero_grad()
-        pipeline.step(*data[replica], lengths=lengths[replica])
+        pipeline.step(*data[replica], lengths=None if pipeline.lengths else lengths[replica])
     reference = [packed.Stage(stage, len(home)) for stage in range(len(home))]
     both = [packed.sequential(reference, of, *one)[1] for of, one in zip(lengths, data)]
     wrong = []
@@ -347,12 +346,52 @@ def replicate(rank, kind, plan, home):
     return wrong
 
 
-def check_replicas():
-    for kind, schedule in (("ddp", "1f1b"), ("ddp", "zbv"), ("fsdp", "zbv")):
-        plan = named(schedule, 2, 6)
-        for rank, wrong in enumerate(all_of(launch(4, replicate, kind, plan, home_of(plan)))):
-            common.demand(not wrong, f"{kind} {schedule}, rank {rank}: not the mean of two replicas: {wrong}")
+def check_replicas(folder):
+    """A replica has the microbatches, and where the plan says so the order, of its own."""
+    drawn = [packed.draw_lengths(6, seed) for seed in (1, 2)]
+    cases = [(kind, named(schedule, 2, 6), drawn) for kind, schedule in
+             (("ddp", "1f1b"), ("ddp", "zbv"), ("fsdp", "zbv"))]
+    plan = ppsim.plan(model=packed.model_file(f"{folder}/model.json", layers=2), pp=2, dp=2, tp=1, vpp=1,
+                      lengths=sum(drawn[0] + drawn[1], []), seq_length=96, micro_batch_size=1,
+                      partition="uniform", recompute="none", budget="20it")
+    groups = plan.data["microbatches"]
+    cases.append(("ddp", plan, [[one["sequences"] for one in of] for of in groups]))
+    for kind, plan, lengths in cases:
+        common.demand(len(lengths) == 2 and lengths[0] != lengths[1], f"{lengths} are not of two replicas")
+        results = all_of(launch(4, replicate, kind, plan, home_of(plan), lengths))
+        for rank, wrong in enumerate(results):
+            common.demand(not wrong, f"{kind}, rank {rank}: not the mean of two replicas: {wrong}")
     print("ok     replicas: gradients of DDP and FSDP2 are the mean of two sequential runs, bit for bit")
+
+
+# --- forwards alone ------------------------------------------------------------------------------
+
+
+def evaluate(rank, plan, lengths):
+    modules = make_stages(rank, [0, 1])
+    pipeline = ppsim.torch.Pipeline(plan, modules, hidden=HIDDEN)
+    outputs = pipeline.step(packed.batch(lengths, 2)[0], lengths=lengths)
+    return outputs, pipeline.counts["pool_bytes"], any(p.grad is not None for p in modules[rank].parameters())
+
+
+def check_forwards(program, folder):
+    """A program of forwards returns outputs, and needs two receive buffers for any number of microbatches."""
+    rows = [[f"{stage}F{j}" for j in range(5)] for stage in range(2)]
+    common.write_rows(f"{folder}/forwards.csv", rows)
+    common.must(program, "simulate", f"{folder}/forwards.csv", "--costs", "F=1ms,B=2ms", "--emit",
+                f"plan={folder}/forwards.json")
+    lengths = packed.draw_lengths(5, 3)
+    results = all_of(launch(2, evaluate, f"{folder}/forwards.json", lengths))
+    modules = [packed.Stage(stage, 2) for stage in range(2)]
+    for of, ids, output in zip(lengths, packed.batch(lengths, 2)[0], results[1][0]):
+        cuts = torch.tensor([0, *of], dtype=torch.int32).cumsum(0, dtype=torch.int32)
+        with torch.no_grad():
+            expected = modules[1](modules[0](ids, cuts, max(of)), cuts, max(of))
+        common.demand(torch.equal(output, expected), "a forward has another output")
+    common.demand(results[0][0] is None and not results[0][2] and not results[1][2], "forwards leave gradients")
+    most = 2 * max(map(sum, lengths)) * HIDDEN * 4
+    common.demand(0 < results[1][1] <= most, f"{results[1][1]} B of buffers; {most} suffice")
+    print("ok     forwards alone: outputs, without gradients, in two buffers")
 
 
 # --- failures ------------------------------------------------------------------------------------
@@ -572,7 +611,8 @@ def main(arguments):
         check_protocols()
         check_buffers(folder)
         check_training(folder, 5, 2)
-        check_replicas()
+        check_replicas(folder)
+        check_forwards(program, folder)
         check_recordings(program, folder)
         check_failures()
         if os.environ.get("PPSIM_TEST_LONG"):

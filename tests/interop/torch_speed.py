@@ -115,8 +115,6 @@ def with_costs(plan, ops):
     backward = table("B")
     costs["input_ns"] = [[(b + 1) // 2 for b in row] for row in backward]
     costs["weight_ns"] = [[b // 2 for b in row] for row in backward]
-    costs.pop("backward_ns", None)
-    costs["classes"] = list(range(count))
     content.pop("prediction", None)
     return content
 
