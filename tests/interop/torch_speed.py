@@ -160,16 +160,18 @@ def protocol_rows():
 
 
 class Padded(nn.Module):
-    """A stage as PyTorch's pipeline calls it: rows of one length, whose last sequence is lengthened."""
+    """A stage as PyTorch's pipeline calls it: rows of one length, whose last sequence is lengthened. Its split
+    backward takes no views, so that outputs are copied for it (`copies`)."""
 
-    def __init__(self, stage, cuts):
+    def __init__(self, stage, cuts, copies):
         super().__init__()
-        self.stage, self.cuts, self.next = stage, cuts, 0
+        self.stage, self.cuts, self.copies, self.next = stage, cuts, copies, 0
 
     def forward(self, x):
         cuts = self.cuts[self.next % len(self.cuts)]
         self.next += 1
-        return self.stage(x[0], cuts, 0)[None]
+        output = self.stage(x[0], cuts, 0)[None]
+        return output.clone() if self.copies else output
 
 
 def padded_loss(output, target):
@@ -195,7 +197,7 @@ def run_beside(rank, plans, lengths):
         modules = make_stages(rank, home)
         pipeline = ppsim.torch.Pipeline(plan, modules, hidden=HIDDEN, loss_fn=packed.loss_of)
         runs["ppsim.torch", name] = (lambda run=pipeline: run.step(ids, targets, lengths=lengths), modules)
-        wrapped = {stage: Padded(module, cuts) for stage, module in modules.items()}
+        wrapped = {stage: Padded(module, cuts, name == "zbv") for stage, module in modules.items()}
         made, count = CLASSES[name]
         stages = [PipelineStage(wrapped[stage], stage, len(home), torch.device("cpu"))
                   for stage in sorted(wrapped)]
