@@ -3,9 +3,9 @@ sequences of lognormal lengths. Losses and gradients are those of a sequential r
 weight's gradient is summed over microbatches in the order of the plan's ops; receive buffers are the plan's;
 no message tells a size; a rank that dies ends the others.
 
-With PPSIM_TEST_LONG=1 also: 200 steps, each with a plan of its own; step times of sleeping stages within 3 %
-of the prediction, and the ranking of five schedules; PyTorch's own schedules with padding, for their
-tokens per second and memory.
+With PPSIM_TEST_LONG=1 also: 200 steps on 4 ranks, each with a plan of its own; step times of sleeping stages
+within 3 % of the prediction, and the ranking of five schedules. torch_speed.py has what protocols cost, and
+PyTorch's own schedules beside.
 
 usage: test_torch_runtime.py PPSIM   (the package is that of build/python/fresh, which tests/python/wheel.sh makes)
 """
