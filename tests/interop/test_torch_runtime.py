@@ -94,12 +94,12 @@ def named(schedule, ranks, microbatches, vpp=1, costs=SPLIT_COSTS):
     return simulation.files["-"]
 
 
-def planned(model, ranks, lengths, vpp=2):
-    """The plan of a step: a custom order for its own lengths."""
+def planned(model, ranks, lengths, vpp=2, schedule="planned"):
+    """The plan of a step, for its own lengths; planned: a custom order."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ppsim.plan(model=model, pp=ranks, vpp=vpp, tp=1, dp=1, lengths=lengths, seq_length=96,
-                          micro_batch_size=1, partition="uniform", recompute="none", schedule="planned",
+                          micro_batch_size=1, partition="uniform", recompute="none", schedule=schedule,
                           budget="20it")
 
 
@@ -242,6 +242,10 @@ def plan_lengths(plan):
 # --- many steps ----------------------------------------------------------------------------------
 
 
+# Orders that have the stages on the same ranks, so that one step can follow another.
+ON_A_V = ("planned", "zbv", "1f1b-v", "v-half")
+
+
 def train(rank, model, plans):
     """Trains by another plan in every step; returns losses, and the parameters at the end."""
     home = home_of(plans[0])
@@ -286,7 +290,8 @@ def train_sequential(plans):
 
 def check_training(folder, steps, ranks):
     model = packed.model_file(f"{folder}/model.json", layers=2 * ranks)
-    plans = [planned(model, ranks, packed.draw_lengths(2 * ranks + 2, seed)) for seed in range(steps)]
+    plans = [planned(model, ranks, packed.draw_lengths(2 * ranks + 2, seed), schedule=ON_A_V[seed % len(ON_A_V)])
+             for seed in range(steps)]
     results = all_of(launch(ranks, train, model, plans, seconds=600))
     losses, state = train_sequential(plans)
     orders = {json.dumps(plan.data["schedule"]["ranks"]) for plan in plans}
@@ -299,6 +304,7 @@ def check_training(folder, steps, ranks):
             common.demand(torch.equal(value, state[name]), f"parameter {name} differs after {steps} steps")
     first, last = (sum(map(float, one)) / sum(map(sum, plan_lengths(plan)))
                    for one, plan in ((losses[0], plans[0]), (losses[-1], plans[-1])))
+    common.demand(len(orders) >= len(ON_A_V), f"only {len(orders)} orders")
     common.demand(steps < 100 or last < 0.5 * first, f"it does not learn: {first} to {last}")
     print(f"ok     {steps} steps on {ranks} ranks, re-planned at every step ({len(orders)} orders): losses and "
           f"parameters bit for bit, no message; loss per token {first:.3f} to {last:.3f}")
@@ -353,7 +359,7 @@ def check_replicas(folder):
              (("ddp", "1f1b"), ("ddp", "zbv"), ("fsdp", "zbv"))]
     plan = ppsim.plan(model=packed.model_file(f"{folder}/model.json", layers=2), pp=2, dp=2, tp=1, vpp=1,
                       lengths=sum(drawn[0] + drawn[1], []), seq_length=96, micro_batch_size=1,
-                      partition="uniform", recompute="none", budget="20it")
+                      partition="uniform", recompute="none")
     groups = plan.data["microbatches"]
     cases.append(("ddp", plan, [[one["sequences"] for one in of] for of in groups]))
     for kind, plan, lengths in cases:

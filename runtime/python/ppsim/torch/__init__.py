@@ -14,8 +14,8 @@ are those of executor ``ppsim`` (``Plan.program``), for which ppsim proves that 
 A stage is a module that is called as ``stage(x, cu_seqlens, max_seqlen)``: x has shape [tokens] (token
 ids, first stage) or [tokens, hidden]; cu_seqlens (int32, on the device) are the boundaries of the
 sequences, as variable-length attention takes them; max_seqlen is an int. It returns [tokens, hidden];
-the last stage returns what ``loss_fn`` takes. This module needs PyTorch 2.13
-or later, which ``pip install '.[torch]'`` installs.
+the last stage returns what ``loss_fn`` takes. This module needs PyTorch 2.13 or later, which
+``pip install '.[torch]'`` installs.
 """
 
 from ppsim.torch._pipeline import Pipeline
