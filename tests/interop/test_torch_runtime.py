@@ -191,6 +191,7 @@ def check_orders():
 def check_protocols():
     """Every protocol computes the same; what they send is what simulate counts."""
     lengths = packed.draw_lengths(6, 4)
+    lengths[2] = lengths[1]
     tokens = [sum(of) for of in lengths]
     plan = named("zbv", 2, 6)
     home = home_of(plan)
@@ -512,6 +513,11 @@ def check_recordings(program, folder):
             rows = [one["name"] for one in slices if one["pid"] == rank]
             order = [f"{op['stage']}{op['kind']}{op['microbatch']}" for op in loaded.order(rank)]
             common.demand(rows == order, f"{name}, rank {rank}: {rows}")
+    first = min(int(timeline["start_ns"].min()) for timeline in results)
+    starts = {f"{op['stage']}{op['kind']}{op['microbatch']}": (int(op["start_ns"]) - first) / 1000
+              for timeline in results for op in timeline}
+    for one in slices_of(f"{folder}/measured.json"):
+        common.demand(abs(one["ts"] - starts[one["name"]]) < 0.01, f"{one} started at {starts[one['name']]} us")
     own = {one["name"]: one["dur"] for one in slices_of(f"{folder}/measured.json")}
     kineto = {one["name"]: one["dur"] for one in slices_of(f"{folder}/recorded.json")}
     total = [sum(one.values()) for one in (own, kineto)]
@@ -602,9 +608,14 @@ def check_refusals():
                 found.append("nothing")
             except ppsim.UsageError as error:
                 found.append(error.field)
+        try:
+            pipeline.step([torch.zeros(3, dtype=torch.int64)] * 4, [None] * 4, lengths=[[4]] * 4)
+        except ppsim.torch.PipelineError as error:
+            found.append(str(error))
         return found
 
-    fields = all_of(launch(1, alone))[0]
+    *fields, text = all_of(launch(1, alone))[0]
+    common.demand("rank 0, 0F0: " in text and "microbatch 0 has 3 tokens; the plan has 4" in text, text)
     common.demand(fields == ["protocol", "stages", "plan", "lengths", "lengths"], f"refused: {fields}")
     print("ok     refusals")
 
