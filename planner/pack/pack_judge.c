@@ -129,6 +129,7 @@ pp_status pp_packer_new(pp_search *search, const pp_plan_request *request, size_
         return status;
     packer->tight = tight;
     packer->candidate = packer->search.pool.candidate[candidate];
+    packer->index = candidate;
     packer->data = setup_of(packer)->data;
     packer->replicas = (uint32_t)packer->search.problem->parallel.dp;
     packer->multiple_of =
@@ -153,27 +154,26 @@ static int64_t longest_of(const pp_grouping *grouping, const int64_t *lengths)
     return longest;
 }
 
-/* Replaces the data of the pipeline by one replica of the grouping. The throughput of the candidate
- * is meaningless then. */
-static pp_status set_data(pp_packer *packer, const int64_t *lengths, const pp_grouping *grouping,
-                          uint32_t replica, pp_err *err)
+pp_status pp_packer_set_data(pp_packer *packer, const int64_t *lengths, const pp_grouping *grouping,
+                             uint32_t replica, uint32_t count, pp_err *err)
 {
     const uint32_t m = grouping->microbatches;
     const size_t first_bin = (size_t)replica * m;
+    const size_t bins = (size_t)count * m;
     const size_t begin = first_bin ? grouping->end[first_bin - 1] : 0;
-    const size_t count = grouping->end[first_bin + m - 1] - begin;
+    const size_t sequences = grouping->end[first_bin + bins - 1] - begin;
     pp_data *data = &packer->search.pool.data[packer->data];
     pp_workload made PP_CLEANUP(pp_workload_free) = {
-        .replicas = 1,
+        .replicas = count,
         .microbatches = m,
-        .microbatch = pp_alloc_array(m, sizeof *made.microbatch),
-        .lengths = pp_alloc_array(count, sizeof *made.lengths),
-        .length_count = count,
+        .microbatch = pp_alloc_array(bins, sizeof *made.microbatch),
+        .lengths = pp_alloc_array(sequences, sizeof *made.lengths),
+        .length_count = sequences,
     };
     if (!made.microbatch || !made.lengths)
         return pp_err_nomem(err);
     size_t next = 0;
-    for (uint32_t j = 0; j < m; j++) {
+    for (size_t j = 0; j < bins; j++) {
         pp_microbatch *into = &made.microbatch[j];
         *into = pp_grouping_bin(grouping, lengths, first_bin + j);
         into->first = next;
@@ -203,7 +203,7 @@ pp_status pp_pack_judge_replica(pp_packer *packer, const int64_t *lengths,
                                 pp_pack_verdict *verdict_out, pp_err *err)
 {
     pp_candidate *c = &packer->candidate;
-    pp_status status = set_data(packer, lengths, grouping, replica, err);
+    pp_status status = pp_packer_set_data(packer, lengths, grouping, replica, 1, err);
     if (status)
         return status;
     c->microbatches = grouping->microbatches;

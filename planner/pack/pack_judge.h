@@ -21,6 +21,7 @@ typedef struct pp_packer {
     pp_plan_request request; /* of the search */
     pp_search search;
     pp_candidate candidate; /* the chosen one; its results are those of the last simulation */
+    size_t index;           /* of the chosen one in search.pool */
     size_t data;            /* index into search.pool.data of the data that is simulated */
     uint32_t replicas;
     uint32_t multiple_of; /* microbatches per replica */
@@ -69,6 +70,11 @@ typedef struct pp_pack_verdict {
     pp_reason reason;                /* why it does not fit */
 } pp_pack_verdict;
 
+/* Replaces the data of the pipeline by `count` replicas of the grouping, from `replica` on. The
+ * throughput of the candidate is meaningless then. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_packer_set_data(pp_packer *packer, const int64_t *lengths,
+                                           const pp_grouping *grouping, uint32_t replica,
+                                           uint32_t count, pp_err *err);
 /* Simulates one replica. Fails: NOMEM, and like the simulation. */
 PP_MUST_CHECK pp_status pp_pack_judge_replica(pp_packer *packer, const int64_t *lengths,
                                               const pp_grouping *grouping, uint32_t replica,

@@ -63,8 +63,7 @@ static int compare_listed(const void *left, const void *right)
     return by_name ? by_name : (a->setup > b->setup) - (a->setup < b->setup);
 }
 
-/* Fills in the names and numbers of the plan. */
-static void describe(const pp_search *search, const pp_candidate *c, pp_plan *plan)
+void pp_search_describe(const pp_search *search, const pp_candidate *c, pp_plan *plan)
 {
     const pp_plan_request *request = search->problem->request;
     const pp_switches *switches = &search->pool.setup[c->setup].context.switches;
@@ -304,7 +303,7 @@ static pp_status make_plan(pp_search *search, const pp_search_outcome *outcome, 
     pp_status status = pp_plan_new(&plan, err);
     if (status)
         return status;
-    describe(search, c, plan);
+    pp_search_describe(search, c, plan);
     if ((status = pp_plan_set_imbalances(plan, &setup->context, err)) ||
         (status = fill(search, outcome->best, plan, &renumbered, err)) ||
         (status = predict(search, setup, &outcome->ranking, plan, why_out, err)))

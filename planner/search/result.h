@@ -104,6 +104,10 @@ typedef struct pp_search_result {
 } pp_search_result;
 
 void pp_search_result_free(pp_search_result **choice); /* for PP_CLEANUP; *choice NULL is fine */
+/* Fills in the names and numbers of a plan for a candidate; its orders, costs, stages and data are
+ * the caller's to fill. */
+void pp_search_describe(const pp_search *search, const pp_candidate *candidate, pp_plan *plan);
+
 /* The score of the fastest plan in a result, whatever jitter or a tie made of it. */
 double pp_search_result_fastest(const pp_search_result *result);
 

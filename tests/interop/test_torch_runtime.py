@@ -289,9 +289,17 @@ def train_sequential(plans):
     return losses, state
 
 
-def check_training(folder, steps, ranks):
+def replanned(model, ranks, steps):
+    """The plans of a `ppsim.Replanner`, which packs the sequences of every step."""
+    batches = [sum(packed.draw_lengths(2 * ranks + 2, seed), []) for seed in range(steps)]
+    replanner = ppsim.Replanner(model=model, pp=ranks, vpp=2, tp=1, dp=1, seq_length=96, micro_batch_size=1,
+                                partition="uniform", recompute="none", schedule="zbv", lengths=batches[0])
+    return [replanner.plan(lengths, budget="20it") for lengths in batches]
+
+
+def check_training(folder, steps, ranks, replans=False):
     model = packed.model_file(f"{folder}/model.json", layers=2 * ranks)
-    plans = [planned(model, ranks, packed.draw_lengths(2 * ranks + 2, seed), schedule=ON_A_V[seed % len(ON_A_V)])
+    plans = replanned(model, ranks, steps) if replans else [planned(model, ranks, packed.draw_lengths(2 * ranks + 2, seed), schedule=ON_A_V[seed % len(ON_A_V)])
              for seed in range(steps)]
     results = all_of(launch(ranks, train, model, plans, seconds=600))
     losses, state = train_sequential(plans)
@@ -305,9 +313,9 @@ def check_training(folder, steps, ranks):
             common.demand(torch.equal(value, state[name]), f"parameter {name} differs after {steps} steps")
     first, last = (sum(map(float, one)) / sum(map(sum, plan_lengths(plan)))
                    for one, plan in ((losses[0], plans[0]), (losses[-1], plans[-1])))
-    common.demand(len(orders) >= len(ON_A_V), f"only {len(orders)} orders")
+    common.demand(len(orders) >= (2 if replans else len(ON_A_V)), f"only {len(orders)} orders")
     common.demand(steps < 100 or last < 0.5 * first, f"it does not learn: {first} to {last}")
-    print(f"ok     {steps} steps on {ranks} ranks, re-planned at every step ({len(orders)} orders): losses and "
+    print(f"ok     {steps} steps on {ranks} ranks, re-planned at every step {'by a Replanner ' if replans else ''}({len(orders)} orders): losses and "
           f"parameters bit for bit, no message; loss per token {first:.3f} to {last:.3f}")
 
 
@@ -628,12 +636,14 @@ def main(arguments):
         check_protocols()
         check_buffers(folder)
         check_training(folder, 5, 2)
+        check_training(folder, 5, 2, replans=True)
         check_replicas(folder)
         check_forwards(program, folder)
         check_recordings(program, folder)
         check_failures()
         if os.environ.get("PPSIM_TEST_LONG"):
             check_training(folder, 200, 4)
+            check_training(folder, 200, 2, replans=True)
             check_times()
 
 

@@ -99,6 +99,11 @@ def make_pages():
     ppsim("report", *f"--schedule interleaved --vpp 4 --pp 64 --microbatches 4096 --costs {PAIR} -o huge.html".split())
     ppsim(*"plan --model gpt175b --pp 16 --schedule 1f1b --recompute full --emit plan=1f1b.json".split())
     ppsim(*"report gpt.json 1f1b.json -o two.html".split())
+    ppsim(*"report gpt.json gpt.json -o equal.html".split())
+    ppsim(*"plan --model gpt175b --pp 16 --schedule gpipe --recompute full --emit plan=gpipe.json".split())
+    ppsim(*"report gpt.json 1f1b.json gpipe.json -o three.html".split())
+    ppsim(*"simulate 1f1b.json --trace chrome=1f1b-trace.json".split())
+    ppsim(*"report gpt-trace.json 1f1b-trace.json -o timelines.html".split())
     ppsim(*"simulate gpt.json --jitter compute=0.03,comm=0.1 --sensitivity --emit report=jitter.json".split())
     ppsim(*"report jitter.json -o jitter.html".split())
     (FOLDER / "sweep.jsonl").unlink(missing_ok=True)
@@ -118,7 +123,7 @@ def make_pages():
     (FOLDER / "simulator.html").write_text((FOLDER / "gpt.html").read_text())
     hide = make_hostile((FOLDER / "gpt.html").read_text())
     (FOLDER / "hostile.html").write_text(hide)
-    return "gpt lengths run large huge two jitter sweep pareto profile over hostile simulator".split()
+    return "gpt lengths run large huge two three equal timelines jitter sweep pareto profile over hostile simulator".split()
 
 
 def make_hostile(html):
@@ -300,6 +305,78 @@ def check_pointer(opened):
     page.evaluate(f"{view}.set(0, {view}.end)")
 
 
+def check_touch(opened, browser):
+    """One finger moves the timeline, two zoom it. Only Chromium can be sent fingers."""
+    if "chromium" not in browser.ppsim_name:
+        return
+    context = browser.new_context(has_touch=True, viewport={"width": 390, "height": 800})
+    page = context.new_page()
+    page.goto(opened.url)
+    page.evaluate("ppsimPage.ready()")
+    page.locator("canvas").first.scroll_into_view_if_needed()
+    box = page.locator("canvas").first.bounding_box()
+    fingers = context.new_cdp_session(page)
+    span = lambda: page.evaluate("[ppsimPage.views[0].from, ppsimPage.views[0].to]")
+    y = box["y"] + 60
+
+    def touch(kind, *xs):
+        points = [{"x": x, "y": y, "id": k} for k, x in enumerate(xs)]
+        fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    whole = span()
+    touch("touchStart", 180, 200)
+    for k in range(1, 11):
+        touch("touchMove", 180 - 8 * k, 200 + 8 * k)
+    touch("touchEnd")
+    near = span()
+    check(near[1] - near[0] < 0.3 * (whole[1] - whole[0]), f"{opened.name}: two fingers do not zoom: {near} of {whole}")
+    touch("touchStart", 300)
+    for k in range(1, 11):
+        touch("touchMove", 300 - 8 * k)
+    touch("touchEnd")
+    after = span()
+    check(after[0] > near[0] and abs((after[1] - after[0]) / (near[1] - near[0]) - 1) < 1e-6, f"{opened.name}: a finger does not move: {after}")
+    context.close()
+
+
+def check_verdict(opened, wanted):
+    """What people ask comes first, in this order, each with an answer."""
+    rows = opened.page.locator("#verdict dl").first
+    names, texts = rows.locator("dt").all_inner_texts(), rows.locator("dd").all_inner_texts()
+    check(names[: len(wanted)] == wanted, f"{opened.name}: the verdict begins with {names}")
+    for name, text in zip(names, texts):
+        check(re.search(r"\d", text) or name == "verified", f"{opened.name}: {name} has no number: {text!r}")
+
+
+def check_alternatives(opened):
+    """No two candidates have one label, the plan's own is not among them, and none is equal to it."""
+    labels = opened.page.locator("#configuration select option").all_inner_texts()
+    check(len(labels) > 5 and len(set(labels)) == len(labels), f"{opened.name}: labels {labels[:8]}")
+    opened.page.locator("#alternatives select").select_option("ok")
+    chosen = opened.page.locator("#alternatives tr.chosen").all_inner_texts()
+    check(len(chosen) == 1 and "the plan" in chosen[0], f"{opened.name}: chosen {chosen}")
+    text = opened.page.locator("#configuration pre").nth(1).inner_text()
+    check(text.startswith("- ") and "\n+ " in text, f"{opened.name}: the first difference is {text!r}")
+
+
+def check_folded(opened):
+    """A row of several ranks says what they compute."""
+    page = opened.page
+    page.get_by_label("Ranks of a row").select_option("4")
+    canvas = page.locator("canvas").first
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 40)
+    said = page.locator(".tip").inner_text()
+    found = re.search(r"ranks 0 to 3 at .*\n(\d) of 4 ranks compute: (.*)\n(.*)", said)
+    check(bool(found) and "shows rank 0 by itself" in said, f"{opened.name}: a folded row says {said!r}")
+    if found:
+        kinds = sum(int(number) for number in re.findall(r"(\d+) [FIWB]", found[2]))
+        named = re.findall(r"\d+[FIWB]\d+ on (\d+)", found[3])
+        check(kinds == int(found[1]) == len(named), f"{opened.name}: a folded row says {said!r}")
+    page.get_by_label("Ranks of a row").select_option("1")
+
+
 def check_simulator(opened):
     """The simulator in the page answers what the command does, draws it, and says what is wrong."""
     section = opened.page.locator("#simulator")
@@ -379,9 +456,23 @@ def main():
                     again.close()
                     check(opened.load_ms < 2000, f"{opened.name}: loads in {opened.load_ms:.0f} ms")
                 if name == "gpt":
+                    check_verdict(opened, ["what to run", "tightest rank", "bubble", "next best", "is it sure?"])
+                    check_alternatives(opened)
                     check_keyboard(opened)
                     check_pointer(opened)
+                    check_touch(opened, browser)
+                    check_folded(opened)
                     check_hover(opened)
+                if name == "run":
+                    check_verdict(opened, ["what ran", "executed", "bubble"])
+                    check(opened.page.locator("h1").inner_text() == "zbv on 4 ranks, executed", f"{opened.name}: its title")
+                if name in ("two", "three", "timelines"):
+                    columns = opened.page.locator("#comparison table").first.locator("th").count()
+                    said = opened.page.locator("#comparison").inner_text()
+                    check(columns == (4 if name == "three" else 3) and " %" in said, f"{opened.name}: compares {said[:200]!r}")
+                if name == "equal":
+                    labels = opened.page.locator("#configuration select option").all_inner_texts()
+                    check(labels and all(label.endswith(", equal") for label in labels), f"{opened.name}: labels {labels}")
                 if name == "over":
                     said = opened.page.locator("#memory").inner_text()
                     check("GiB too much" in said and opened.page.locator(".over").count() > 0, f"{opened.name}: what is over the limit is not marked")

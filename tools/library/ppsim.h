@@ -227,6 +227,42 @@ PPSIM_PUBLIC void ppsim_program_rows(const ppsim_program *program, uint32_t rank
                                      uint32_t *microbatch_out, uint32_t *peer_out,
                                      uint32_t *group_out, int64_t *bytes_out);
 
+/* ---- Replanners: one pipeline, planned again for every batch. ---- */
+
+/* Keeps model, hardware, partition, schedule, executor and memory limit of a pipeline, and what was
+ * derived from them. It may be used by one thread at a time; several may be used at once. */
+typedef struct ppsim_replanner ppsim_replanner;
+
+/* Chooses the pipeline. request: for `plan`, with degrees and, as --lengths, the sequence lengths
+ * of a typical batch; --recompute and --schedule settle what else is known. It may be freed
+ * afterwards. The caller frees *replanner_out with ppsim_replanner_free. Fails: as `plan`; USAGE
+ * for options that have no meaning here, such as --budget. */
+PPSIM_CHECKED ppsim_status ppsim_replanner_new(const ppsim_request *request,
+                                               ppsim_replanner **replanner_out, ppsim_error *error);
+PPSIM_PUBLIC void ppsim_replanner_free(ppsim_replanner *replanner); /* NULL is fine */
+
+/* A global batch of sequences, and what its plan may cost. Either iterations or time_ns is 0. */
+typedef struct ppsim_batch {
+    const int64_t *lengths; /* [count], in tokens */
+    size_t count;
+    int64_t iterations; /* equal numbers give equal plans on every machine */
+    int64_t time_ns;    /* about so long; what has been found by then is taken */
+    uint64_t seed;
+    int whole_plan; /* nonzero: the result has the JSON of the plan */
+} ppsim_batch;
+
+/* Plans a batch: which sequences share a microbatch, and the order of all ranks. *result_out
+ * receives a result with a step; its file "packing" has a JSON array of the replicas' microbatches,
+ * which are arrays of indices into the lengths. It fits, and is not slower than the sequences
+ * packed first fit with the pipeline's own schedule. The caller frees it with ppsim_result_free,
+ * also on failure. Fails: INPUT (a length below 1, or beyond a microbatch), USAGE (too few
+ * sequences), INFEASIBLE (no packing fits), UNDECIDED (none did in time), NOMEM. */
+PPSIM_CHECKED ppsim_status ppsim_replan(ppsim_replanner *replanner, const ppsim_batch *batch,
+                                        ppsim_result **result_out, ppsim_error *error);
+/* Returns the step of the sequences packed first fit with the pipeline's own schedule; 0 if that
+ * does not fit, and for results of other functions. */
+PPSIM_PUBLIC int64_t ppsim_result_first_fit_ns(const ppsim_result *result);
+
 #ifdef __cplusplus
 }
 #endif

@@ -7,6 +7,7 @@
 
 struct ppsim_result {
     pp_console console;
+    int64_t first_fit_ns; /* of ppsim_replan */
 };
 
 #endif

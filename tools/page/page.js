@@ -88,7 +88,8 @@ const TOKENS = [
 
 /* The colours of `ppsim plot`; components next to each other in a stack differ in shade. */
 const KIND_COLOURS =
-    [[0x2f, 0x62, 0xbd], [0x8e, 0xdb, 0xd6], [0x58, 0xa0, 0x50], [0x3f, 0xb5, 0xb0]];
+    [[0x2f, 0x62, 0xbd], [0x35, 0xa7, 0x9c], [0xa9, 0xcf, 0x46], [0x1c, 0x84, 0x48]];
+const LINE_COLOURS = { 1: [0x0c, 0x4a, 0x44], 2: [0x4d, 0x66, 0x0f] }; // Of the lines in I and W.
 const CAUSE_COLOURS = [null, "#8a5fb0", "#e39a2d", "#a58f7a", "#707070"];
 const GATHER = "#7d8b1f";
 const REDUCTION = "#b5507a";
@@ -860,7 +861,8 @@ class View {
             }
         }),
             words);
-        const folds = [1, 2, 4, 8, 16, 32].filter((n) => n === 1 || n < this.ranks);
+        const folds = [...Array(17).keys()].map((k) => 2 ** k).filter(
+            (n) => n === 1 || n < this.ranks && n <= Math.max(32, this.fold));
         this.search = el("input", {
             type: "text",
             size: 9,
@@ -897,11 +899,10 @@ class View {
             [0, 1, 2, 3].map((kind) => this.lanes.some(({ t }) => t.op.kind.includes(kind)));
         const items = [0, 3, 1, 2].filter((kind) => has[kind]).map((kind) => {
             const colour = `rgb(${KIND_COLOURS[kind]})`;
-            const line = kind === 1 ? "rgb(60 120 120)" : "rgb(200 240 190)";
+            const line = LINE_COLOURS[kind];
             return swatch("background:" +
-                    (kind === 1 || kind === 2 ?
-                            `repeating-linear-gradient(${kind === 1 ? 45 : 90}deg, ${
-                                colour} 0 4px, ${line} 4px 5px)` :
+                    (line ? `repeating-linear-gradient(${kind === 1 ? 135 : 45}deg, ${
+                                colour} 0 4px, rgb(${line}) 4px 5px)` :
                             colour),
                 KIND_KEYS[kind]);
         });
@@ -989,8 +990,7 @@ class View {
             for (let shade = 0; shade < SHADES; shade++) {
                 const own = mix(colour, [255, 255, 255], LIGHTEST * shade / (SHADES - 1));
                 this.colours.ops.push(pixel(own));
-                this.colours.lines.push(
-                    pixel(mix(own, kind === 1 ? [0, 70, 70] : [255, 255, 255], 0.55)));
+                this.colours.lines.push(pixel(mix(own, LINE_COLOURS[kind] ?? own, 0.6)));
                 this.colours.light.push(0.3 * own[0] + 0.59 * own[1] + 0.11 * own[2] < 125);
             }
         });
@@ -1025,13 +1025,13 @@ class View {
             this.pixels.fill(colour, y * this.width + x0, y * this.width + x1);
     }
 
-    /* Lines within a box: rising ones for I, upright ones for W. */
+    /* Lines within a box: rising ones for I, falling ones for W. */
     hatch(x0, x1, y0, y1, kind, colour) {
         const step = Math.round(6 * this.scale);
         const from = Math.max(0, x0);
         const to = Math.min(this.width, x1);
         for (let y = y0; y < y1; y++) {
-            const shift = kind === 1 ? y : 0;
+            const shift = kind === 1 ? y : step - y % step;
             for (let x = from + (step - (from - x0 + shift) % step) % step; x < to; x += step)
                 this.pixels[y * this.width + x] = colour;
         }
@@ -1522,13 +1522,24 @@ class View {
     foldedWords(lane, rank, time) {
         const { t } = this.lanes[lane];
         const last = Math.min(rank + this.fold, t.ranks) - 1;
-        let busy = 0;
-        for (let r = rank; r <= last; r++)
-            busy += describeTime(t, r, time).op >= 0 ? 1 : 0;
+        const now = [];
+        for (let r = rank; r <= last; r++) {
+            const i = describeTime(t, r, time).op;
+            if (i >= 0)
+                now.push(i);
+        }
+        const each = KINDS.map((name, kind) => [name, now.filter((i) => t.op.kind[i] === kind)])
+                         .filter(([, ops]) => ops.length);
+        const named = now.slice(0, 6).map((i) => `${opName(t, i)} on ${rankOf(t.opFirst, i)}`);
         return [
             `ranks ${rank} to ${last} at ${duration(time)}`,
-            `${busy} of ${count(last - rank + 1, "rank")} compute`
-        ];
+            `${now.length} of ${count(last - rank + 1, "rank")} compute` +
+                (each.length ? ": " +
+                            each.map(([name, ops]) => `${ops.length} ${name}`).join(", ") :
+                               ""),
+            named.join(", ") + (now.length > named.length ? ", ..." : ""),
+            `"a row is 1 rank" shows rank ${rank} by itself`
+        ].filter(Boolean);
     }
 
     hover(event) {
@@ -1683,16 +1694,50 @@ function mostOf(rank) {
         size]) => size > 0);
 }
 
-/* "mostly activations (20.55 GiB) and optimizer (34.81 GiB), at 0I0" */
-function tightestWords(rank) {
-    const parts =
-        mostOf(rank).slice(0, 2).map(([name, size]) => `${componentWords(name)} ${bytes(size)}`);
+/* What a rank holds most of, what it holds more of than the rank that holds least, and when. */
+function tightestWords(rank, report) {
+    const words = ([name, size]) => `${componentWords(name)} ${bytes(size)}`;
+    const parts = mostOf(rank).slice(0, 2).map(words);
+    const least = report.per_rank.filter((r) => r.memory_at_peak)
+                      .reduce((a, b) => b.peak_memory_bytes < a.peak_memory_bytes ? b : a, rank);
+    const more = Object.entries(rank.memory_at_peak ?? {})
+                     .map(([name, size]) => [name, size - (least.memory_at_peak[name] ?? 0)])
+                     .sort((a, b) => b[1] - a[1])
+                     .filter(([, size]) => size > 0.02 * (rank.peak_memory_bytes -
+                                 least.peak_memory_bytes));
+    const held = (r) => known(r.peak_live_activations) ? `, ${
+        count(r.peak_live_activations, "forward")} kept` : "";
     return (parts.length ? `most of it ${parts.join(" and ")}; ` : "") +
-        `the peak is in ${rank.peak_op} at ${duration(rank.peak_at_ns)}`;
+        `the peak is in ${rank.peak_op} at ${duration(rank.peak_at_ns)}${held(rank)}` +
+        (least.peak_memory_bytes < rank.peak_memory_bytes ?
+                `. It holds ${bytes(rank.peak_memory_bytes - least.peak_memory_bytes)} more than ` +
+                    `rank ${least.rank}, which holds least` +
+                    (held(least) === held(rank) ? "" : held(least)) +
+                    (more.length ? `: more ${more.slice(0, 3).map(words).join(", ")}` : "") :
+                "");
+}
+
+/* Of the report of a run: how it differs from its prediction and why. */
+function runWords({ execution, step_ns: step, makespan_ns: makespan }) {
+    const c = execution.comparison;
+    const most = Object.entries(c?.op_error ?? {})
+                     .filter(([, error]) => known(error))
+                     .reduce((a, b) => a && Math.abs(a[1]) >= Math.abs(b[1]) ? a : b, null);
+    const sign = (share) => `${share >= 0 ? "+" : "\u2212"}${percent(Math.abs(share), 2)}`;
+    const predicted = execution.prediction?.makespan_ns;
+    return `${duration(step)} with transport ${execution.transport}, compute ${
+               execution.compute}` +
+        (predicted ? `, makespan ${sign(makespan / predicted - 1)} against the prediction` : "") +
+        (c && known(c.duration_error) && known(c.structure_error) ?
+                `: ${sign(c.duration_error)} from the durations of ops, ${
+                    sign(c.structure_error)} from everything else` :
+                "") +
+        (most ? `; the median ${most[0]} differs most from its cost, ${sign(most[1])}` : "");
 }
 
 function verdict({ report, plan, answer, next, executed, replica }) {
     const said = answer ? readAnswer(answer) : { rows: [], headline: "", rest: "" };
+    const ran = executed ?? (report.execution ? report : null);
     const run = said.rows.find(([name]) => name === "run");
     const tiles = [];
     const interval = plan?.interval;
@@ -1711,7 +1756,7 @@ function verdict({ report, plan, answer, next, executed, replica }) {
             gpus && `${scaled(report.tokens_per_s / gpus, "per GPU")}, ${count(gpus, "GPU")}`));
     if (known(report.model_flops_utilization))
         tiles.push(tile("MFU", percent(report.model_flops_utilization)));
-    tiles.push(tile("idle", percent(report.bubble_fraction), "of all rank time, any cause"));
+    tiles.push(tile("idle", percent(report.bubble_fraction), "of all rank time, any cause" + (executed ? "; predicted" : "")));
     const tight = tightest(report);
     let over = "";
     if (tight && known(tight.limit)) {
@@ -1728,9 +1773,30 @@ function verdict({ report, plan, answer, next, executed, replica }) {
     if (known(report.step_low_ns))
         tiles.push(tile("how sure", "95 % interval",
             `${duration(report.step_low_ns)} to ${duration(report.step_high_ns)}`));
-    // What the tiles and the page itself say is left out; the whole answer is below as text.
-    const rows = said.rows.filter(
-        ([name]) => !["run", "step", "memory", "next", "bubble", "longest wait"].includes(name));
+    // What people ask comes first. What the tiles and the page itself say is left out; the whole
+    // answer is below as text.
+    const rows = [];
+    const sureWords = said.rows.find(([name]) => name === "how sure");
+    if (ran)
+        rows.push(["executed", runWords(ran)]);
+    if (tight)
+        rows.push(["tightest rank", `rank ${tight.r.rank}` +
+                (known(tight.limit) ?
+                        ` (${headroom(tight.limit, tight.r.peak_memory_bytes)} of ${
+                            bytes(tight.limit)}, ${
+                            percent(Math.abs(1 - tight.r.peak_memory_bytes / tight.limit))})` :
+                        "") +
+                `: ${tightestWords(tight.r, report)}`]);
+    const bubble = report.why ? bubbleWords(report) : idleWords(ran ?? report);
+    if (bubble)
+        rows.push(["bubble", bubble]);
+    if (next)
+        rows.push(["next best", next]);
+    if (sureWords)
+        rows.push(["is it sure?", sureWords[1]]);
+    rows.push(...said.rows.filter(
+        ([name]) => !["run", "step", "memory", "next", "bubble", "longest wait", "how sure",
+            "executed", "makespan"].includes(name)));
     if (known(replica))
         rows.push([
             "replica", `times and microbatches are those of replica ${replica}, the slowest` +
@@ -1738,22 +1804,17 @@ function verdict({ report, plan, answer, next, executed, replica }) {
                         `; memory is that of replica ${report.memory_replica}, which needs most` :
                         "")
         ]);
-    if (tight)
-        rows.push(["tightest", `rank ${tight.r.rank}: ${tightestWords(tight.r)}`]);
-    if (report.why)
-        rows.push(["bubble", bubbleWords(report)]);
-    if (next)
-        rows.push(["next best", next]);
     const words = run ? run[1] :
-                        `schedule ${report.schedule}, ${count(report.ranks, "rank")}, ` +
+                        `Schedule ${report.schedule}, ${count(report.ranks, "rank")}, ` +
             `${count(report.stages, "stage")}, ${
                 count(report.microbatches, "microbatch")}; executor ${report.executor}`;
     return [
-        said.headline && el("p", {}, said.headline),
-        el("p", { class: "run" }, run ? "Run " : "", words),
-        over && el("p", { class: "bad" }, over), el("div", { class: "tiles" }, tiles),
-        rows.length > 0 && el("dl", { class: "answer" }, rows.map(([name,
-            text]) => [el("dt", {}, name), el("dd", {}, text)])),
+        said.headline && el("p", {}, said.headline), over && el("p", { class: "bad" }, over),
+        el("dl", { class: "answer" },
+            el("dt", {}, ran ? "what ran" : plan ? "what to run" : "simulated"),
+            el("dd", { class: "run" }, `${words}: ${duration(ran?.step_ns ?? report.step_ns)} per step`),
+            rows.map(([name, text]) => [el("dt", {}, name), el("dd", {}, text)])),
+        el("div", { class: "tiles" }, tiles),
         answer && folded("The answer as text", copyable(answer, "the answer"))
     ];
 }
@@ -1799,6 +1860,8 @@ function pairsAsText(pairs) {
     return pairs.map(([name, value]) => `${name}: ${value}`).join("\n");
 }
 
+const SAME = "no difference";
+
 /* The pairs that differ, as lines that begin with - and +. */
 function difference(before, after) {
     const names = [...new Set([...before, ...after].map(([name]) => name))].filter(
@@ -1809,39 +1872,47 @@ function difference(before, after) {
                                              .filter(([pairs]) => known(value(pairs, name)))
                                              .map(([pairs, sign]) =>
                                                       `${sign} ${name}: ${value(pairs, name)}`));
-    return lines.length ? lines.join("\n") : "no difference";
+    return lines.length ? lines.join("\n") : SAME;
 }
 
 /* The settings of a candidate, in the names of the configuration. */
+const SETTINGS = {
+    schedule: "schedule",
+    pp: "pp",
+    vpp: "vpp",
+    tp: "tp",
+    cp: "cp",
+    dp: "dp",
+    dp_replicate: "copies",
+    ep: "ep",
+    etp: "etp",
+    micro_batch_size: "micro-batch size",
+    microbatches: "microbatches",
+    recompute: "recompute",
+    partition: "partition",
+    unshard_lookahead: "unshard lookahead"
+};
+
 function candidatePairs(row) {
-    const names = {
-        schedule: "schedule",
-        pp: "pp",
-        vpp: "vpp",
-        tp: "tp",
-        cp: "cp",
-        dp: "dp",
-        ep: "ep",
-        micro_batch_size: "micro-batch size",
-        microbatches: "microbatches",
-        recompute: "recompute",
-        partition: "partition",
-        unshard_lookahead: "unshard lookahead"
-    };
-    return Object.entries(names).filter(([column]) => known(row[column])).map(([column,
-        name]) => [name, String(row[column])]);
+    return Object.entries(SETTINGS)
+        .filter(([column]) => known(row[column]))
+        .map(([column, name]) => [name, String(row[column])]);
 }
 
 function configurationSection(subject, plans) {
     const own = configuration(subject);
-    const others = plans.filter((other) => other !== subject)
-                       .map((other) => ["plan " + other.label, configuration(other), own]);
+    const others =
+        plans.filter((other) => other !== subject)
+            .map((other) => ["plan " + other.label, configuration(other), own])
+            .sort((a, b) => (difference(a[2], a[1]) === SAME) - (difference(b[2], b[1]) === SAME))
+            .map(([words, ...both]) =>
+                     [words + (difference(both[1], both[0]) === SAME ? ", equal" : ""), ...both]);
     const chosen = subject.chosenRow && candidatePairs(subject.chosenRow);
     for (const row of subject.rows?.ok.filter((r) => r !== subject.chosenRow).slice(0, 20) ?? []) {
         const other = candidatePairs(row);
         const names = other.map(([name]) => name);
         others.push(
-            [candidateWords(row), other, chosen ?? own.filter(([name]) => names.includes(name))]);
+            [candidateWords(row, subject.rows), other, chosen ?? own.filter(([name]) => names.includes(name))]);
     }
     const place = el("div");
     const pick = (k) =>
@@ -1858,23 +1929,30 @@ function configurationSection(subject, plans) {
                 place));
 }
 
-/* What differs between two reports. Shares differ by points, everything else by a percentage. */
-function comparison(a, b) {
+/* What differs between reports: the values of each, and the change against the first. Shares differ
+ * by points, everything else by a percentage. */
+function comparison(subjects) {
     const rows = [];
-    const add = (name, get, format, { lessIsBetter = true, isShare = false } = {}) => {
-        const [x, y] = [get(a.report), get(b.report)];
-        if (!known(x) || !known(y) || x === 0 && y === 0)
-            return;
+    const change = (x, y, format, lessIsBetter, isShare) => {
+        if (x === y)
+            return el("div", { class: "quiet" }, "the same");
         const sign = y > x ? "+" : "\u2212";
         const size = isShare ? `${(100 * Math.abs(y - x)).toFixed(2)} points` :
-            x > 0 ? percent(Math.abs(y / x - 1), 2) :
-                    format(y);
+            x > 0            ? percent(Math.abs(y / x - 1), 2) :
+                               format(y);
         const better = y < x === lessIsBetter;
+        return el("div", { class: better ? "good" : "bad" },
+            `${sign}${size} (${better ? "better" : "worse"})`);
+    };
+    const add = (name, get, format, { lessIsBetter = true, isShare = false } = {}) => {
+        const values = subjects.map(({ report }) => get(report));
+        if (!values.every(known) || values.every((value) => value === 0))
+            return;
         rows.push([
-            name, format(x), format(y),
-            x === y ? "the same" :
-                      el("span", { class: better ? "good" : "bad" },
-                          `${sign}${size} (${better ? "better" : "worse"})`)
+            name,
+            ...values.map(
+                (value, k) => [format(value),
+                    k > 0 && change(values[0], value, format, lessIsBetter, isShare)])
         ]);
     };
     const whole = (value) => Math.round(value).toLocaleString("en");
@@ -1887,8 +1965,45 @@ function comparison(a, b) {
     add("peak memory", (r) => r.peak_memory_bytes, bytes);
     for (const [key, name] of PARTS)
         add(name, (r) => r.why ? r.why.mean[key] ?? 0 : null, duration);
-    return table(`${a.label} and ${b.label}`,
-        ["", [a.label, "number"], [b.label, "number"], ["change", "number"]], rows);
+    const labels = subjects.map((subject) => subject.label);
+    const configured = subjects.filter((subject) => subject.plan);
+    const pairs = configured.map((subject) => new Map(configuration(subject)));
+    const differing = [...new Set(pairs.flatMap((own) => [...own.keys()]))].filter(
+        (name) => name !== "command" && pairs.some((own) => own.get(name) !== pairs[0].get(name)));
+    return [
+        table(subjects.length > 2 ? "Changes are those against " + labels[0] : labels.join(" and "),
+            ["", ...labels.map((label) => [label, "number"])], rows),
+        configured.length > 1 && differing.length > 0 &&
+            table("Settings that differ", ["", ...configured.map((subject) => subject.label)],
+                differing.map((name) => [name, ...pairs.map((own) => own.get(name) ?? "")]))
+    ];
+}
+
+/* The same of timelines that have no report. */
+function timelineComparison(timelines) {
+    const place = el("div");
+    Promise.all(timelines.map((subject) => subject.decoded)).then((all) => {
+        const sums = all.map((t) => t.op.kind.reduce((sum, kind, i) => {
+            sum[kind] += t.op.second[i] ? 0 : t.op.end[i] - t.op.start[i];
+            return sum;
+        }, [0, 0, 0, 0]));
+        const rows = [
+            ["makespan", (t) => t.end, duration],
+            ["idle", (t, k) => 1 - sums[k].reduce((a, b) => a + b) / (t.end * t.ranks || 1), percent],
+            ...[0, 3, 1, 2].filter((kind) => sums.some((sum) => sum[kind] > 0)).map((kind) => [
+                KIND_WORDS[kind] + ", mean of the ranks", (t, k) => sums[k][kind] / t.ranks, duration
+            ])
+        ];
+        place.append(table("Changes are those against " + timelines[0].label,
+            ["", ...timelines.map((subject) => [subject.label, "number"])],
+            rows.map(([name, get, format]) => {
+                const values = all.map(get);
+                return [name, ...values.map((value, k) => [format(value), k > 0 && values[0] > 0 &&
+                    el("div", { class: "quiet" }, `${value >= values[0] ? "+" : "\u2212"}${
+                        percent(Math.abs(value / values[0] - 1), 2)}`)])];
+            })));
+    }, () => {}); // What is wrong with a timeline is said where it is drawn.
+    return place;
 }
 
 // ---- memory
@@ -1964,7 +2079,7 @@ function memorySection({ report }) {
                             `, ${headroom(tight.limit, tight.r.peak_memory_bytes)} of ${
                                 bytes(tight.limit)}` :
                             "") +
-                    `: ${tightestWords(tight.r)}.`),
+                    `: ${tightestWords(tight.r, report)}.`),
         shownRanks.length<ranks.length>0 &&
             el("p", { class: "quiet" }, `The 64 fullest of ${ranks.length} ranks.`),
         key, bars,
@@ -2026,6 +2141,26 @@ function bubbleWords({ why, step_ns: step }) {
                 "");
 }
 
+function idleOf(rank) {
+    return CAUSES.reduce((sum, cause) => sum + rank.idle_ns[cause], 0);
+}
+
+/* The same for a report without the parts of the step, such as that of a run. */
+function idleWords({ per_rank: ranks, makespan_ns: makespan }) {
+    const known = ranks?.filter((r) => r.idle_ns) ?? [];
+    if (!known.length || !(makespan > 0))
+        return "";
+    const sum = (get) => known.reduce((total, r) => total + get(r), 0);
+    const all = sum(idleOf);
+    const worst = known.reduce((a, b) => idleOf(b) > idleOf(a) ? b : a);
+    const causes = CAUSES.map((cause, k) => [sum((r) => r.idle_ns[cause]), CAUSE_REASONS[k]]).sort(
+        (a, b) => b[0] - a[0]);
+    return `${percent(all / known.length / makespan)} of the makespan, mean of the ranks; rank ${
+               worst.rank} is idle longest, ${duration(idleOf(worst))}` +
+        (all > 0 ? `. Most of it waits because of this: ${causes[0][1]} (${
+                percent(causes[0][0] / all, 0)} of it)` : "");
+}
+
 function timeSection({ report, view }) {
     const nodes = [];
     const { why } = report;
@@ -2050,7 +2185,6 @@ function timeSection({ report, view }) {
                               duration(why.slowest[key] ?? 0),
                               percent((why.slowest[key] ?? 0) / report.step_ns, 2)])));
     }
-    const idle = (r) => CAUSES.reduce((sum, cause) => sum + r.idle_ns[cause], 0);
     const ranks = report.per_rank.filter((r) => r.idle_ns);
     if (ranks.length && report.makespan_ns > 0) {
         const causes = CAUSES.filter((cause) => ranks.some((r) => r.idle_ns[cause] > 0));
@@ -2062,19 +2196,19 @@ function timeSection({ report, view }) {
                     cause === "data" ? "idle: waits for data" : CAUSE_WORDS[CAUSES.indexOf(cause)],
                     colours[CAUSES.indexOf(cause)]])
         ];
-        const worst = ranks.reduce((a, b) => idle(b) > idle(a) ? b : a);
+        const worst = ranks.reduce((a, b) => idleOf(b) > idleOf(a) ? b : a);
         const listed =
-            ranks.length <= 64 ? ranks : [...ranks].sort((a, b) => idle(b) - idle(a)).slice(0, 64);
+            ranks.length <= 64 ? ranks : [...ranks].sort((a, b) => idleOf(b) - idleOf(a)).slice(0, 64);
         nodes.push(el("h3", {}, "Idle time by rank"),
             el("p", {},
-                `Rank ${worst.rank} is idle longest: ${duration(idle(worst))}, ${
-                    percent(idle(worst) / report.makespan_ns)} of the makespan` +
+                `Rank ${worst.rank} is idle longest: ${duration(idleOf(worst))}, ${
+                    percent(idleOf(worst) / report.makespan_ns)} of the makespan` +
                     (listed.length < ranks.length ? `. The 64 most idle of ${ranks.length} ranks:` :
                                                     ".")),
             el("ul", { class: "key" },
                 parts.map(([, name, colour]) => swatch("background:" + colour, name))),
             stack(listed.map((r) => [`rank ${r.rank}`, { busy: r.busy_ns, ...r.idle_ns },
-                                 `${percent(idle(r) / report.makespan_ns)} idle`]),
+                                 `${percent(idleOf(r) / report.makespan_ns)} idle`]),
                 parts, report.makespan_ns,
                 "Idle time of every rank by cause; the table below has the same numbers"),
             folded("Idle time as a table",
@@ -2083,7 +2217,7 @@ function timeSection({ report, view }) {
                         "rank", ["busy", "number"], ["idle", "number"],
                         ...causes.map((c) => [c, "number"])
                     ],
-                    ranks.map((r) => [r.rank, duration(r.busy_ns), duration(idle(r)),
+                    ranks.map((r) => [r.rank, duration(r.busy_ns), duration(idleOf(r)),
                                   ...causes.map((c) => duration(r.idle_ns[c]))]),
                     { first: 128 })));
     }
@@ -2125,43 +2259,64 @@ const NUMBERS = [
     "least_step_ns", "step_ns", "tokens_per_s", "peak_memory_bytes", "peak_memory_rank", "p95_ns"
 ];
 
-/* Reads the candidates; `cost` compares those of different numbers of GPUs and microbatches: GPU
- * seconds per sequence, relative to the plan later. */
-function readCandidates(text, report) {
+/* Reads the candidates. `cost` compares those of different numbers of GPUs and batches: GPU time of
+ * the step or, if they do not all train as many tokens, of a sequence. */
+function readCandidates(text, ofPlan) {
     const all = readCsv(text).map((row) => {
         for (const name of NUMBERS)
             row[name] = row[name] === "" || row[name] === undefined ? null : Number(row[name]);
-        const sequences = row.microbatches * row.micro_batch_size * row.dp || 1;
-        row.cost = known(row.step_ns) ? row.step_ns * row.gpus / sequences : null;
-        row.least = known(row.least_step_ns) ? row.least_step_ns * row.gpus / sequences : null;
         return row;
     });
+    const batch = (row) => row.microbatches * row.micro_batch_size * row.dp;
+    const simulated = all.filter((row) => row.step_ns && row.tokens_per_s);
+    const tokens = (row) => row.step_ns * row.tokens_per_s;
+    const one = simulated.every((row) => Math.abs(tokens(row) / tokens(simulated[0]) - 1) < 1e-3);
+    for (const row of all) {
+        const work = one ? 1 : batch(row) || 1;
+        row.cost = known(row.step_ns) ? row.step_ns * row.gpus / work : null;
+        row.least = known(row.least_step_ns) ? row.least_step_ns * row.gpus / work : null;
+    }
     const by = (name) => (a, b) => (a[name] ?? Infinity) - (b[name] ?? Infinity);
     const rows = {
         all,
         ok: all.filter((r) => r.status === "ok").sort(by("cost")),
         rest: all.filter((r) => r.status !== "ok").sort(by("least"))
     };
-    rows.chosen = report &&
-        rows.ok.find((r) => r.step_ns === report.step_ns && r.schedule === report.schedule);
+    rows.chosen = ofPlan ? all[0] : undefined; // `plan` writes its own first.
+    // Of candidates with the same settings, which differ in what is recomputed of which microbatch,
+    // the fastest is listed.
+    const seen = new Set();
+    const key = (r) => JSON.stringify(candidatePairs(r));
+    if (rows.chosen)
+        seen.add(key(rows.chosen));
+    rows.ok = rows.ok.filter((r) => r === rows.chosen || !seen.has(key(r)) && seen.add(key(r)));
+    // What tells them apart; the number of microbatches follows from their size.
+    rows.differing = Object.keys(SETTINGS).filter(
+        (name) => name !== "schedule" && name !== "microbatches" &&
+            all.some((r) => r[name] !== all[0][name]) &&
+            (name !== "etp" || all.some((r) => Number(r.etp) !== r.tp)));
     return rows;
 }
 
-function candidateWords(row) {
-    return `${row.schedule}, vpp ${row.vpp}, tp ${row.tp}` + (row.dp > 1 ? `, dp ${row.dp}` : "") +
-        (row.cp > 1 ? `, cp ${row.cp}` : "") +
-        (row.micro_batch_size > 1 ? `, micro-batch size ${row.micro_batch_size}` : "") +
-        (row.recompute !== "none" ? `, recompute ${row.recompute}` : "");
+/* "zbv, tp 4, micro-batch size 2": the schedule and settings, those in which candidates differ. */
+function candidateWords(row, { differing }, chosen) {
+    return [row.schedule,
+        ...differing.filter((name) => !chosen || row[name] !== chosen[name]).filter((name) => known(row[name])).map((name) => `${SETTINGS[name]} ${
+                                                                     row[name]}`)]
+        .join(", ");
 }
 
-/* What the next best costs: the fastest one that is slower than the plan, and what is faster. */
+/* What the next best costs: the fastest one that is slower than the plan, the same of the other
+ * schedules, and what is faster. */
 function nextBest({ rows, chosenRow: chosen, report }) {
     if (!rows || !chosen)
         return null;
     const others = rows.ok.filter((r) => r !== chosen);
-    const next =
-        others.find((r) => r.cost > chosen.cost) ?? others.find((r) => r.cost === chosen.cost);
-    const words = (r) => `${candidateWords(r)}: ${duration(r.step_ns)}, ${
+    const after = (list) =>
+        list.find((r) => r.cost > chosen.cost) ?? list.find((r) => r.cost === chosen.cost);
+    const next = after(others);
+    const other = after(others.filter((r) => r.schedule !== chosen.schedule));
+    const words = (r) => `${candidateWords(r, rows, chosen)}: ${duration(r.step_ns)}, ${
                              slower(r.cost / chosen.cost - 1)}${perGpu(r, chosen)}` +
         (known(report.memory_limit_bytes) && known(r.peak_memory_bytes) ?
                 `, ${headroom(report.memory_limit_bytes, r.peak_memory_bytes)}` :
@@ -2169,6 +2324,7 @@ function nextBest({ rows, chosenRow: chosen, report }) {
     const faster = others.filter((r) => r.cost < chosen.cost);
     return [
         next && words(next),
+        other && other !== next && `the best of another schedule, ${words(other)}`,
         faster.length > 0 &&
             `${faster.length} faster ${
                 faster.length === 1 ? "one was" :
@@ -2276,7 +2432,7 @@ function tradeSection({ rows, chosenRow: chosen, report }) {
     const format = even ? timeAxis(base.step_ns) : { format: (v) => v.toFixed(2) };
     const top = y(ok[Math.min(ok.length - 1, Math.floor(0.95 * ok.length))].cost);
     const point = (r, cost) => [r.peak_memory_bytes, y(cost),
-        `${candidateWords(r)}: ${bytes(r.peak_memory_bytes)}, ${
+        `${candidateWords(r, rows)}: ${bytes(r.peak_memory_bytes)}, ${
             known(r.step_ns) ? duration(r.step_ns) : "\u2265 " + duration(r.least_step_ns)}`];
     const misses =
         rows.rest
@@ -2455,7 +2611,7 @@ function delays([predicted, executed]) {
                         ...[0, 3, 1, 2].filter((k) => points[k].length).map((k) => ({
                             points: points[k],
                             mark: [0, 3, 2, 1][k],
-                            hue: k === 1 ? "#2a9a94" : `rgb(${KIND_COLOURS[k]})`,
+                            hue: `rgb(${KIND_COLOURS[k]})`,
                             words: KIND_KEYS[k]
                         }))
                     ]
@@ -2910,18 +3066,10 @@ function build(data) {
             subject.decoded = unzip(fromBase64(subject.timeline)).then(decodeTimeline);
         const csv = subject.candidates ?? subject.csv?.[0];
         if (csv) {
-            subject.rows = readCandidates(csv, subject.report);
+            subject.rows = readCandidates(csv, subject.kind === "plan");
             subject.chosenRow = subject.rows.chosen;
         }
     }
-    const title = data.title ||
-        subjects.map((subject) => subject.label)
-            .filter((name, k, all) => all.indexOf(name) === k)
-            .join(", ") ||
-        "Try a schedule";
-    document.title = `${shown(title)} - ppsim`;
-    document.getElementById("top").append(el("h1", {}, title), themeButton());
-
     const plans = of("plan");
     const reports = of("report");
     const timelines = of("timeline");
@@ -2932,22 +3080,33 @@ function build(data) {
     const ofPlan = (report) => plans.length === 1 && ["schedule", "ranks", "stages", "microbatches"].every(
         (key) => report[key] === plans[0].report?.[key]);
     const runOfPlan = run && ofPlan(run.report);
+    const title = data.title ||
+        (run && `${run.report.schedule} on ${count(run.report.ranks, "rank")}, executed`) ||
+        subjects.map((subject) => subject.label)
+            .filter((name, k, all) => all.indexOf(name) === k)
+            .join(", ") ||
+        "Try a schedule";
+    document.title = `${shown(title)} - ppsim`;
+    document.getElementById("top").append(el("h1", {}, title), themeButton());
     const over = plans.length === 1 && timelines.length === 1 && (!run || runOfPlan) ? [plans[0], executed] : null;
 
     section("verdict", "Verdict",
         perSubject(runOfPlan ? plans : reported,
             (s) => verdict({
                 ...s,
+                answer: s.answer ?? (runOfPlan ? run.answer : null),
                 next: nextBest(s),
-                executed: s.kind === "plan" && runOfPlan ? run.report : null
+                executed: runOfPlan ? run.report : null
             })));
     section("configuration", "Configuration",
         perSubject(plans.filter((s) => s.plan), (s) => configurationSection(s, plans)));
     if (run || over)
         section("executed", "Predicted over executed", run && executedSection(runOfPlan ? plans[0] : null, run, over),
             !run && over && delays(over));
-    else if (reported.length === 2)
-        section("comparison", "Comparison", comparison(...reported));
+    else if (reported.length > 1)
+        section("comparison", "Comparison", comparison(reported));
+    else if (!reported.length && timelines.length > 1)
+        section("comparison", "Comparison", timelineComparison(timelines));
     section(
         "memory", "Memory", perSubject(reported.filter((s) => s.report.per_rank), memorySection));
     section("timeline", "Timeline",

@@ -43,6 +43,8 @@ __all__ = [
     "Plan",
     "PpsimError",
     "PpsimWarning",
+    "Replanned",
+    "Replanner",
     "Result",
     "Simulation",
     "Stage",

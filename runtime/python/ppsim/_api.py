@@ -45,6 +45,7 @@ from ppsim._options import (
     SimulateOptions,
     StepOptions,
 )
+from ppsim._replanner import Replanned, Replanner
 from ppsim._sweep import Sweep
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ __all__ = [
     "Plan",
     "PpsimError",
     "PpsimWarning",
+    "Replanned",
+    "Replanner",
     "Result",
     "Simulation",
     "Stage",

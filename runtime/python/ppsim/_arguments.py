@@ -218,8 +218,24 @@ def _lengths(value: Any) -> list[Any]:
     try:
         items: Sequence[Any] = value.tolist() if hasattr(value, "tolist") else list(value)
         items = [item.tolist() if hasattr(item, "tolist") else item for item in items]
-        return [[int(n) for n in item] if isinstance(item, (list, tuple)) else int(item) for item in items]
+        return [
+            [_whole(n) for n in item] if isinstance(item, (list, tuple)) else _whole(item) for item in items
+        ]
     except (TypeError, ValueError, OverflowError) as wrong:
         raise _errors.UsageError(
             "--lengths", f"are no lengths ({wrong}); give a path, ints or lists of ints"
         ) from None
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, float) and not value.is_integer():
+        raise ValueError(f"{value!r} is no whole number")
+    return int(value)
+
+
+def lengths_of(value: Any) -> list[int]:
+    """Returns the lengths of the sequences of a batch. Raises UsageError."""
+    lengths = _lengths(value)
+    if not all(isinstance(length, int) for length in lengths):
+        raise _errors.UsageError("lengths", "must be ints; a batch is grouped here")
+    return lengths

@@ -78,7 +78,7 @@ class Answer(NamedTuple):
     program: tuple[Rows, ...] = ()  # by rank, where it was asked for
 
 
-def _library() -> tuple[Any, Any]:
+def library() -> tuple[Any, Any]:
     from ppsim import _native
 
     return _native.lib, _native.ffi
@@ -95,7 +95,7 @@ def options_of(command: str) -> dict[str, Option]:
     """Returns the options of a command by their keywords, in the order of its table. Where sweep
     borrows an option from two commands, the first one counts. Empty for an unknown command."""
     if command not in _tables:
-        lib, ffi = _library()
+        lib, ffi = library()
         row = ffi.new("ppsim_option *")
         table: dict[str, Option] = {}
         index = 0
@@ -110,7 +110,7 @@ def options_of(command: str) -> dict[str, Option]:
 
 def commands() -> list[str]:
     """Returns the names of the commands of the library."""
-    lib, ffi = _library()
+    lib, ffi = library()
     names: list[str] = []
     while (name := lib.ppsim_command_name(len(names))) != ffi.NULL:
         names.append(ffi.string(name).decode())
@@ -119,13 +119,13 @@ def commands() -> list[str]:
 
 def version() -> str:
     """Returns the version of the library."""
-    lib, ffi = _library()
+    lib, ffi = library()
     return str(ffi.string(lib.ppsim_version()).decode())
 
 
 def memory_components() -> list[str]:
     """Returns the names of the components of memory, in the order of Answer.memory."""
-    lib, ffi = _library()
+    lib, ffi = library()
     names: list[str] = []
     while (name := lib.ppsim_memory_component(len(names))) != ffi.NULL:
         names.append(ffi.string(name).decode())
@@ -136,7 +136,7 @@ class _Run:
     """One run of a request: its arguments and, later, what came of it."""
 
     def __init__(self, progress: Optional[Progress], replica: Optional[int] = None) -> None:
-        lib, ffi = _library()
+        lib, ffi = library()
         self.replica = replica  # whose program is wanted
         self.stop = ffi.new("sig_atomic_t *")
         self.progress = progress
@@ -160,13 +160,13 @@ class _Run:
     def run(self, request: Any, command: str) -> None:
         """Runs the request and copies what it gave. Called without the lock of any thread."""
         self.begun.set()
-        lib, ffi = _library()
+        lib, ffi = library()
         result = ffi.new("ppsim_result **")
         error = ffi.new("ppsim_error *")
         try:
             status = lib.ppsim_run(request, result, error)
             if result[0] != ffi.NULL:
-                self.answer = _copy(lib, ffi, result[0], command)
+                self.answer = copy(result[0], command)
             if not status and self.replica is not None and self.answer:
                 status, program = _copy_program(lib, ffi, result[0], self.replica, error)
                 self.answer = self.answer._replace(program=program)
@@ -189,7 +189,9 @@ def _failure(lib: Any, ffi: Any, status: int, error: Any, answer: Optional[Answe
     )
 
 
-def _copy(lib: Any, ffi: Any, result: Any, command: str) -> Answer:
+def copy(result: Any, command: str) -> Answer:
+    """Copies what a result of the library has. command: which gave it."""
+    lib, ffi = library()
     size = ffi.new("size_t *")
 
     def text(function: Any) -> str:
@@ -259,7 +261,7 @@ def _prepare() -> None:
     with _prepared:
         if _is_prepared:
             return
-        lib, ffi = _library()
+        lib, ffi = library()
 
         def progress(context: Any, line: Any) -> None:
             ffi.from_handle(context).told(ffi.string(line).decode(errors="replace"))
@@ -294,6 +296,31 @@ def _wait(run: _Run, request: Any, command: str, cancelled: Optional[Callable[[]
         raise
 
 
+def check(status: int, error: Any) -> None:
+    """Raises what a function of the library has failed with, if it has. error: what it has filled."""
+    if status:
+        lib, ffi = library()
+        _errors.throw(_failure(lib, ffi, status, error, None), None)
+
+
+def fill(
+    request: Any,
+    settings: Sequence[tuple[str, Optional[str]]],
+    words: Sequence[str],
+    inputs: Sequence[tuple[str, bytes]],
+) -> None:
+    """Gives a request its options, words and files in memory, which are those of `call`."""
+    lib, ffi = library()
+    error = ffi.new("ppsim_error *")
+    for word in words:
+        check(lib.ppsim_request_word(request, _bytes(word, "file"), error), error)
+    for name, value in settings:
+        text = ffi.NULL if value is None else _bytes(value, name)
+        check(lib.ppsim_request_set(request, _bytes(name, name), text, error), error)
+    for name, content in inputs:
+        check(lib.ppsim_request_input(request, _bytes(name, name), content, len(content), error), error)
+
+
 def call(
     command: str,
     settings: Sequence[tuple[str, Optional[str]]],
@@ -317,29 +344,15 @@ def call(
     KeyboardInterrupt, as Interrupted where there is an answer all the same; what progress raises."""
     if progress is not None and not callable(progress):
         raise _errors.UsageError("progress", f"must be a function of one text, not {progress!r}")
-    lib, ffi = _library()
+    lib, ffi = library()
     _prepare()
     request = ffi.new("ppsim_request **")
     error = ffi.new("ppsim_error *")
-
-    def check(status: int) -> None:
-        if status:
-            _errors.throw(_failure(lib, ffi, status, error, None), None)
-
-    check(lib.ppsim_request_new(command.encode(), request, error))
+    check(lib.ppsim_request_new(command.encode(), request, error), error)
     run = _Run(progress, program)
     run.stop[0] = bool(stopped or (cancelled and cancelled()))
     try:
-        for word in words:
-            check(lib.ppsim_request_word(request[0], _bytes(word, "file"), error))
-        for name, value in settings:
-            check(
-                lib.ppsim_request_set(
-                    request[0], _bytes(name, name), ffi.NULL if value is None else _bytes(value, name), error
-                )
-            )
-        for name, content in inputs:
-            check(lib.ppsim_request_input(request[0], _bytes(name, name), content, len(content), error))
+        fill(request[0], settings, words, inputs)
         lib.ppsim_request_keep_files(request[0], keep_files)
         lib.ppsim_request_stop(request[0], run.stop)
         if progress:

@@ -97,7 +97,7 @@ void pp_free_orders_say(const pp_search_result *result, pp_text *text)
         say_distance(&o->reason, text);
         break;
     case PP_FREE_ORDERS_TIED:
-        pp_text_add(text, "not taken: the best one found is %.2f %% faster than %s, a tie; ",
+        pp_text_add(text, "not taken: the best free order found is %.2f %% faster than %s, a tie; ",
                     100 * o->gain, o->named->name);
         say_distance(&o->reason, text);
         break;
@@ -106,7 +106,7 @@ void pp_free_orders_say(const pp_search_result *result, pp_text *text)
         pp_text_add(text, "%s%.2f %% %s than %s, the best named schedule; ",
                     o->verdict == PP_FREE_ORDERS_TAKEN
                         ? "taken: "
-                        : "no measurable gain: the best one found is ",
+                        : "no measurable gain: the best free order found is ",
                     100 * fabs(o->gain), o->gain < 0 ? "slower" : "faster", o->named->name);
         say_distance(&o->reason, text);
         break;
@@ -242,8 +242,8 @@ static void say_headroom(const pp_search_result *result, pp_text *text)
         return;
     pp_format_bytes(bytes, sizeof bytes, r->headroom_bytes);
     if (r->roomy.status == PP_CANDIDATE_OK)
-        pp_text_add(text, "; none that leaves %s free ties: the best one found is %.2f %% slower%s",
-                    bytes, 100 * pp_candidate_more(&r->roomy, fastest),
+        pp_text_add(text, "; of those that leave %s free the best found is %.2f %% slower%s", bytes,
+                    100 * pp_candidate_more(&r->roomy, fastest),
                     r->reason == PP_CHOICE_FASTEST ? "" : " than the fastest");
     else
         pp_text_add(text, "; none found leaves %s free", bytes);

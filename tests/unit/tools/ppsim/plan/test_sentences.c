@@ -110,7 +110,7 @@ START_TEST(gains_of_free_orders_are_said)
     pp_text text = { 0 };
     pp_free_orders_say(&result, &text);
     ck_assert_str_eq(text.data,
-                     "no measurable gain: the best one found is 0.05 % slower than 1f1b, "
+                     "no measurable gain: the best free order found is 0.05 % slower than 1f1b, "
                      "the best named schedule; 0.00 % above the lower bound of the step");
     pp_text_free(&text);
 }
