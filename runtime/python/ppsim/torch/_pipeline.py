@@ -236,6 +236,8 @@ class Pipeline:
         """Publishes that this rank fails, and returns its error. A rank whose transfer failed tells what
         the others do."""
         text = str(why) if isinstance(why, Failed) else first_line(why)
+        if isinstance(why, Failed) and self._places.now.doing != "waiting":  # a send, noticed later
+            self._places.waiting(why.transfer, why.peer)
         self._places.fail("" if isinstance(why, Failed) else text)
         if isinstance(why, Failed):
             text += f"; {self._places.report(why.peer)}"
