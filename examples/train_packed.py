@@ -2,7 +2,8 @@
 
     torchrun --nproc-per-node 2 examples/train_packed.py [STEPS]
 
-Every rank draws the same lengths, so that every rank makes the same plan: no rank tells another a size.
+Every rank draws the same lengths and plans with a budget in iterations, so that every rank has the same
+plan: no rank tells another a size.
 """
 import random
 import sys
@@ -67,15 +68,18 @@ def draw(step):
     return [min(ROW, max(2, round(chance.lognormvariate(3, 0.8)))) for _ in range(24)]
 
 
-def make_plan(step):
-    return ppsim.plan(model=MODEL, pp=dist.get_world_size(), vpp=1, tp=1, dp=1, lengths=draw(step), seq_length=ROW,
-                      micro_batch_size=1, partition="uniform", recompute="none", budget="20it")
+def make_replanner():
+    """Chooses the pipeline for a typical batch; it then plans every batch, in milliseconds."""
+    return ppsim.Replanner(model=MODEL, pp=dist.get_world_size(), vpp=1, tp=1, dp=1, lengths=draw(0),
+                           seq_length=ROW, micro_batch_size=1, partition="uniform", recompute="none",
+                           schedule="1f1b")
 
 
 def main(steps):
     dist.init_process_group()
     torch.manual_seed(dist.get_rank())
-    plan = make_plan(0)
+    replanner = make_replanner()
+    plan = replanner.plan(draw(0), budget="100it")
     stages = {one.stage: Stage(one.stage, len(plan.stages), one.layers)
               for one in plan.stages if one.rank == dist.get_rank()}
     tokens = 1
@@ -86,7 +90,7 @@ def main(steps):
     pipeline = ppsim.torch.Pipeline(plan, stages, hidden=HIDDEN, loss_fn=loss_fn)
     optimizer = torch.optim.AdamW([p for stage in stages.values() for p in stage.parameters()], lr=3e-3)
     for step in range(steps):
-        pipeline.replan(make_plan(step))
+        pipeline.replan(replanner.plan(draw(step), budget="100it"))
         chance = torch.Generator().manual_seed(step)
         packed = [torch.randint(WORDS, (sum(of),), generator=chance) for of in pipeline.lengths]
         tokens = sum(map(len, packed))

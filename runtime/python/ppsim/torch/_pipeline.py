@@ -117,7 +117,6 @@ class Pipeline:
         self._replica = replica
         self._loss_fn = loss_fn
         self._program = _read(plan, self.rank, self.ranks, replica)
-        self._source = plan
         self._stages = self._take_stages(stages)
         if device is None:
             parameters = (p for module in self._modules.values() for p in module.parameters())
@@ -172,7 +171,7 @@ class Pipeline:
         program = _read(plan, self.rank, self.ranks, self._replica)
         if program.stage_rank != self._program.stage_rank:
             raise _errors.UsageError("plan", "has other stages, or has them on other ranks")
-        self._program, self._source = program, plan
+        self._program = program
         self._stages = self._take_stages(self._modules)
 
     def step(
@@ -237,6 +236,8 @@ class Pipeline:
         """Publishes that this rank fails, and returns its error. A rank whose transfer failed tells what
         the others do."""
         text = str(why) if isinstance(why, Failed) else first_line(why)
+        if isinstance(why, Failed) and self._places.now.doing != "waiting":  # a send, noticed later
+            self._places.waiting(why.transfer, why.peer)
         self._places.fail("" if isinstance(why, Failed) else text)
         if isinstance(why, Failed):
             text += f"; {self._places.report(why.peer)}"

@@ -39,6 +39,7 @@ class Failed(Exception):
 
     def __init__(self, what: str, peer: int, why: BaseException) -> None:
         super().__init__(f"{what}: {first_line(why)}")
+        self.transfer = what.split()[0]
         self.peer = peer
 
 
