@@ -1694,26 +1694,35 @@ function mostOf(rank) {
         size]) => size > 0);
 }
 
-/* What a rank holds most of, what it holds more of than the rank that holds least, and when. */
+/* "95I15 (stage 95, backward, input gradient, of microbatch 15)" */
+function opWords(token) {
+    const parts = /^(\d+)([FIWB])(\d+)$/.exec(token);
+    return parts ? `${token} (stage ${parts[1]}, ${KIND_WORDS[KINDS.indexOf(parts[2])]} of microbatch ${
+                       parts[3]})` :
+                   token;
+}
+
+/* What a rank holds, what it holds more of than the rank that holds least, and when. */
 function tightestWords(rank, report) {
     const words = ([name, size]) => `${componentWords(name)} ${bytes(size)}`;
     const parts = mostOf(rank).slice(0, 2).map(words);
-    const least = report.per_rank.filter((r) => r.memory_at_peak)
-                      .reduce((a, b) => b.peak_memory_bytes < a.peak_memory_bytes ? b : a, rank);
+    const others = report.per_rank.filter((r) => r.memory_at_peak && r !== rank)
+                       .sort((a, b) => b.peak_memory_bytes - a.peak_memory_bytes);
+    const [next, least] = [others[0], others.at(-1)];
     const more = Object.entries(rank.memory_at_peak ?? {})
-                     .map(([name, size]) => [name, size - (least.memory_at_peak[name] ?? 0)])
+                     .map(([name, size]) => [name, size - (least?.memory_at_peak[name] ?? 0)])
                      .sort((a, b) => b[1] - a[1])
-                     .filter(([, size]) => size > 0.02 * (rank.peak_memory_bytes -
-                                 least.peak_memory_bytes));
-    const held = (r) => known(r.peak_live_activations) ? `, ${
+                     .filter(([, size]) => size > 0.002 * rank.peak_memory_bytes);
+    const held = (r) => known(r.peak_live_activations) ? ` with ${
         count(r.peak_live_activations, "forward")} kept` : "";
-    return (parts.length ? `most of it ${parts.join(" and ")}; ` : "") +
-        `the peak is in ${rank.peak_op} at ${duration(rank.peak_at_ns)}${held(rank)}` +
-        (least.peak_memory_bytes < rank.peak_memory_bytes ?
-                `. It holds ${bytes(rank.peak_memory_bytes - least.peak_memory_bytes)} more than ` +
-                    `rank ${least.rank}, which holds least` +
-                    (held(least) === held(rank) ? "" : held(least)) +
-                    (more.length ? `: more ${more.slice(0, 3).map(words).join(", ")}` : "") :
+    return `it peaks in ${opWords(rank.peak_op)}${held(rank)}, at ${duration(rank.peak_at_ns)}` +
+        (parts.length ? `; its largest parts are ${parts.join(" and ")}` : "") +
+        (next ? `. Next is rank ${next.rank} with ${bytes(next.peak_memory_bytes)}` : "") +
+        (least && least.peak_memory_bytes < rank.peak_memory_bytes && more.length ?
+                `. More than on rank ${least.rank}, which holds least (${
+                    bytes(least.peak_memory_bytes)}${
+                    held(least) === held(rank) ? "" : held(least)}): ${
+                    more.slice(0, 3).map(words).join(", ")}` :
                 "");
 }
 
@@ -1732,11 +1741,20 @@ function runWords({ execution, step_ns: step, makespan_ns: makespan }) {
                 `: ${sign(c.duration_error)} from the durations of ops, ${
                     sign(c.structure_error)} from everything else` :
                 "") +
-        (most ? `; the median ${most[0]} differs most from its cost, ${sign(most[1])}` : "");
+        (most ? `. The median ${most[0]} differs most from its cost, ${sign(most[1])}` +
+                    (Math.abs(c.duration_error ?? 0) > 3 * Math.abs(most[1]) + 0.005 ?
+                            ", so a few ops were much slower than the others" :
+                            "") :
+                "");
 }
 
-function verdict({ report, plan, answer, next, executed, replica }) {
+function verdict(subject) {
+    const { report, plan, answer, executed, replica } = subject;
     const said = answer ? readAnswer(answer) : { rows: [], headline: "", rest: "" };
+    const faster = said.rows.some(([name]) => name === "faster"); // The answer names it itself.
+    const next = nextBest(subject, !faster);
+    const candidates = subject.rows?.all.length;
+    const undecided = subject.rows?.all.filter((r) => stateOf(r) === "undecided").length;
     const ran = executed ?? (report.execution ? report : null);
     const run = said.rows.find(([name]) => name === "run");
     const tiles = [];
@@ -1747,16 +1765,19 @@ function verdict({ report, plan, answer, next, executed, replica }) {
     const gpus = plan ? ["pp", "tp", "cp", "dp"].reduce(
                             (product, name) => product * (plan.parallel?.[name] ?? 1), 1) :
                         null;
-    tiles.push(tile("step", duration(report.step_ns), report.execution ? "measured" : "predicted"));
     if (executed)
         tiles.push(tile("executed step", duration(executed.step_ns),
             slower(executed.step_ns / report.step_ns - 1) + " than predicted"));
+    tiles.push(tile(executed ? "predicted step" : "step", duration(report.step_ns),
+        report.execution ? "measured" : "predicted"));
     if (known(report.tokens_per_s))
         tiles.push(tile("tokens/s", Math.round(report.tokens_per_s).toLocaleString("en"),
             gpus && `${scaled(report.tokens_per_s / gpus, "per GPU")}, ${count(gpus, "GPU")}`));
     if (known(report.model_flops_utilization))
         tiles.push(tile("MFU", percent(report.model_flops_utilization)));
-    tiles.push(tile("idle", percent(report.bubble_fraction), "of all rank time, any cause" + (executed ? "; predicted" : "")));
+    tiles.push(tile("idle", percent((executed ?? report).bubble_fraction),
+        executed ? `executed; predicted ${percent(report.bubble_fraction)}` :
+                   "of the ranks' time, waits for transfers included"));
     const tight = tightest(report);
     let over = "";
     if (tight && known(tight.limit)) {
@@ -1780,10 +1801,10 @@ function verdict({ report, plan, answer, next, executed, replica }) {
     if (ran)
         rows.push(["executed", runWords(ran)]);
     if (tight)
-        rows.push(["tightest rank", `rank ${tight.r.rank}` +
+        rows.push(["tightest rank", `rank ${tight.r.rank} uses ${bytes(tight.r.peak_memory_bytes)}` +
                 (known(tight.limit) ?
-                        ` (${headroom(tight.limit, tight.r.peak_memory_bytes)} of ${
-                            bytes(tight.limit)}, ${
+                        ` of ${bytes(tight.limit)} (${
+                            headroom(tight.limit, tight.r.peak_memory_bytes)}, ${
                             percent(Math.abs(1 - tight.r.peak_memory_bytes / tight.limit))})` :
                         "") +
                 `: ${tightestWords(tight.r, report)}`]);
@@ -1794,9 +1815,15 @@ function verdict({ report, plan, answer, next, executed, replica }) {
         rows.push(["next best", next]);
     if (sureWords)
         rows.push(["is it sure?", sureWords[1]]);
-    rows.push(...said.rows.filter(
-        ([name]) => !["run", "step", "memory", "next", "bubble", "longest wait", "how sure",
-            "executed", "makespan"].includes(name)));
+    if (undecided)
+        rows.push(["search", `the budget ended first: ${undecided} of ${
+                                 count(candidates, "candidate")} were not simulated, and one of ` +
+                "them may be faster"]);
+    const names = { elsewhere: "other executors" };
+    rows.push(...said.rows
+                  .filter(([name]) => !["run", "step", "memory", "next", "bubble", "longest wait",
+                              "how sure", "executed", "makespan"].includes(name))
+                  .map(([name, text]) => [names[name] ?? name, text]));
     if (known(replica))
         rows.push([
             "replica", `times and microbatches are those of replica ${replica}, the slowest` +
@@ -1820,14 +1847,22 @@ function verdict({ report, plan, answer, next, executed, replica }) {
 }
 
 /* The configuration as pairs, in the order in which one reads it. */
-function configuration({ plan, report }) {
+function configuration({ plan, report, microbatches }) {
     const p = plan.parallel ?? {};
+    const sequences = microbatches?.reduce((sum, one) => sum + one[1], 0);
+    const packed = sequences && sequences !== microbatches.length * p.micro_batch_size;
     const pairs = [
         ["model", plan.model], ["hardware", plan.hardware], ["pp", p.pp], ["tp", p.tp],
         ["cp", p.cp], ["dp", p.dp], ["ep", p.ep], ["vpp", p.vpp], ["zero", p.zero],
         ["sequence parallel", p.sequence_parallel], ["global batch size", p.global_batch_size],
         ["micro-batch size", p.micro_batch_size], ["sequence length", p.seq_length],
-        ["microbatches", report?.microbatches], ["schedule", report?.schedule],
+        [
+            "microbatches",
+            report?.microbatches +
+                (packed ? `, into which ${sequences} sequences${
+                              p.dp > 1 ? " of a replica" : ""} are packed` : "")
+        ],
+        ["schedule", report?.schedule],
         ["placement", plan.placement], ["recompute", plan.recompute],
         ["layers per stage", layerWords(plan.partition?.layers)],
         ["layout", plan.partition?.layout], ["executor", plan.executor], ["comm", plan.comm],
@@ -2145,6 +2180,16 @@ function idleOf(rank) {
     return CAUSES.reduce((sum, cause) => sum + rank.idle_ns[cause], 0);
 }
 
+/* "rank 3 is idle longest, 22.12 ms", or how many are. */
+function longestIdle(ranks) {
+    const worst = ranks.reduce((a, b) => idleOf(b) > idleOf(a) ? b : a);
+    const alike = ranks.filter((r) => idleOf(r) > 0.999 * idleOf(worst));
+    return (alike.length === ranks.length && ranks.length > 1 ? "all are idle equally long" :
+               alike.length > 1 ? `${alike.length} ranks are idle longest, such as rank ${worst.rank}` :
+                                  `rank ${worst.rank} is idle longest`) +
+        `: ${duration(idleOf(worst))}`;
+}
+
 /* The same for a report without the parts of the step, such as that of a run. */
 function idleWords({ per_rank: ranks, makespan_ns: makespan }) {
     const known = ranks?.filter((r) => r.idle_ns) ?? [];
@@ -2152,13 +2197,13 @@ function idleWords({ per_rank: ranks, makespan_ns: makespan }) {
         return "";
     const sum = (get) => known.reduce((total, r) => total + get(r), 0);
     const all = sum(idleOf);
-    const worst = known.reduce((a, b) => idleOf(b) > idleOf(a) ? b : a);
     const causes = CAUSES.map((cause, k) => [sum((r) => r.idle_ns[cause]), CAUSE_REASONS[k]]).sort(
         (a, b) => b[0] - a[0]);
-    return `${percent(all / known.length / makespan)} of the makespan, mean of the ranks; rank ${
-               worst.rank} is idle longest, ${duration(idleOf(worst))}` +
-        (all > 0 ? `. Most of it waits because of this: ${causes[0][1]} (${
-                percent(causes[0][0] / all, 0)} of it)` : "");
+    return `${percent(all / known.length / makespan)} of the makespan, mean of the ranks; ${
+               longestIdle(known)}` +
+        (all > 0 ? `. Over all ranks, ${percent(causes[0][0] / all, 0)} of the idle time is for ` +
+                    `this reason: ${causes[0][1]}` :
+                   "");
 }
 
 function timeSection({ report, view }) {
@@ -2201,7 +2246,7 @@ function timeSection({ report, view }) {
             ranks.length <= 64 ? ranks : [...ranks].sort((a, b) => idleOf(b) - idleOf(a)).slice(0, 64);
         nodes.push(el("h3", {}, "Idle time by rank"),
             el("p", {},
-                `Rank ${worst.rank} is idle longest: ${duration(idleOf(worst))}, ${
+                `Of ${count(ranks.length, "rank")}, ${longestIdle(ranks)}, ${
                     percent(idleOf(worst) / report.makespan_ns)} of the makespan` +
                     (listed.length < ranks.length ? `. The 64 most idle of ${ranks.length} ranks:` :
                                                     ".")),
@@ -2274,7 +2319,7 @@ function readCandidates(text, ofPlan) {
     for (const row of all) {
         const work = one ? 1 : batch(row) || 1;
         row.cost = known(row.step_ns) ? row.step_ns * row.gpus / work : null;
-        row.least = known(row.least_step_ns) ? row.least_step_ns * row.gpus / work : null;
+        row.least = row.least_step_ns > 0 ? row.least_step_ns * row.gpus / work : null;
     }
     const by = (name) => (a, b) => (a[name] ?? Infinity) - (b[name] ?? Infinity);
     const rows = {
@@ -2308,7 +2353,7 @@ function candidateWords(row, { differing }, chosen) {
 
 /* What the next best costs: the fastest one that is slower than the plan, the same of the other
  * schedules, and what is faster. */
-function nextBest({ rows, chosenRow: chosen, report }) {
+function nextBest({ rows, chosenRow: chosen, report }, withFaster = true) {
     if (!rows || !chosen)
         return null;
     const others = rows.ok.filter((r) => r !== chosen);
@@ -2325,7 +2370,7 @@ function nextBest({ rows, chosenRow: chosen, report }) {
     return [
         next && words(next),
         other && other !== next && `the best of another schedule, ${words(other)}`,
-        faster.length > 0 &&
+        withFaster && faster.length > 0 &&
             `${faster.length} faster ${
                 faster.length === 1 ? "one was" :
                                       "ones were"} not taken, the fastest ${words(faster[0])}`
@@ -2350,15 +2395,17 @@ function whyNot(row, chosen, limit) {
         .join("; ");
 }
 
+function stateOf(row) {
+    return row.status === "pruned" && row.reason.startsWith("the budget ended") ? "undecided" :
+                                                                                  row.status;
+}
+
 function alternatives(subject) {
     const { rows, chosenRow: chosen, report } = subject;
     if (!rows)
         return [];
     const limit = report?.memory_limit_bytes;
-    const state = (r) => r.status === "pruned" && r.reason.startsWith("the budget ended") ?
-        "undecided" :
-        r.status;
-    const counts = Object.entries(Object.groupBy ? Object.groupBy(rows.all, state) : {});
+    const counts = Object.entries(Object.groupBy ? Object.groupBy(rows.all, stateOf) : {});
     const words = {
         ok: "simulated and fit",
         pruned: "cannot be faster (lower bound)",
@@ -2381,21 +2428,21 @@ function alternatives(subject) {
         place.replaceChildren(
             table("Candidates, the fastest first",
                 [
-                    "schedule", ["pp", "number"], ["vpp", "number"], ["tp", "number"],
-                    ["dp", "number"], ["micro-batch", "number"], "recompute", ["step", "number"],
-                    ["peak memory", "number"], ["why not", "words"]
+                    "schedule", ["step", "number"], ["why not", "words"],
+                    ["peak memory", "number"], ["pp", "number"], ["vpp", "number"],
+                    ["tp", "number"], ["dp", "number"], ["micro-batch", "number"], "recompute"
                 ],
                 chosenRows.map(
                     (r) =>
                         Object.assign(
                             [
-                                r.schedule, r.pp, r.vpp, r.tp, r.dp, r.micro_batch_size,
-                                r.recompute,
-                                known(r.step_ns)           ? duration(r.step_ns) :
-                                    known(r.least_step_ns) ? "\u2265 " + duration(r.least_step_ns) :
-                                                             "",
-                                known(r.peak_memory_bytes) ? bytes(r.peak_memory_bytes) : "",
-                                whyNot(r, chosen, limit)
+                                r.schedule,
+                                known(r.step_ns)       ? duration(r.step_ns) :
+                                    r.least_step_ns > 0 ? "\u2265 " + duration(r.least_step_ns) :
+                                                          "not tried",
+                                whyNot(r, chosen, limit),
+                                known(r.peak_memory_bytes) ? bytes(r.peak_memory_bytes) : "", r.pp,
+                                r.vpp, r.tp, r.dp, r.micro_batch_size, r.recompute
                             ],
                             { chosen: r === chosen })),
                 { first: 25, chosen: (row) => row.chosen }));
@@ -3014,7 +3061,13 @@ function simulatorSection(subject) {
         el("p", {},
             "This runs ppsim simulate here, without a server. Costs are those of one stage: " +
                 "with twice as many stages per rank (vpp), halve them. The address of this page " +
-                "keeps what you typed, so that it is a link to this case."),
+                "keeps what you typed, so that it is a link to this case." +
+                (report && plan ?
+                        " What is filled in is simpler than the plan above: all stages and " +
+                            "microbatches cost as the median one, and communication as executor " +
+                            "ideal has it. So the step is another one, too short as a rule; " +
+                            "compare it with other answers of this form only." :
+                        "")),
         el("div", { class: "controls", onkeydown: keydown, oninput: input }, labels,
             el("button", { type: "button", onclick: simulate }, "Simulate")),
         place
@@ -3095,13 +3148,12 @@ function build(data) {
             (s) => verdict({
                 ...s,
                 answer: s.answer ?? (runOfPlan ? run.answer : null),
-                next: nextBest(s),
                 executed: runOfPlan ? run.report : null
             })));
     section("configuration", "Configuration",
         perSubject(plans.filter((s) => s.plan), (s) => configurationSection(s, plans)));
     if (run || over)
-        section("executed", "Predicted over executed", run && executedSection(runOfPlan ? plans[0] : null, run, over),
+        section("executed", "Prediction against run", run && executedSection(runOfPlan ? plans[0] : null, run, over),
             !run && over && delays(over));
     else if (reported.length > 1)
         section("comparison", "Comparison", comparison(reported));
