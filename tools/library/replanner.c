@@ -48,14 +48,32 @@ static pp_status refuse_options(const pp_args *args, pp_err *err)
     return PP_OK;
 }
 
-static pp_status open_request(ppsim_replanner *r, const ppsim_request *request, char **argv,
-                              size_t count, pp_err *err)
+/* Copies the command line of a request, which may be freed before the replanner. */
+static pp_status copy_words(ppsim_replanner *r, const ppsim_request *request, pp_err *err)
+{
+    r->argv = pp_alloc_array(request->words + 3, sizeof *r->argv);
+    if (!r->argv)
+        return pp_err_nomem(err);
+    for (size_t i = 0; i < request->words + 2; i++) {
+        const char *word = i == 0   ? "ppsim"
+                           : i == 1 ? request->command->name
+                                    : request->word[i - 2];
+        r->argv[i] = strdup(word);
+        if (!r->argv[i])
+            return pp_err_nomem(err);
+        r->argc++;
+    }
+    return PP_OK;
+}
+
+static pp_status open_request(ppsim_replanner *r, const ppsim_request *request, pp_err *err)
 {
     pp_status status;
     if (strcmp(request->command->name, "plan") != 0)
         return pp_err_set(err, PP_USAGE, NULL, "a replanner needs a request for plan, not for %s",
                           request->command->name);
-    if ((status = pp_args_parse(request->command, (int)count, argv, &r->args, err)) ||
+    if ((status = copy_words(r, request, err)) ||
+        (status = pp_args_parse(request->command, (int)r->argc, r->argv, &r->args, err)) ||
         (status = refuse_options(r->args, err)) || (status = pp_files_check(r->args, err)) ||
         (status = pp_pipes_read(r->args, err)) ||
         (status = pp_plan_input_read(r->args, &r->input, err)) ||
@@ -82,6 +100,9 @@ void ppsim_replanner_free(ppsim_replanner *replanner)
     pp_plan_input_free(&replanner->input);
     pp_args_free(&replanner->args);
     pp_console_free(&replanner->console);
+    for (size_t i = 0; i < replanner->argc; i++)
+        free(replanner->argv[i]);
+    free(replanner->argv);
     free(replanner->command);
     free(replanner);
 }
@@ -90,31 +111,26 @@ ppsim_status ppsim_replanner_new(const ppsim_request *request, ppsim_replanner *
                                  ppsim_error *error)
 {
     pp_err err = PP_COMMAND_ERR;
-    const size_t count = request->words + 2;
     ppsim_replanner *r = pp_alloc_array(1, sizeof *r);
-    char **argv = pp_alloc_array(count + 1, sizeof *argv);
-    char program[] = "ppsim";
     pp_status status = PP_OK;
     *replanner_out = NULL;
-    if (r && argv) {
-        argv[0] = program;
-        argv[1] = (char *)request->command->name; /* which is not written to */
-        if (request->words)
-            memcpy(argv + 2, request->word, request->words * sizeof *argv);
+    if (r) {
         r->console = (pp_console){ .keeps_files = true,
                                    .stop = request->stop,
                                    .progress = request->progress,
                                    .context = request->context,
                                    .input = request->input,
                                    .inputs = request->inputs };
+        const ppsim_plain locales = ppsim_plain_begin();
         pp_console *outer = pp_console_current();
         pp_console_use(&r->console);
-        status = open_request(r, request, argv, count, &err);
+        status = open_request(r, request, &err);
         if (!status) {
             r->command = pp_args_command(r->args);
             status = r->command ? PP_OK : pp_err_nomem(&err);
         }
         pp_console_use(outer);
+        ppsim_plain_end(&locales);
         if (status && r->args)
             pp_args_restore(r->args, &err);
         r->console.input = NULL; /* the request may be freed now */
@@ -124,7 +140,6 @@ ppsim_status ppsim_replanner_new(const ppsim_request *request, ppsim_replanner *
     } else {
         status = pp_err_nomem(&err);
     }
-    free(argv);
     if (status)
         ppsim_replanner_free(r);
     else
@@ -205,10 +220,12 @@ ppsim_status ppsim_replan(ppsim_replanner *replanner, const ppsim_batch *batch,
         return ppsim_report(&err, error);
     }
     result->console.keeps_files = true;
+    const ppsim_plain locales = ppsim_plain_begin();
     pp_console *outer = pp_console_current();
     pp_console_use(&result->console);
     err.status = replan(replanner, batch, result, &err);
     pp_console_use(outer);
+    ppsim_plain_end(&locales);
     return ppsim_finish(&err, error);
 }
 

@@ -8,6 +8,8 @@
 #include "tools/ppsim/plan/input.h"
 
 struct ppsim_replanner {
+    char **argv; /* [argc]: the command line, to which args and input point */
+    size_t argc;
     pp_args *args;
     pp_plan_input input; /* the replanner borrows its request */
     pp_console console;  /* of reading and of the search for the pipeline */

@@ -37,6 +37,21 @@ const char *ppsim_version(void)
     return PPSIM_VERSION;
 }
 
+ppsim_plain ppsim_plain_begin(void)
+{
+    ppsim_plain locales = { .plain = newlocale(LC_ALL_MASK, "C", (locale_t)0) };
+    locales.before = locales.plain ? uselocale(locales.plain) : (locale_t)0;
+    return locales;
+}
+
+void ppsim_plain_end(const ppsim_plain *locales)
+{
+    if (!locales->plain)
+        return;
+    uselocale(locales->before);
+    freelocale(locales->plain);
+}
+
 ppsim_status ppsim_report(const pp_err *err, ppsim_error *error)
 {
     if (!error)

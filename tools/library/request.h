@@ -6,6 +6,8 @@
 #include "tools/ppsim/base/command.h"
 #include "tools/ppsim/base/console.h"
 
+#include <locale.h>
+
 struct ppsim_request {
     const pp_command *command;
     char **word; /* [words]: "ppsim", the command's name, options, their values, and words */
@@ -17,6 +19,14 @@ struct ppsim_request {
     void (*progress)(void *context, const char *line);
     void *context;
 };
+
+/* Numbers are read and written with a point, whatever locale the program has chosen. */
+typedef struct ppsim_plain {
+    locale_t plain, before;
+} ppsim_plain;
+
+ppsim_plain ppsim_plain_begin(void);
+void ppsim_plain_end(const ppsim_plain *locales);
 
 /* Writes what `err` says into *error, unless that is NULL. Returns its status. */
 ppsim_status ppsim_report(const pp_err *err, ppsim_error *error);

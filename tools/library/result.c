@@ -9,7 +9,6 @@
 #include "tools/ppsim/base/execute.h"
 #include "tools/ppsim/base/option_names.h"
 
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,9 +55,7 @@ ppsim_status ppsim_run(const ppsim_request *request, ppsim_result **result_out, 
                                     .context = request->context,
                                     .input = request->input,
                                     .inputs = request->inputs };
-    /* Numbers are read and written with a point, whatever the program has chosen. */
-    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    const locale_t before = plain ? uselocale(plain) : (locale_t)0;
+    const ppsim_plain locales = ppsim_plain_begin();
     pp_console *outer = pp_console_current();
     pp_console_use(&result->console);
     pp_status status = execute(request, &err);
@@ -71,10 +68,7 @@ ppsim_status ppsim_run(const ppsim_request *request, ppsim_result **result_out, 
                                      &result->console.remarks };
     for (size_t i = 0; !status && i < sizeof texts / sizeof *texts; i++)
         status = pp_text_check(texts[i], &err);
-    if (plain) {
-        uselocale(before);
-        freelocale(plain);
-    }
+    ppsim_plain_end(&locales);
     err.status = status;
     return ppsim_finish(&err, error);
 }
