@@ -60,7 +60,7 @@ static pp_status view_data(const pp_plan *plan, uint32_t replica, pp_execution *
         return pp_err_set(
             err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
             "padded-wire needs a plan with the lengths of its microbatches to be run; "
-            "make one with ppsim plan --lengths, or give padded");
+            "give another protocol, such as padded");
     if (!plan->workload.microbatch)
         return PP_OK;
     x->workload = plan->workload;
