@@ -39,7 +39,7 @@ static const pp_option options[] = {
     { PP_ROW("--executors", "A,B,...", FRAMEWORK, "executors to compare",
              "that of the plan, then others that run its schedule, three in all") },
     { PP_ROW("--protocols", "A,B,...", COMMUNICATION, "tensor-size protocols to compare",
-             DEFAULT_PROTOCOLS) },
+             "all, with bucket:512") },
     { PP_ROW("--host", "launch=T,sync=T,read=T", COMMUNICATION,
              "host overhead: per launch, per device sync, per size read", DEFAULT_HOST) },
     { PP_OPTION_SHAPE_MESSAGE },

@@ -484,7 +484,7 @@ class ShapesOptions(TypedDict, total=False):
     executors: Value
     'executors to compare (default: that of the plan, then others that run its schedule, three in all)'
     protocols: Value
-    'tensor-size protocols to compare (default: plan,local,message,cached,padded,padded-wire,bucket:512)'
+    'tensor-size protocols to compare (default: all, with bucket:512)'
     host: Value
     'host overhead: per launch, per device sync, per size read (default: launch=5us,sync=10us,read=8us)'
     shape_message: Union[float, str]
