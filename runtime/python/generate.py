@@ -182,12 +182,32 @@ def signature(node):
             parts.append(argument.arg + (f"={ast.unparse(default)}" if default is not None else ""))
     if arguments.kwonlyargs:
         parts.append("*")
-        parts += [f"{a.arg}={ast.unparse(d)}" for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults)]
+        for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults):
+            parts.append(argument.arg + (f"={ast.unparse(default)}" if default is not None else ""))
     if arguments.kwarg:
         parts.append("**" + arguments.kwarg.arg)
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
     returns = re.sub(r"\bArray\b", "numpy.ndarray", returns.replace("'", "").replace('"', ""))
     return f"{node.name}({', '.join(parts)})" + returns
+
+
+def class_lines(node, made_by_users=False):
+    """A class, its fields, and its public methods and properties."""
+    bases = [ast.unparse(base) for base in node.bases]
+    made = [child for child in node.body if getattr(child, "name", "") == "__init__"]
+    shown = f"class {node.name}({', '.join(bases)})"
+    if made_by_users:
+        shown = signature(made[0]).replace("__init__", node.name).split(" -> ")[0]
+    text = paragraphs(ast.get_docstring(node, clean=False))
+    lines = [f"### {node.name}", "", wrap(f"`{shown}`"), "", text, ""]
+    fields = [field for field in node.body if isinstance(field, ast.AnnAssign)]
+    lines += [f"- `{ast.unparse(field)}`" for field in fields]
+    for method in documented(node):
+        is_property = any(ast.unparse(d) == "property" for d in method.decorator_list)
+        shown = f"{method.name}: {signature(method).split(' -> ')[1]}" if is_property else signature(method)
+        text = " ".join(ast_clean(ast.get_docstring(method)).replace("``", "`").split())
+        lines += [wrap(f"- `{shown}`: {text}", indent="  ")]
+    return lines + ([""] if fields or documented(node) else [])
 
 
 def reference(package, tables):
@@ -197,8 +217,11 @@ def reference(package, tables):
         with open(os.path.join(package, name), encoding="utf-8") as file:
             return ast.parse(file.read())
 
-    init, api, results, errors, call, sweeps = (
-        tree(n) for n in ("__init__.py", "_api.py", "_results.py", "_errors.py", "_call.py", "_sweep.py")
+    init, api, results, errors, call, sweeps, replanner = (
+        tree(f"{n}.py") for n in "__init__ _api _results _errors _call _sweep _replanner".split()
+    )
+    torch, pipeline, places = (
+        tree(os.path.join("torch", n)) for n in ("__init__.py", "_pipeline.py", "_places.py")
     )
     lines = [
         "# Python",
@@ -225,36 +248,15 @@ def reference(package, tables):
         if node.name in tables:
             lines += [f"Options: [of {node.name}](#options-of-{node.name}).", ""]
     lines += ["## Results", ""]
-    for source in (call, results, sweeps):
+    hidden = ("Ops", "Rows", "Answer")
+    for source in (call, results, sweeps, replanner):
         for node in source.body:
-            if (
-                not isinstance(node, ast.ClassDef)
-                or node.name.startswith("_")
-                or node.name in ("Ops", "Answer")
-            ):
-                continue
-            bases = [ast.unparse(base) for base in node.bases]
-            lines += [
-                f"### {node.name}",
-                "",
-                f"`class {node.name}({', '.join(bases)})`",
-                "",
-                paragraphs(ast.get_docstring(node, clean=False)),
-                "",
-            ]
-            fields = [field for field in node.body if isinstance(field, ast.AnnAssign)]
-            lines += [f"- `{ast.unparse(field)}`" for field in fields]
-            for method in documented(node):
-                is_property = any(ast.unparse(d) == "property" for d in method.decorator_list)
-                shown = (
-                    f"{method.name}: {signature(method).split(' -> ')[1]}"
-                    if is_property
-                    else signature(method)
-                )
-                text = " ".join(ast_clean(ast.get_docstring(method)).replace("``", "`").split())
-                lines += [wrap(f"- `{shown}`: {text}", indent="  ")]
-            if fields or documented(node):
-                lines += [""]
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and node.name not in hidden:
+                lines += class_lines(node)
+    lines += ["## ppsim.torch", "", paragraphs(ast.get_docstring(torch, clean=False)), ""]
+    for source, name, made in ((pipeline, "Pipeline", True), (places, "PipelineError", False)):
+        node = next(node for node in source.body if getattr(node, "name", "") == name)
+        lines += class_lines(node, made)
     lines += ["## Exceptions", ""]
     for node in errors.body:
         if isinstance(node, ast.ClassDef) and node.name != "Failure":

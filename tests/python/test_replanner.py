@@ -165,7 +165,13 @@ class Replanning(unittest.TestCase):
             with self.assertRaises(ppsim.UsageError, msg=repr(budget)) as raised:
                 replanner.step([700] * 40, budget=budget)
             self.assertEqual(raised.exception.field, "budget")
-        for given in ({"gpus": 8}, {"budget": "1s"}, {"emit": "plan=x"}, {"executor": "auto"}, {"lengths": None}):
+        for given in (
+            {"gpus": 8},
+            {"budget": "1s"},
+            {"emit": "plan=x"},
+            {"executor": "auto"},
+            {"lengths": None},
+        ):
             with self.assertRaises(ppsim.UsageError, msg=repr(given)) as raised:
                 ppsim.Replanner(**{"lengths": [700] * 40, **SMALL, **given})
             self.assertEqual(raised.exception.field, "--" + next(iter(given)))

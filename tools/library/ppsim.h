@@ -189,6 +189,44 @@ PPSIM_PUBLIC const char *ppsim_memory_component(size_t index);
 PPSIM_PUBLIC int64_t ppsim_result_memory(const ppsim_result *result, uint32_t rank,
                                          int64_t *bytes_out);
 
+/* ---- Programs: what the ranks of a replica run, communication included. ---- */
+
+/* The order of a replica, lowered by the executor of its plan. It does not change: any number of
+ * threads may use it. */
+typedef struct ppsim_program ppsim_program;
+
+/* What a row of a program does. The first four are those of ppsim_op_kind. Sends and receives are
+ * posted, and the rank continues at once; an op waits by itself for what it needs. There are no
+ * tags: the n-th send from one rank to another meets the n-th receive that the other posts. */
+typedef enum ppsim_action {
+    PPSIM_SEND_ACTIVATION = PPSIM_BACKWARD + 1,
+    PPSIM_RECEIVE_ACTIVATION,
+    PPSIM_SEND_GRADIENT,
+    PPSIM_RECEIVE_GRADIENT,
+    PPSIM_WAIT, /* until all transfers of a group are done */
+} ppsim_action;
+
+/* Lowers the order of a data-parallel replica of a result that has a step. The caller frees
+ * *program_out with ppsim_program_free; the result may be freed before. Fails: USAGE (no step, no
+ * such replica, or an executor without communication), INFEASIBLE (the order cannot finish),
+ * NOMEM. */
+PPSIM_CHECKED ppsim_status ppsim_program_new(const ppsim_result *result, uint32_t replica,
+                                             ppsim_program **program_out, ppsim_error *error);
+PPSIM_PUBLIC void ppsim_program_free(ppsim_program *program); /* NULL is fine */
+/* Returns the number of rows of a rank; 0 for a rank that does not exist. Syncs, messages about
+ * sizes and actions of sharded parameters have no rows. */
+PPSIM_PUBLIC size_t ppsim_program_count(const ppsim_program *program, uint32_t rank);
+/* Writes the rows of a rank in their order, each array with ppsim_program_count entries; NULL: not
+ * wanted. action: a ppsim_op_kind or ppsim_action. stage: of the op; whose output is sent, or whose
+ * input is received; 0 in a wait, as are microbatch and bytes. peer: the other rank of a transfer,
+ * else the rank. group: transfers of one group are posted together; 0 in an op. bytes: of the
+ * tensor that is transferred; 0 if the plan does not know them. A boundary with several tensors has
+ * the row of the first. */
+PPSIM_PUBLIC void ppsim_program_rows(const ppsim_program *program, uint32_t rank,
+                                     uint8_t *action_out, uint32_t *stage_out,
+                                     uint32_t *microbatch_out, uint32_t *peer_out,
+                                     uint32_t *group_out, int64_t *bytes_out);
+
 /* ---- Replanners: one pipeline, planned again for every batch. ---- */
 
 /* Keeps model, hardware, partition, schedule, executor and memory limit of a pipeline, and what was

@@ -2,31 +2,21 @@
  * each batch is then planned by planner/study/replan.c. A budget of time is that of the machine's
  * steady clock. The answer is a result like that of `plan`, whose JSON is printed only where it is
  * asked for, since that takes as long as planning does. */
-#include "planner/study/replan.h"
+#include "tools/library/replanner.h"
 
 #include "runtime/core/clock.h"
 #include "sim/base/alloc.h"
 #include "sim/plan/plan_write.h"
 #include "tools/library/request.h"
 #include "tools/library/result.h"
-#include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/files.h"
 #include "tools/ppsim/base/option_names.h"
 #include "tools/ppsim/base/pipes.h"
-#include "tools/ppsim/plan/input.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct ppsim_replanner {
-    pp_args *args;
-    pp_plan_input input; /* the replanner borrows its request */
-    pp_console console;  /* of reading and of the search for the pipeline */
-    char *command;
-    pp_replanner *core;
-};
 
 /* What a batch may take. */
 typedef struct budget {

@@ -101,9 +101,9 @@ static pp_status add_delays(const pp_picture *picture, const pp_plot_view *view,
  * colour. */
 static const char *const marks[PP_OP_KIND_COUNT] = {
     [PP_OP_F] = "pt 6 lc rgb '#2f62bd'",
-    [PP_OP_I] = "pt 8 lc rgb '#2f9f9a'",
-    [PP_OP_W] = "pt 2 lc rgb '#3f7f38'",
-    [PP_OP_B] = "pt 4 lc rgb '#1f7f7b'",
+    [PP_OP_I] = "pt 8 lc rgb '#35a79c'",
+    [PP_OP_W] = "pt 2 lc rgb '#7d9f1f'",
+    [PP_OP_B] = "pt 4 lc rgb '#1c8448'",
 };
 
 /* Appends the lower plot. edges: of the plot, in pixels from the upper left corner. */

@@ -50,6 +50,17 @@ class Ops(NamedTuple):
     end_ns: bytes  # int64
 
 
+class Rows(NamedTuple):
+    """The program of one rank, as the bytes of arrays."""
+
+    action: bytes  # uint8: index into _results._actions
+    stage: bytes  # uint32, as are the next three
+    microbatch: bytes
+    peer: bytes
+    group: bytes
+    size: bytes  # int64
+
+
 class Answer(NamedTuple):
     """What a request gave, copied."""
 
@@ -64,6 +75,7 @@ class Answer(NamedTuple):
     stage_rank: tuple[int, ...]
     ops: tuple[Ops, ...]  # by rank
     memory: tuple[tuple[int, ...], ...]  # by rank: components in bytes, then the limit or 0
+    program: tuple[Rows, ...] = ()  # by rank, where it was asked for
 
 
 def library() -> tuple[Any, Any]:
@@ -123,8 +135,9 @@ def memory_components() -> list[str]:
 class _Run:
     """One run of a request: its arguments and, later, what came of it."""
 
-    def __init__(self, progress: Optional[Progress]) -> None:
+    def __init__(self, progress: Optional[Progress], replica: Optional[int] = None) -> None:
         lib, ffi = library()
+        self.replica = replica  # whose program is wanted
         self.stop = ffi.new("sig_atomic_t *")
         self.progress = progress
         self.handle = ffi.new_handle(self)
@@ -154,6 +167,9 @@ class _Run:
             status = lib.ppsim_run(request, result, error)
             if result[0] != ffi.NULL:
                 self.answer = copy(result[0], command)
+            if not status and self.replica is not None and self.answer:
+                status, program = copy_program(result[0], self.replica, error)
+                self.answer = self.answer._replace(program=program)
             if status:
                 self.error = _failure(lib, ffi, status, error, self.answer)
         except BaseException as raised:  # pylint: disable=broad-except
@@ -216,6 +232,23 @@ def _copy_ops(lib: Any, ffi: Any, result: Any, rank: int) -> Ops:
     ]
     lib.ppsim_result_ops(result, rank, *arrays)
     return Ops(*(bytes(ffi.buffer(array)) for array in arrays))
+
+
+def copy_program(result: Any, replica: int, error: Any) -> tuple[int, tuple[Rows, ...]]:
+    """Copies the programs of a replica. Returns a status, which `error` explains."""
+    lib, ffi = library()
+    program = ffi.new("ppsim_program **")
+    status = lib.ppsim_program_new(result, replica, program, error)
+    if status:
+        return status, ()
+    rows = []
+    for rank in range(lib.ppsim_result_ranks(result)):
+        count = lib.ppsim_program_count(program[0], rank)
+        arrays = [ffi.new(f"{kind}[]", count) for kind in ("uint8_t", *["uint32_t"] * 4, "int64_t")]
+        lib.ppsim_program_rows(program[0], rank, *arrays)
+        rows.append(Rows(*(bytes(ffi.buffer(array)) for array in arrays)))
+    lib.ppsim_program_free(program[0])
+    return 0, tuple(rows)
 
 
 _prepared = threading.Lock()
@@ -298,6 +331,7 @@ def call(
     warn: bool = True,
     stopped: bool = False,
     cancelled: Optional[Callable[[], bool]] = None,
+    program: Optional[int] = None,
 ) -> Answer:
     """Runs a command and returns its answer.
 
@@ -305,7 +339,7 @@ def call(
     words: what stands before them. inputs: names and contents of files in memory. keep_files: return
     files in the answer instead of writing them.
     warn: give remarks as warnings. stopped: cancel it before it searches or computes anything.
-    cancelled: asked now and then whether to end.
+    cancelled: asked now and then whether to end. program: the replica whose program is wanted, too.
     Raises: what ppsim._errors names, with the answer as `_given` where the command gave one;
     KeyboardInterrupt, as Interrupted where there is an answer all the same; what progress raises."""
     if progress is not None and not callable(progress):
@@ -315,7 +349,7 @@ def call(
     request = ffi.new("ppsim_request **")
     error = ffi.new("ppsim_error *")
     check(lib.ppsim_request_new(command.encode(), request, error), error)
-    run = _Run(progress)
+    run = _Run(progress, program)
     run.stop[0] = bool(stopped or (cancelled and cancelled()))
     try:
         fill(request[0], settings, words, inputs)

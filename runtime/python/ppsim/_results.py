@@ -19,6 +19,7 @@ else:
 Path = Union[str, os.PathLike[str]]
 
 _kinds = "FIWB"
+_actions = [*_kinds, "SEND_F", "RECV_F", "SEND_B", "RECV_B", "WAIT"]  # ppsim_action
 
 
 class Stage(NamedTuple):
@@ -198,6 +199,20 @@ class Plan(Step):
         cause, memory."""
         return dict(self.data.get("prediction") or {})
 
+    def program(self, rank: int, replica: int = 0, **options: Any) -> Array:
+        """Returns what a rank runs, communication included, as the executor lowers the order: a
+        structured array with the fields ``action`` ("F", "I", "W", "B", "SEND_F", "RECV_F", "SEND_B",
+        "RECV_B" or "WAIT"), ``stage``, ``microbatch``, ``peer``, ``group`` and ``bytes``.
+
+        A send or receive is posted, and the rank continues; an op waits for the input that it needs,
+        and WAIT for all transfers of its group. stage: of the op, or whose output is sent or input
+        received. peer: the other rank of a transfer. bytes: of the tensor; 0 if the plan does not know
+        them. The n-th send from one rank to another meets the n-th receive that the other posts.
+        replica: of data parallelism. options: of ``simulate``, such as ``executor="ppsim"``. Raises
+        IndexError, PpsimError (such as an executor without communication)."""
+        self._ops(rank)
+        return program_rows(self, replica, options)[rank]
+
     def emit(self, format: str, path: Path, **options: Any) -> list[str]:
         """Writes the plan in a format of ``names("formats")``, such as ``pytorch-csv``, and returns
         the paths of all files, which may be several. options: of ``simulate``. Raises PpsimError where
@@ -299,6 +314,32 @@ class Packing(Result):
 class Table(Result):
     """The answer of a command that has no step of its own: ``plan`` with ``pareto``, ``explain`` or
     ``instance``, ``shapes``, and ``sweep``. ``data`` has its JSON."""
+
+
+def program_rows(source: Any, replica: int, options: dict[str, Any]) -> list[Array]:
+    """Returns the programs of all ranks of a replica of a plan, as `Plan.program` does."""
+    import numpy as np
+
+    from ppsim._arguments import Arguments
+
+    arguments = Arguments("simulate")
+    arguments.add_word(source, "plan")
+    arguments.add_options(options)
+    answer = _call.call(
+        "simulate", arguments.settings, arguments.words, arguments.inputs, warn=False, program=replica
+    )
+    numbers = ("stage", "microbatch", "peer", "group")
+    fields = [("action", "U6"), *((name, "u4") for name in numbers), ("bytes", "i8")]
+    letters = np.array(_actions)
+    programs = []
+    for columns in answer.program:
+        rows = np.empty(len(columns.action), fields)
+        rows["action"] = letters[np.frombuffer(columns.action, "u1")]
+        for name in numbers:
+            rows[name] = np.frombuffer(getattr(columns, name), "u4")
+        rows["bytes"] = np.frombuffer(columns.size, "i8")
+        programs.append(rows)
+    return programs
 
 
 def load_plan(path: Path, answer: _call.Answer) -> Plan:

@@ -1,6 +1,7 @@
-/* The colours of ops follow the papers on zero-bubble schedules: F is blue, backward is teal, W is
- * green. Their greys differ in print: F is darkest, then W, B and I, and idle time is lightest. The
- * stages of a rank are shades of these, mixed with white. */
+/* The colours of ops, which are those of the page (tools/page/page.js): F is blue and B green, as
+ * in most drawings of pipelines; the halves of a split B are teal (I) and lime (W). Their greys
+ * differ in print: F is darkest, then B, I and W, and idle time is lightest. The stages of a rank
+ * are shades of these, mixed with white. */
 #include "traces/plot/draw/look.h"
 
 #include <stdio.h>
@@ -10,9 +11,9 @@ static const struct {
     const char *words;
 } looks[PP_OP_KIND_COUNT] = {
     [PP_OP_F] = { 0x2f, 0x62, 0xbd, "F forward" },
-    [PP_OP_I] = { 0x8e, 0xdb, 0xd6, "I backward, input gradient" },
-    [PP_OP_W] = { 0x58, 0xa0, 0x50, "W backward, weight gradient" },
-    [PP_OP_B] = { 0x3f, 0xb5, 0xb0, "B backward" },
+    [PP_OP_I] = { 0x35, 0xa7, 0x9c, "I backward, input gradient" },
+    [PP_OP_W] = { 0xa9, 0xcf, 0x46, "W backward, weight gradient" },
+    [PP_OP_B] = { 0x1c, 0x84, 0x48, "B backward" },
 };
 
 #define LIGHTEST 0.5 /* share of white in the lightest shade */

@@ -103,6 +103,70 @@ START_TEST(a_plan_has_its_order_and_memory)
 }
 END_TEST
 
+/* Every tensor that one rank sends another receives, with the same bytes, in the same order per
+ * edge; the ops are those of the result. */
+START_TEST(a_program_sends_what_it_receives)
+{
+    ppsim_result *result = run(make("plan", small));
+    ppsim_program *program = NULL;
+    ppsim_error error;
+    ck_assert_msg(ppsim_program_new(result, 0, &program, &error) == PPSIM_OK, "%s", error.reason);
+    int64_t sent[4][4] = { { 0 } };
+    int64_t received[4][4] = { { 0 } };
+    for (uint32_t rank = 0; rank < 4; rank++) {
+        const size_t count = ppsim_program_count(program, rank);
+        uint8_t *action = malloc(count);
+        uint32_t *column = malloc(3 * count * sizeof *column);
+        int64_t *bytes = malloc(count * sizeof *bytes);
+        ck_assert(action && column && bytes);
+        uint32_t *stage = column;
+        uint32_t *microbatch = column + count;
+        uint32_t *peer = column + 2 * count;
+        ppsim_program_rows(program, rank, action, stage, microbatch, peer, NULL, bytes);
+        size_t ops = 0;
+        for (size_t i = 0; i < count; i++) {
+            if (action[i] <= PPSIM_BACKWARD) {
+                ops++;
+                continue;
+            }
+            ck_assert_int_gt(bytes[i], 0);
+            ck_assert_uint_lt(peer[i], 4);
+            const bool sends =
+                action[i] == PPSIM_SEND_ACTIVATION || action[i] == PPSIM_SEND_GRADIENT;
+            const bool forward =
+                action[i] == PPSIM_SEND_ACTIVATION || action[i] == PPSIM_RECEIVE_ACTIVATION;
+            /* A hash of the sequence of tensors, each named by its producer. */
+            const uint32_t producer = stage[i] + (sends ? 0 : forward ? -1u : 1u);
+            int64_t *edge = sends ? &sent[rank][peer[i]] : &received[peer[i]][rank];
+            *edge = (int64_t)((uint64_t)*edge * 1000003 + microbatch[i] * 64u + producer * 2 +
+                              forward + (uint64_t)bytes[i]);
+        }
+        ck_assert_uint_eq(ops, ppsim_result_op_count(result, rank));
+        free(action);
+        free(column);
+        free(bytes);
+    }
+    ck_assert_int_ne(sent[0][1], 0);
+    ck_assert_int_eq(memcmp(sent, received, sizeof sent), 0);
+    ck_assert_uint_eq(ppsim_program_count(program, 4), 0);
+    ppsim_program_free(program);
+    ppsim_result_free(result);
+}
+END_TEST
+
+START_TEST(a_program_needs_communication)
+{
+    ppsim_result *result = run(make("simulate", closed));
+    ppsim_program *program = NULL;
+    ppsim_error error;
+    ck_assert_int_eq(ppsim_program_new(result, 0, &program, &error), PPSIM_USAGE);
+    ck_assert_ptr_nonnull(strstr(error.reason, "ideal has no communication"));
+    ck_assert_int_eq(ppsim_program_new(NULL, 0, &program, &error), PPSIM_USAGE);
+    ck_assert_ptr_null(program);
+    ppsim_result_free(result);
+}
+END_TEST
+
 START_TEST(files_are_kept_in_memory)
 {
     const char *const options[] = {
@@ -443,6 +507,8 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, numbers_meet_the_closed_form);
     tcase_add_test(tc, a_plan_has_its_order_and_memory);
+    tcase_add_test(tc, a_program_sends_what_it_receives);
+    tcase_add_test(tc, a_program_needs_communication);
     tcase_add_test(tc, files_are_kept_in_memory);
     tcase_add_test(tc, a_file_in_memory_keeps_its_name);
     tcase_add_test(tc, a_sweep_of_files_in_memory_has_their_names);
