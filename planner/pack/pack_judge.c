@@ -188,7 +188,7 @@ pp_status pp_packer_set_data(pp_packer *packer, const int64_t *lengths, const pp
         return PP_OK;
     }
     pp_size_protocol shapes = packer->request.exchange.shapes;
-    if (shapes.kind == PP_SIZES_PADDED && !shapes.tokens)
+    if (shapes.kind != PP_SIZES_BUCKET && !shapes.tokens)
         shapes.tokens = longest_of(grouping, lengths);
     pp_status status = pp_workload_pad(&shapes, &made, &data->workload, &data->shapes, err);
     if (status)

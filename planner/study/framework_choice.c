@@ -72,7 +72,7 @@ static pp_plan_request bare(const pp_plan_request *request)
         one.framework = NULL;
         one.exchange = (pp_exchange_options){ .tensors = 0 };
         one.buffers = (pp_buffer_settings){ .has_recv = false };
-        if (shapes.kind == PP_SIZES_PADDED || shapes.kind == PP_SIZES_BUCKET)
+        if (shapes.kind >= PP_SIZES_PADDED)
             one.exchange.shapes = shapes; /* the padding is in the data */
     }
     if (request->free.shapes)

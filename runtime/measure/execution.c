@@ -6,6 +6,7 @@
 #include "sim/framework/registry.h"
 #include "sim/program/program_new.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 bool pp_execution_given_up(const pp_execution *x)
@@ -44,9 +45,22 @@ void pp_execution_free(pp_execution *x)
     *x = (pp_execution){ 0 };
 }
 
+static uint32_t longest_of(const pp_workload *data, size_t count)
+{
+    uint32_t longest = 0;
+    for (uint32_t j = 1; j < count; j++)
+        longest = data->microbatch[j].tokens > data->microbatch[longest].tokens ? j : longest;
+    return longest;
+}
+
 /* Sets views of the replica's part of the data, which the plan owns. */
 static pp_status view_data(const pp_plan *plan, uint32_t replica, pp_execution *x, pp_err *err)
 {
+    if (!plan->workload.microbatch && plan->sizes.kind == PP_SIZES_PADDED_WIRE)
+        return pp_err_set(
+            err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
+            "padded-wire needs a plan with the lengths of its microbatches to be run; "
+            "give another protocol, such as padded");
     if (!plan->workload.microbatch)
         return PP_OK;
     x->workload = plan->workload;
@@ -58,7 +72,35 @@ static pp_status view_data(const pp_plan *plan, uint32_t replica, pp_execution *
     if (plan->sizes.kind < PP_SIZES_PADDED)
         return PP_OK;
     x->work.workload = &x->padded;
-    return pp_workload_pad(&plan->sizes, &x->workload, &x->padded, NULL, err);
+    pp_size_protocol sizes = plan->sizes;
+    const size_t all = (size_t)plan->workload.replicas * plan->workload.microbatches;
+    if (sizes.kind == PP_SIZES_PADDED_WIRE && !sizes.tokens) /* of all replicas */
+        sizes.tokens = plan->workload.microbatch[longest_of(&plan->workload, all)].tokens;
+    return pp_workload_pad(&sizes, &x->workload, &x->padded, NULL, err);
+}
+
+/* Makes the tensors that stages exchange as large as padded-wire sends them. What a stage computes
+ * with is the beginning of such a tensor, so that nothing has to be copied, but its input stays as
+ * large until the backward. described: the sizes are those of the compute, which does not pad;
+ * otherwise they are the plan's, whose stages keep a copy of the real part. */
+static void pad_messages(const pp_execution *x, bool described, pp_costs *costs)
+{
+    const pp_microbatch *data = x->workload.microbatch;
+    const double wire = (double)x->padded.wire_tokens;
+    const uint32_t longest = longest_of(&x->workload, costs->microbatches);
+    const double times = described ? wire / (double)data[longest].tokens : 1;
+    for (uint32_t s = 0; s + 1 < costs->stages; s++) {
+        const double most = (double)costs->message_bytes[pp_cost_index(costs, s, longest)];
+        const int64_t padded = (int64_t)ceil(most * times);
+        for (uint32_t j = 0; j < costs->microbatches; j++) {
+            const size_t row = pp_cost_index(costs, s, j);
+            const double part = (double)data[j].tokens / wire;
+            const int64_t real =
+                described ? costs->message_bytes[row] : (int64_t)((double)padded * part + 0.5);
+            costs->activation_bytes[row + 1] += padded - real;
+            costs->message_bytes[row] = padded;
+        }
+    }
 }
 
 static uint64_t sequences_of(const pp_workload *data, uint32_t replica, double *tokens)
@@ -114,6 +156,8 @@ static pp_status make_work(const pp_plan *plan, const pp_run_plan_options *optio
     status = view_data(plan, replica, x, err);
     if (!status && options->compute->describe)
         status = options->compute->describe(&x->work, x->costs, err);
+    if (!status && x->padded.wire_tokens)
+        pad_messages(x, options->compute->describe, x->costs);
     return status;
 }
 

@@ -12,6 +12,7 @@
 #include "sim/cost/context_exchange.h"
 #include "sim/cost/ends.h"
 #include "sim/cost/gpu_batch.h"
+#include "sim/cost/kernel.h"
 #include "sim/cost/layer.h"
 #include "sim/cost/stage_memory.h"
 #include "sim/cost/step.h"
@@ -635,6 +636,20 @@ static double send_seconds(const pp_cost_context *context, const message *m, con
     return m->gather_s + pp_link_seconds(context, link, m->bytes);
 }
 
+/* With tensors that are padded only on the wire, a stage copies what it received out of the padding
+ * before it computes, and what it sends into a padded tensor afterwards. Kernels that copy: real
+ * bytes are read, and real or padded ones written. */
+static void add_wire_padding(const pp_cost_context *context, const message *real,
+                             const message *wire, const placed_stage *placed, pp_unit_cost *cost)
+{
+    const double pad_s = pp_elementwise_seconds(context->hardware, real->bytes + wire->bytes);
+    const double unpad_s = pp_elementwise_seconds(context->hardware, 2 * real->bytes);
+    const double slower = 1 / pp_sustained_of(context);
+    const double below = placed->sends_backward, above = placed->sends_forward;
+    cost->f_s += (below * unpad_s + above * pad_s) * slower;
+    cost->i_s += (above * unpad_s + below * pad_s) * slower;
+}
+
 /* Transfers of one stage, in seconds: forward to the next stage, backward to the previous one, and
  * the time that its rank waits for the exchange after every F and B. */
 typedef struct transfers {
@@ -751,13 +766,15 @@ static void recompute_as(const pp_cost_context *context, const pp_recomputed *re
     count_layers(context, &placed->stage, placed->counts);
 }
 
+/* wire_tokens: of pp_workload. */
 static pp_status fill_class(const pp_cost_context *context, const placed_stage *stages,
-                            const pp_batch *batch, uint32_t class_index, pp_costs *costs,
-                            pp_err *err)
+                            const pp_batch *batch, int64_t wire_tokens, uint32_t class_index,
+                            pp_costs *costs, pp_err *err)
 {
     units made;
     const units *u = find_units(context, batch, &made);
-    const message m = message_of(context, batch->tokens);
+    const message real = message_of(context, batch->tokens);
+    const message m = wire_tokens ? message_of(context, wire_tokens) : real;
     const pp_switches *how = &context->switches;
     const int64_t chunk = how->recompute == PP_RECOMPUTE_FULL && how->recompute_layers > 1
                               ? how->recompute_layers
@@ -772,6 +789,8 @@ static pp_status fill_class(const pp_cost_context *context, const placed_stage *
         if (batch->recomputed)
             recompute_as(context, &batch->recomputed[s], &placed);
         pp_unit_cost cost = stage_cost(context, u, &placed.stage, placed.counts, chunk);
+        if (wire_tokens)
+            add_wire_padding(context, &real, &m, &placed, &cost);
         cost.f_s /= placed.speed;
         cost.i_s /= placed.speed;
         cost.w_s /= placed.speed;
@@ -928,7 +947,7 @@ pp_status pp_cost_model_tables(const pp_cost_context *context, const pp_stage *s
         if (class_of[j] < filled)
             continue;
         const pp_batch batch = pp_batch_of(context, workload, &list[j]);
-        status = fill_class(context, placed, &batch, filled, costs, err);
+        status = fill_class(context, placed, &batch, workload->wire_tokens, filled, costs, err);
         filled++;
     }
     if (!status)

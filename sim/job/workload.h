@@ -28,6 +28,7 @@ typedef struct pp_workload {
     size_t length_count;
     size_t first_fit_bins; /* bins that first fit made; 0: not packed, or read from a plan */
     size_t bins;           /* bins after splitting, or groups; 0: read from a plan */
+    int64_t wire_tokens;   /* every tensor is padded to as many for its transfer; 0: none is */
 } pp_workload;
 
 /* Makes equal microbatches of `micro_batch_size` sequences of `seq_length` tokens. They share the

@@ -105,8 +105,8 @@ static const pp_option options[] = {
     { PP_ROW("--comm", "MODE", COMMUNICATION, "how sends work: rendezvous, eager:BYTES or batched",
              "the plan's") },
     { PP_ROW("--shapes", "PROTOCOL", COMMUNICATION,
-             "how receivers learn tensor sizes: plan, local, message, cached, padded[:MAX] or "
-             "bucket:N",
+             "how receivers learn tensor sizes: plan, local, message, cached, padded[:MAX], "
+             "bucket:N or padded-wire[:MAX]",
              "the plan's") },
     { PP_OPTION_TENSORS_PER_BOUNDARY },
     { PP_OPTION_VERBOSE("also print the report of the measured step") },

@@ -27,8 +27,9 @@
 #include <string.h>
 
 #define DEFAULT_FRAMEWORKS 3 /* number of executors that are compared unless some are named */
-#define DEFAULT_PROTOCOLS "plan,local,message,cached,padded,bucket:512"
-#define DEFAULT_OF_PLANS "plan,local,message,cached,padded" /* buckets need a model */
+#define DEFAULT_PROTOCOLS "plan,local,message,cached,padded,padded-wire,bucket:512"
+/* buckets, and the kernels of padded-wire, need a model */
+#define DEFAULT_OF_PLANS "plan,local,message,cached,padded"
 #define DEFAULT_HOST "launch=5us,sync=10us,read=8us"
 #define DEFAULT_SCHEDULE "1f1b"
 #define NAMES_MAX 16
@@ -38,7 +39,7 @@ static const pp_option options[] = {
     { PP_ROW("--executors", "A,B,...", FRAMEWORK, "executors to compare",
              "that of the plan, then others that run its schedule, three in all") },
     { PP_ROW("--protocols", "A,B,...", COMMUNICATION, "tensor-size protocols to compare",
-             DEFAULT_PROTOCOLS) },
+             "all, with bucket:512") },
     { PP_ROW("--host", "launch=T,sync=T,read=T", COMMUNICATION,
              "host overhead: per launch, per device sync, per size read", DEFAULT_HOST) },
     { PP_OPTION_SHAPE_MESSAGE },
@@ -695,7 +696,9 @@ const pp_command pp_command_shapes = {
     .details =
         "A plan keeps its recomputation. With --model, all stages and microbatches "
         "recompute the same layers.\n"
-        "padded:MAX and bucket:N need --model if no microbatch of the plan has that length.\n",
+        "padded:MAX, padded-wire:MAX and bucket:N need --model if no microbatch of the plan has "
+        "that length. Without --model, padded-wire charges transfers, and pad and unpad kernels "
+        "cost nothing.\n",
     .examples = "ppsim shapes --model llama3-70b --pp 8 --lengths lengths.txt --seq-length 8192\n"
                 "ppsim shapes plan.json --executors megatron,deepspeed\n",
     .run = shapes,

@@ -312,7 +312,7 @@ class SimulateOptions(TypedDict, total=False):
     return_outputs: Union[bool, str]
     "the last stage keeps its outputs until the step ends (default: the executor's)"
     shapes: Union[int, float, str, Path]
-    'how receivers learn tensor sizes: plan, local, message, cached, padded[:MAX] or bucket:N (default: plan)'
+    'how receivers learn tensor sizes: plan, local, message, cached, padded[:MAX], bucket:N or padded-wire[:MAX] (default: plan)'
     shape_message: Union[float, str]
     "time of one tensor-size message (default: the plan's, or 0)"
     host: Value
@@ -446,7 +446,7 @@ class PackOptions(TypedDict, total=False):
     step_sync: Union[bool, str]
     'end every step with a global barrier (default: on)'
     shapes: Union[int, float, str, Path]
-    'how receivers learn tensor sizes: plan, local, message, cached, padded[:MAX] or bucket:N (default: plan)'
+    'how receivers learn tensor sizes: plan, local, message, cached, padded[:MAX], bucket:N or padded-wire[:MAX] (default: plan)'
     verbose: bool
     'also print all packings that were tried'
     output: Union[int, float, str, Path]
@@ -484,7 +484,7 @@ class ShapesOptions(TypedDict, total=False):
     executors: Value
     'executors to compare (default: that of the plan, then others that run its schedule, three in all)'
     protocols: Value
-    'tensor-size protocols to compare (default: plan,local,message,cached,padded,bucket:512)'
+    'tensor-size protocols to compare (default: all, with bucket:512)'
     host: Value
     'host overhead: per launch, per device sync, per size read (default: launch=5us,sync=10us,read=8us)'
     shape_message: Union[float, str]

@@ -4,6 +4,7 @@
 
 #include "sim/base/alloc.h"
 #include "sim/base/field.h"
+#include "sim/base/minmax.h"
 #include "sim/base/units.h"
 
 #include <inttypes.h>
@@ -71,7 +72,10 @@ const pp_size_protocol_support pp_size_protocols_fixed = {
     .no_cache = "its tensor shapes are set once, in its configuration",
 };
 
-static const char *const names[] = { "plan", "local", "message", "cached", "padded", "bucket" };
+static const char *const names[] = { "plan",   "local",  "message",    "cached",
+                                     "padded", "bucket", "padded-wire" };
+
+enum { NAMES = sizeof names / sizeof names[0] };
 
 const char *pp_size_protocol_print(const pp_size_protocol *shapes, char *buffer, size_t size)
 {
@@ -87,14 +91,15 @@ pp_status pp_size_protocol_parse(const char *text, pp_size_protocol *shapes_out,
     size_t name = strcspn(text, ":");
     pp_size_protocol parsed = { .kind = PP_SIZES_PLAN };
     size_t k = 0;
-    while (*text && k < 6 && (strlen(names[k]) != name || strncmp(names[k], text, name) != 0))
+    while (*text && k < NAMES && (strlen(names[k]) != name || strncmp(names[k], text, name) != 0))
         k++;
     parsed.kind = (pp_size_protocol_kind)k;
     bool number = text[name] == ':';
-    if (k == 6 || (number && k < PP_SIZES_PADDED) || (!number && k == PP_SIZES_BUCKET))
-        return pp_err_set(
-            err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
-            "'%.64s' is not one of plan, local, message, cached, padded[:MAX], bucket:N", text);
+    if (k == NAMES || (number && k < PP_SIZES_PADDED) || (!number && k == PP_SIZES_BUCKET))
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
+                          "'%.64s' is not one of plan, local, message, cached, padded[:MAX], "
+                          "bucket:N, padded-wire[:MAX]",
+                          text);
     pp_err inner = pp_err_like(err);
     if (number && pp_parse_int(text + name + 1, pp_err_name(err, PP_FIELD_SHAPES), 1,
                                PP_MICROBATCH_TOKENS_MAX, &parsed.tokens, &inner))
@@ -145,20 +150,31 @@ static int64_t padded_tokens(const pp_size_protocol *shapes, int64_t longest, in
     return tokens;
 }
 
+/* The number of tokens of every tensor on the wire; 0: that of its microbatch. */
+static int64_t wire_tokens(const pp_size_protocol *shapes, int64_t longest)
+{
+    if (shapes->kind != PP_SIZES_PADDED_WIRE)
+        return 0;
+    return shapes->tokens ? shapes->tokens : longest;
+}
+
 static pp_status check_padding(const pp_size_protocol *shapes, const pp_workload *from, uint32_t j,
                                int64_t longest, pp_err *err)
 {
     int64_t tokens = from->microbatch[j].tokens;
-    int64_t padded = padded_tokens(shapes, longest, tokens);
+    const bool on_wire = shapes->kind == PP_SIZES_PADDED_WIRE;
+    int64_t padded =
+        on_wire ? wire_tokens(shapes, longest) : padded_tokens(shapes, longest, tokens);
     if (padded < tokens)
         return pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_SHAPES),
-                          "microbatch %" PRIu32 " has %" PRId64 " tokens, more than padded:%" PRId64
-                          " holds; give at least padded:%" PRId64,
-                          j % from->microbatches, tokens, shapes->tokens, longest);
+                          "microbatch %" PRIu32 " has %" PRId64 " tokens, more than %s:%" PRId64
+                          " holds; give at least %s:%" PRId64,
+                          j % from->microbatches, tokens, names[shapes->kind], shapes->tokens,
+                          names[shapes->kind], longest);
     int64_t last = from->length_count
                        ? from->lengths[from->microbatch[j].first + from->microbatch[j].count - 1]
                        : tokens;
-    if (last + (padded - tokens) > PP_LENGTH_MAX || padded > PP_MICROBATCH_TOKENS_MAX)
+    if ((!on_wire && last + (padded - tokens) > PP_LENGTH_MAX) || padded > PP_MICROBATCH_TOKENS_MAX)
         return pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_SHAPES),
                           "pads microbatch %" PRIu32 " to %" PRId64
                           " tokens, beyond the limit of %" PRId64 " for one sequence",
@@ -233,6 +249,7 @@ pp_status pp_workload_pad(const pp_size_protocol *shapes, const pp_workload *fro
     made.microbatch = pp_alloc_array(count, sizeof *made.microbatch);
     made.lengths = pp_alloc_array(lengths, sizeof *made.lengths);
     made.length_count = lengths;
+    made.wire_tokens = wire_tokens(shapes, longest);
     if (!made.microbatch || !made.lengths)
         return pp_err_nomem(err);
     lengthen(shapes, from, count, longest, &made);
@@ -244,6 +261,21 @@ pp_status pp_workload_pad(const pp_size_protocol *shapes, const pp_workload *fro
     return PP_OK;
 }
 
+/* Gives all transfers of a stage the longest duration and the largest size of any microbatch. */
+static void pad_transfers(pp_costs *costs)
+{
+    int64_t *const tables[] = { costs->send_f_ns, costs->send_b_ns, costs->message_bytes };
+    for (size_t k = 0; k < sizeof tables / sizeof tables[0]; k++) {
+        for (uint32_t s = 0; s < costs->stages; s++) {
+            int64_t most = 0;
+            for (uint32_t j = 0; j < costs->microbatches; j++)
+                most = pp_max(most, tables[k][pp_cost_index(costs, s, j)]);
+            for (uint32_t class = 0; class < costs->classes; class ++)
+                tables[k][(size_t) class * costs->stages + s] = most;
+        }
+    }
+}
+
 pp_status pp_costs_pad(const pp_size_protocol *shapes, pp_costs *costs, pp_err *err)
 {
     if (shapes->kind < PP_SIZES_PADDED)
@@ -251,10 +283,19 @@ pp_status pp_costs_pad(const pp_size_protocol *shapes, pp_costs *costs, pp_err *
     if (shapes->tokens)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
                           "%s needs the costs of lengths that do not occur, which only a model "
-                          "gives; use %s or %s, or padded (the longest microbatch)",
-                          shapes->kind == PP_SIZES_BUCKET ? "bucket:N" : "padded:MAX",
+                          "gives; use %s or %s, or %s (the longest microbatch)",
+                          shapes->kind == PP_SIZES_BUCKET   ? "bucket:N"
+                          : shapes->kind == PP_SIZES_PADDED ? "padded:MAX"
+                                                            : "padded-wire:MAX",
                           pp_err_name(err, PP_FIELD_ASK_PLAN_MODEL),
-                          pp_err_name(err, PP_FIELD_ASK_SHAPES_MODEL));
+                          pp_err_name(err, PP_FIELD_ASK_SHAPES_MODEL),
+                          shapes->kind == PP_SIZES_PADDED_WIRE ? "padded-wire" : "padded");
+    if (shapes->kind == PP_SIZES_PADDED_WIRE) {
+        pad_transfers(costs);
+        if (costs->late)
+            pad_transfers(costs->late);
+        return PP_OK;
+    }
     pp_ns longest_ns = -1;
     uint32_t longest = 0;
     for (uint32_t j = 0; j < costs->microbatches; j++) {

@@ -16,6 +16,8 @@ typedef enum pp_size_protocol_kind {
                          framework that resends also sends one when the size changes */
     PP_SIZES_PADDED,  /* all microbatches are padded to the longest one, or to `tokens` */
     PP_SIZES_BUCKET,  /* microbatches are padded to a multiple of `tokens` */
+    PP_SIZES_PADDED_WIRE, /* like PADDED, but tensors only while they are sent: a stage removes the
+                             padding before it computes, and pads again what it sends */
 } pp_size_protocol_kind;
 
 typedef struct pp_size_protocol {
@@ -23,7 +25,8 @@ typedef struct pp_size_protocol {
     int64_t tokens; /* 0: padded to the longest */
 } pp_size_protocol;
 
-/* Parses "plan", "local", "message", "cached", "padded[:MAX]" or "bucket:N"; "" is plan.
+/* Parses "plan", "local", "message", "cached", "padded[:MAX]", "bucket:N" or
+ * "padded-wire[:MAX]"; "" is plan.
  * Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_size_protocol_parse(const char *text, pp_size_protocol *shapes_out,
                                                pp_err *err);
@@ -96,15 +99,17 @@ PP_MUST_CHECK pp_status pp_host_costs_parse(const char *text, pp_host_costs *hos
 bool pp_exchange_is_plain(const pp_exchange_options *exchange);
 
 /* Makes the padded data: for `padded` and `bucket`, the last sequence of a microbatch of `from` is
- * extended; for other protocols the result is a copy. shapes_out: the number of distinct token
- * counts; may be NULL.
- * Fails: INPUT when a microbatch is longer than MAX (err names it) or would exceed the limits of
- * sim/job/workload.h; NOMEM. */
+ * extended; for `padded-wire` the result is a copy with wire_tokens, and for other protocols a
+ * copy. shapes_out: the number of distinct token counts; may be NULL. Fails: INPUT when a
+ * microbatch is longer than MAX (err names it) or would exceed the limits of sim/job/workload.h;
+ * NOMEM. */
 PP_MUST_CHECK pp_status pp_workload_pad(const pp_size_protocol *shapes, const pp_workload *from,
                                         pp_workload *workload_out, uint32_t *shapes_out,
                                         pp_err *err);
 /* Pads if only costs are known: every microbatch gets the costs of the one whose forwards and
- * backwards take longest in total. Fails: USAGE for padded:MAX and bucket, NOMEM. */
+ * backwards take longest in total; with `padded-wire`, only the transfers of every stage become its
+ * longest and largest, and pad and unpad kernels, whose cost is not known, cost nothing.
+ * Fails: USAGE for padded:MAX, padded-wire:MAX and bucket, NOMEM. */
 PP_MUST_CHECK pp_status pp_costs_pad(const pp_size_protocol *shapes, pp_costs *costs, pp_err *err);
 
 #endif

@@ -94,13 +94,14 @@
 #define PP_OPTION_RETURN_OUTPUTS                        \
     PP_ROW("--return-outputs", "on|off", COMMUNICATION, \
            "the last stage keeps its outputs until the step ends", "the executor's")
-#define PP_OPTION_SHAPES                                                                      \
-    PP_ROW("--shapes", "PROTOCOL", COMMUNICATION,                                             \
-           "how receivers learn tensor sizes: plan, local, message, cached, padded[:MAX] or " \
-           "bucket:N",                                                                        \
+#define PP_OPTION_SHAPES                                                                    \
+    PP_ROW("--shapes", "PROTOCOL", COMMUNICATION,                                           \
+           "how receivers learn tensor sizes: plan, local, message, cached, padded[:MAX], " \
+           "bucket:N or padded-wire[:MAX]",                                                 \
            "plan")
 #define PP_OPTION_SHAPES_OR_AUTO                                                              \
-    PP_ROW("--shapes", "plan|local|message|cached|padded|bucket:N|auto", COMMUNICATION,       \
+    PP_ROW("--shapes", "plan|local|message|cached|padded|bucket:N|padded-wire|auto",          \
+           COMMUNICATION,                                                                     \
            "how receivers learn tensor sizes (see ppsim(1)). padded:MAX pads to MAX tokens. " \
            "auto chooses the fastest",                                                        \
            "plan")

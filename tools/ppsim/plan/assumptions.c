@@ -354,7 +354,12 @@ static pp_status note_shapes(const pp_search_result *result, pp_notes *notes, pp
     char host[3][32];
     pp_status status = PP_OK;
     pp_format_duration(takes, sizeof takes, x.shape_message_ns);
-    if (x.shapes.kind >= PP_SIZES_PADDED)
+    if (x.shapes.kind == PP_SIZES_PADDED_WIRE)
+        status = pp_notes_add(notes, err, "shapes",
+                              "%s: tensors are padded while they are sent; every stage copies "
+                              "them out of and into padded ones, and computes real tokens",
+                              pp_size_protocol_print(&x.shapes, text, sizeof text));
+    else if (x.shapes.kind >= PP_SIZES_PADDED)
         status = pp_notes_add(notes, err, "shapes",
                               "%s: %" PRIu32 " distinct token count%s; the last sequence of a "
                               "microbatch is lengthened; tokens/s counts real ones",

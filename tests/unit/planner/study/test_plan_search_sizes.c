@@ -64,6 +64,45 @@ START_TEST(padding_is_charged_in_time_bytes_and_memory)
 }
 END_TEST
 
+/* Seconds of a kernel that reads and writes so many bytes, at the clock of a long step. */
+static double copy_s(const pp_hardware *hw, int64_t bytes)
+{
+    const double s = hw->kernel_s + (double)bytes / (hw->memory_bytes_per_s * hw->elementwise);
+    return s / hw->sustained;
+}
+
+/* A copy into the padded tensor reads real tokens and writes 2048; one out of it reads and writes
+ * real ones. Stage 0 pads in F and unpads in B, and the last stage the other way round. */
+START_TEST(padding_of_the_wire_is_charged_in_transfers_and_copies)
+{
+    const planning p = planning_of("gpt3.6b", "h100-80g");
+    pp_search_result *real = choose_shapes(&p, "plan");
+    pp_search_result *wire = choose_shapes(&p, "padded-wire");
+    const pp_costs *a = real->plan->costs[0];
+    const pp_costs *b = wire->plan->costs[0];
+    ck_assert_uint_eq(a->stages, 2);
+    for (uint32_t m = 0; m < 3; m++) {
+        const size_t i = pp_cost_index(a, 0, m), j = pp_cost_index(b, 0, m);
+        const int64_t own = a->message_bytes[i], whole = a->message_bytes[0];
+        const double pad_ns = 1e9 * copy_s(&p.hardware, own + whole);
+        const double unpad_ns = 1e9 * copy_s(&p.hardware, 2 * own);
+        ck_assert_int_eq(b->message_bytes[j], whole);
+        ck_assert_int_eq(b->send_f_ns[j], a->send_f_ns[0]);
+        ck_assert_int_eq(b->send_b_ns[j + 1], a->send_b_ns[1]);
+        ck_assert_int_eq(b->activation_bytes[j + 1], a->activation_bytes[i + 1]);
+        ck_assert_double_eq_tol((double)(b->f_ns[j] - a->f_ns[i]), pad_ns, 2);
+        ck_assert_double_eq_tol((double)(b->i_ns[j] - a->i_ns[i]), unpad_ns, 2);
+        ck_assert_double_eq_tol((double)(b->b_ns[j] - a->b_ns[i]), unpad_ns, 2);
+        ck_assert_double_eq_tol((double)(b->f_ns[j + 1] - a->f_ns[i + 1]), unpad_ns, 2);
+        ck_assert_double_eq_tol((double)(b->i_ns[j + 1] - a->i_ns[i + 1]), pad_ns, 2);
+        ck_assert_int_eq(b->w_ns[j + 1], a->w_ns[i + 1]);
+    }
+    ck_assert(b->model_flops == a->model_flops);
+    pp_search_result_free(&real);
+    pp_search_result_free(&wire);
+}
+END_TEST
+
 START_TEST(buckets_lie_between_real_and_padded)
 {
     const planning p = planning_of("gpt3.6b", "h100-80g");
@@ -102,7 +141,8 @@ END_TEST
 /* A reader of the file predicts the same step as `plan`, whatever the protocol. */
 START_TEST(a_plan_file_keeps_its_protocol)
 {
-    static const char *const shapes[] = { "plan", "local", "message", "padded:3000", "bucket:512" };
+    static const char *const shapes[] = { "plan",        "local",      "message",
+                                          "padded:3000", "bucket:512", "padded-wire:3000" };
     const planning p = planning_of("gpt3.6b", "h100-80g");
     pp_plan_request request = data_request(&p, shapes[_i / 2]);
     pp_plan *again = NULL;
@@ -153,9 +193,10 @@ int main(void)
     Suite *suite = suite_create("shapes of plans");
     TCase *tc = tcase_create("shapes of plans");
     tcase_add_test(tc, padding_is_charged_in_time_bytes_and_memory);
+    tcase_add_test(tc, padding_of_the_wire_is_charged_in_transfers_and_copies);
     tcase_add_test(tc, buckets_lie_between_real_and_padded);
     tcase_add_test(tc, a_message_takes_the_latency_of_the_link);
-    tcase_add_loop_test(tc, a_plan_file_keeps_its_protocol, 0, 10);
+    tcase_add_loop_test(tc, a_plan_file_keeps_its_protocol, 0, 12);
     tcase_add_test(tc, what_cannot_be_is_refused);
     suite_add_tcase(suite, tc);
     return step_run(suite);

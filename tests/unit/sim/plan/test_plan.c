@@ -411,10 +411,10 @@ START_TEST(every_name_of_a_setting_is_read_back)
     };
     pp_plan *plan = sample_plan();
     for (int k = 0; k < 12; k++) {
-        const int64_t tokens = k == PP_SIZES_BUCKET || k == 6 ? 512 : 0;
-        const pp_size_protocol_kind kind = k == 6 ? PP_SIZES_PADDED : (pp_size_protocol_kind)k;
-        plan->has_sizes = k < 7;
-        plan->sizes = (pp_size_protocol){ .kind = k < 7 ? kind : PP_SIZES_PLAN, .tokens = tokens };
+        const int64_t tokens = k == PP_SIZES_BUCKET || k == 7 ? 512 : 0;
+        const pp_size_protocol_kind kind = k == 7 ? PP_SIZES_PADDED : (pp_size_protocol_kind)k;
+        plan->has_sizes = k < 8;
+        plan->sizes = (pp_size_protocol){ .kind = k < 8 ? kind : PP_SIZES_PLAN, .tokens = tokens };
         plan->recompute = how[k % 4];
         plan->comm = (pp_comm_settings){ .has_mode = true, .mode = PP_COMM_EAGER };
         plan->comm.eager_bytes = eager[k % 10];
