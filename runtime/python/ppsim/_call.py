@@ -79,6 +79,7 @@ class Answer(NamedTuple):
 
 
 def library() -> tuple[Any, Any]:
+    """Returns the functions of the library and cffi's ffi."""
     from ppsim import _native
 
     return _native.lib, _native.ffi
