@@ -24,6 +24,7 @@
 #include "planner/study/pack_pipeline.h"
 #include "sim/base/alloc.h"
 #include "sim/base/minmax.h"
+#include "sim/engine/replicas.h"
 #include "sim/program/program_new.h"
 
 #include <stdlib.h>
@@ -452,6 +453,11 @@ static pp_status end_plan(replanning *r, const pp_candidate *c, pp_replanned *an
                               &why);
     if (status == PP_NOMEM)
         return pp_err_nomem(err);
+    if (!status)
+        status = pp_replicas_orders_meet(plan->framework, plan->order, plan->order_count,
+                                         plan->costs, plan->costs_count, &why);
+    if (status == PP_NOMEM)
+        return pp_err_nomem(err);
     if (status) /* it cannot run: as if it did not fit */
         return PP_OK;
     answer->step_ns = plan->prediction->step_ns;
@@ -520,6 +526,11 @@ static pp_status plan_named(replanning *r, const pp_grouping *grouping, pp_repla
     return status ? status : end_plan(r, &c, answer, fits_out, err);
 }
 
+static bool time_is_up(void *context)
+{
+    return is_over(context, 1);
+}
+
 /* Nothing that was tried fits: packs with all means, or says why nothing fits. */
 static pp_status pack_thoroughly(replanning *r, pp_replanned *answer, pp_err *err)
 {
@@ -529,6 +540,8 @@ static pp_status pack_thoroughly(replanning *r, pp_replanned *answer, pp_err *er
                                 .packings = { [PP_PACKING_FIRST_FIT] = true,
                                               [PP_PACKING_EQUAL] = true,
                                               [PP_PACKING_RAMPED] = true },
+                                .stop = r->task->iterations ? NULL : time_is_up,
+                                .context = r,
                                 .seed = r->task->seed };
     bool fits;
     pp_status status = pp_pack(r->with->packer, &task, &packed, err);
@@ -561,6 +574,13 @@ static pp_status retry(replanning *r, pp_err *err)
     return change_policies(r, ORDERS_END, err);
 }
 
+/* True if orders were found that the request allows: a target may want one for all replicas. */
+static bool has_orders(const replanning *r)
+{
+    const pp_packer *packer = r->with->packer;
+    return r->best.makespan < INT64_MAX && !(packer->request.one_order && packer->replicas > 1);
+}
+
 static pp_status replan(replanning *r, pp_replanned *answer, pp_err *err)
 {
     bool fits = false;
@@ -568,7 +588,7 @@ static pp_status replan(replanning *r, pp_replanned *answer, pp_err *err)
     if (status || (status = find_orders(r, err)))
         return status;
     const pp_ns limit_ns = answer->first_fit_ns ? answer->first_fit_ns : INT64_MAX;
-    for (int k = 0; r->best.makespan < INT64_MAX && k <= RETRIES; k++) {
+    for (int k = 0; has_orders(r) && k <= RETRIES; k++) {
         status = plan_found(r, answer, &fits, err);
         if (status || (fits && answer->step_ns <= limit_ns))
             return status;

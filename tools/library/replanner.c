@@ -86,6 +86,9 @@ static pp_status open_request(ppsim_replanner *r, const ppsim_request *request, 
     if (q->switches.value.recompute == PP_RECOMPUTE_MICROBATCHES)
         return pp_err_set(err, PP_USAGE, "--recompute",
                           "per-microbatch is for one batch; give per-stage");
+    if (q->expert_tokens)
+        return pp_err_set(err, PP_USAGE, "--moe-tokens",
+                          "is of the microbatches of one batch; remove it");
     q->micro_batch_size = q->micro_batch_size ? q->micro_batch_size : 1;
     q->orders = PP_ORDERS_NAMED;
     q->packings = NULL;
