@@ -94,7 +94,7 @@ def make_pages():
         "\n".join(str(max(1, min(8192, int(lengths.lognormvariate(6.5, 1.2))))) for _ in range(3000))
     )
     ppsim(*"plan --model gpt175b --pp 16 --report gpt.html --emit plan=gpt.json".split())
-    ppsim(*"plan --model llama3-70b --pp 8 --lengths lengths.txt --seq-length 8192 --report lengths.html".split())
+    ppsim(*"plan --model llama3-70b --pp 8 --lengths lengths.txt --seq-length 8192 --budget 40it --report lengths.html".split())
     ppsim(*"simulate gpt.json --trace chrome=gpt-trace.json".split())
     ppsim("run", *f"--schedule zbv --pp 4 --microbatches 12 --costs F=3ms,I=3ms,W=2ms,comm=0.2ms --compare --report run.html".split())
     ppsim("report", *f"--schedule interleaved --vpp 8 --pp 64 --microbatches 512 --costs {PAIR} -o large.html".split())
@@ -112,7 +112,7 @@ def make_pages():
     ppsim(*"sweep --model llama3-8b,gpt175b --pp 4..16*2 --tp 1..8*2 --schedule 1f1b -o sweep.jsonl".split())
     ppsim(*"report sweep.jsonl -o sweep.html".split())
     (FOLDER / "pareto.json").write_bytes(
-        subprocess.run([PPSIM, *"plan --model llama3-70b --pp 8 --tp 4 --pareto --json".split()], check=True, stdout=subprocess.PIPE).stdout
+        subprocess.run([PPSIM, *"plan --model llama3-70b --pp 8 --tp 4 --pareto --budget 100it --json".split()], check=True, stdout=subprocess.PIPE).stdout
     )
     ppsim(*"report pareto.json -o pareto.html".split())
     rows = [(1 << k, 1e-5 + (1 << k) / 25e9) for k in range(10, 26)]
@@ -357,6 +357,7 @@ def check_alternatives(opened):
     opened.page.locator("#alternatives select").select_option("ok")
     chosen = opened.page.locator("#alternatives tr.chosen").all_inner_texts()
     check(len(chosen) == 1 and "the plan" in chosen[0], f"{opened.name}: chosen {chosen}")
+    opened.page.locator("#alternatives select").select_option("best")
     text = opened.page.locator("#configuration pre").nth(1).inner_text()
     check(text.startswith("- ") and "\n+ " in text, f"{opened.name}: the first difference is {text!r}")
 
