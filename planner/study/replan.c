@@ -199,9 +199,9 @@ static bool run_policy(replica_orders *o, pp_dispatch *dispatch, const pp_policy
 }
 
 /* Tries the habits in one replica. policy_out: the one of the best; free it in any case. */
-static pp_status try_habits(replanning *r, const habit *list, size_t count, replica_orders *o,
-                            pp_policy *policy_out, pp_err *err)
+static pp_status try_habits(replanning *r, replica_orders *o, pp_policy *policy_out, pp_err *err)
 {
+    const habit *list = r->with->habit;
     pp_dispatch *dispatch PP_CLEANUP(pp_dispatch_free) = NULL;
     pp_policy now PP_CLEANUP(pp_policy_free) = { 0 };
     uint32_t *ascending PP_CLEANUP(pp_free_array) =
@@ -212,7 +212,7 @@ static pp_status try_habits(replanning *r, const habit *list, size_t count, repl
         (status = pp_policy_new(o->x, policy_out, err)))
         return status;
     pp_policy_sort(o->x, ascending);
-    for (size_t k = 0; k < count; k++, r->policies++) {
+    for (size_t k = 0; k < HABITS; k++, r->policies++) {
         pp_policy_set_order(o->x, list[k].order, ascending, &now);
         pp_policy_set_rule(o->x, list[k].rule, &now);
         if (run_policy(o, dispatch, &now))
@@ -261,8 +261,7 @@ static uint32_t slowest_of(const attempt *a)
 
 /* Packs by a recipe and runs policies; keeps it if it is the best. *makespan_out: INT64_MAX if the
  * recipe or an order does not exist. */
-static pp_status try_recipe(replanning *r, const recipe *how, const habit *list, size_t count,
-                            int64_t *makespan_out, pp_err *err)
+static pp_status try_recipe(replanning *r, const recipe *how, int64_t *makespan_out, pp_err *err)
 {
     attempt a PP_CLEANUP(attempt_free) = { .makespan = INT64_MAX };
     pp_err why = pp_err_like(err);
@@ -280,7 +279,7 @@ static pp_status try_recipe(replanning *r, const recipe *how, const habit *list,
     }
     for (uint32_t i = 0; i < a.set.count; i++) {
         pp_policy policy PP_CLEANUP(pp_policy_free) = { 0 };
-        status = try_habits(r, list, count, &a.replica[i], &policy, err);
+        status = try_habits(r, &a.replica[i], &policy, err);
         if (status)
             return status;
         if (i && a.replica[i].makespan <= a.makespan)
@@ -382,7 +381,7 @@ static pp_status find_orders(replanning *r, pp_err *err)
         int64_t makespan;
         if (r->best.makespan < INT64_MAX && is_over(r, RECIPES_END))
             break;
-        status = try_recipe(r, &w->recipe[k], w->habit, HABITS, &makespan, err);
+        status = try_recipe(r, &w->recipe[k], &makespan, err);
     }
     if (status || r->best.makespan == INT64_MAX)
         return status;
@@ -397,15 +396,17 @@ static pp_status find_orders(replanning *r, pp_err *err)
 
 /* ---- plans ----------------------------------------------------------------------------------- */
 
-/* Fills in what a plan has of its pipeline and batch; the batch moves out of the pipeline's data.
- */
+/* Begins the plan of a candidate for a grouping: all but its orders and its prediction. */
 static pp_status begin_plan(replanning *r, const pp_candidate *c, const pp_grouping *grouping,
                             pp_replanned *answer, pp_err *err)
 {
     pp_packer *packer = r->with->packer;
     pp_search *search = &packer->search;
-    const pp_setup *setup = &search->pool.setup[c->setup];
+    pp_setup *setup = &search->pool.setup[c->setup];
+    pp_data *data = &search->pool.data[packer->data];
     const size_t stages = (size_t)(setup->context.parallel.pp * setup->context.parallel.vpp);
+    const bool late = setup->context.splits_late;
+    pp_cost_set set = { 0 };
     pp_plan_free(&answer->plan);
     pp_program_free(&answer->program);
     pp_timeline_free(&answer->timeline);
@@ -422,37 +423,30 @@ static pp_status begin_plan(replanning *r, const pp_candidate *c, const pp_group
     if (!plan->partition)
         return pp_err_nomem(err);
     memcpy(plan->partition, setup->stages, stages * sizeof *plan->partition);
-    return PP_OK;
-}
-
-/* Fills in the costs and the batch, and simulates. Sets *fits_out. */
-static pp_status end_plan(replanning *r, const pp_candidate *c, pp_replanned *answer,
-                          bool *fits_out, pp_err *err)
-{
-    pp_search *search = &r->with->packer->search;
-    pp_setup *setup = &search->pool.setup[c->setup];
-    pp_data *data = &search->pool.data[r->with->packer->data];
-    pp_plan *plan = answer->plan;
-    const pp_costs *costs;
-    pp_cost_set set = { 0 };
-    const bool late = setup->context.splits_late;
-    uint32_t rank;
-    *fits_out = false;
     setup->context.splits_late = false; /* plans have both, see pp_search_result_new */
-    pp_status status = pp_pool_costs(&search->pool, setup, &set, err);
+    status = pp_pool_costs(&search->pool, setup, &set, err);
     setup->context.splits_late = late;
     plan->costs = set.costs;
     plan->costs_count = set.count;
     if (status)
         return status;
     pp_workload *real = data->real.microbatch ? &data->real : &data->workload;
-    plan->workload = *real;
+    plan->workload = *real; /* the pipeline gets other data before it is simulated again */
     *real = (pp_workload){ 0 };
+    plan->order = pp_alloc_array(plan->costs_count, sizeof *plan->order);
+    return plan->order ? PP_OK : pp_err_nomem(err);
+}
+
+/* Simulates the plan. Sets *fits_out. */
+static pp_status end_plan(const replanning *r, pp_replanned *answer, bool *fits_out, pp_err *err)
+{
+    pp_plan *plan = answer->plan;
+    const pp_costs *costs;
+    uint32_t rank;
     pp_err why = pp_err_like(err);
-    status = pp_plan_simulate(plan, &answer->program, &answer->timeline, &costs, &plan->prediction,
-                              &why);
-    if (status == PP_NOMEM)
-        return pp_err_nomem(err);
+    *fits_out = false;
+    pp_status status = pp_plan_simulate(plan, &answer->program, &answer->timeline, &costs,
+                                        &plan->prediction, &why);
     if (!status)
         status = pp_replicas_orders_meet(plan->framework, plan->order, plan->order_count,
                                          plan->costs, plan->costs_count, &why);
@@ -461,7 +455,8 @@ static pp_status end_plan(replanning *r, const pp_candidate *c, pp_replanned *an
     if (status) /* it cannot run: as if it did not fit */
         return PP_OK;
     answer->step_ns = plan->prediction->step_ns;
-    *fits_out = pp_report_excess(plan->prediction, search->problem->memory_limit_bytes, &rank) <= 0;
+    *fits_out = pp_report_excess(plan->prediction,
+                                 r->with->packer->search.problem->memory_limit_bytes, &rank) <= 0;
     return PP_OK;
 }
 
@@ -491,15 +486,12 @@ static pp_status plan_found(replanning *r, pp_replanned *answer, bool *fits_out,
     if (status)
         return status;
     pp_plan *plan = answer->plan;
-    plan->order = pp_alloc_array(a->set.count, sizeof *plan->order);
-    if (!plan->order)
-        return pp_err_nomem(err);
     plan->order_count = a->set.count;
     for (uint32_t i = 0; i < a->set.count && !status; i++)
         status = pp_order_problem_to_order(a->replica[i].x, a->replica[i].ops,
                                            w->packer->search.pool.setup[w->setup].split,
                                            &plan->order[i], err);
-    return status ? status : end_plan(r, &c, answer, fits_out, err);
+    return status ? status : end_plan(r, answer, fits_out, err);
 }
 
 /* Makes the plan of the pipeline's own schedule for a grouping. */
@@ -508,22 +500,27 @@ static pp_status plan_named(replanning *r, const pp_grouping *grouping, pp_repla
 {
     pp_packer *packer = r->with->packer;
     pp_candidate c = packer->candidate;
-    pp_cost_set set = { 0 };
     c.microbatches = grouping->microbatches;
     c.group_size = packer->request.group_size;
     pp_status status = begin_plan(r, &c, grouping, answer, err);
     if (status)
         return status;
     pp_plan *plan = answer->plan;
-    plan->order = pp_alloc_array(1, sizeof *plan->order);
-    if (!plan->order)
-        return pp_err_nomem(err);
     plan->order_count = 1;
-    status = pp_pool_costs(&packer->search.pool, &packer->search.pool.setup[c.setup], &set, err);
-    if (!status)
-        status = pp_candidate_order(packer->search.problem, &c, set.costs[0], &plan->order[0], err);
-    pp_cost_set_free(&set);
-    return status ? status : end_plan(r, &c, answer, fits_out, err);
+    status = pp_candidate_order(packer->search.problem, &c, pp_plan_costs(plan, 0), &plan->order[0],
+                                err);
+    return status ? status : end_plan(r, answer, fits_out, err);
+}
+
+/* The same for a grouping that was simulated before and fits. */
+static pp_status plan_surely(replanning *r, const pp_grouping *grouping, pp_replanned *answer,
+                             pp_err *err)
+{
+    bool fits;
+    pp_status status = plan_named(r, grouping, answer, &fits, err);
+    if (!status && !fits)
+        return pp_err_set(err, PP_INTERNAL, NULL, "a plan that fits was made again and does not");
+    return status;
 }
 
 static bool time_is_up(void *context)
@@ -543,11 +540,8 @@ static pp_status pack_thoroughly(replanning *r, pp_replanned *answer, pp_err *er
                                 .stop = r->task->iterations ? NULL : time_is_up,
                                 .context = r,
                                 .seed = r->task->seed };
-    bool fits;
     pp_status status = pp_pack(r->with->packer, &task, &packed, err);
-    if (!status)
-        status = plan_named(r, &packed->grouping, answer, &fits, err);
-    return status;
+    return status ? status : plan_surely(r, &packed->grouping, answer, err);
 }
 
 /* Simulates first fit with the pipeline's own schedule. */
@@ -568,7 +562,7 @@ static pp_status retry(replanning *r, pp_err *err)
 {
     int64_t makespan;
     attempt_free(&r->best);
-    pp_status status = try_recipe(r, r->how, r->with->habit, HABITS, &makespan, err);
+    pp_status status = try_recipe(r, r->how, &makespan, err);
     if (status || r->best.makespan == INT64_MAX)
         return status;
     return change_policies(r, ORDERS_END, err);
@@ -604,7 +598,7 @@ static pp_status replan(replanning *r, pp_replanned *answer, pp_err *err)
         if (status || (fits && answer->step_ns <= limit_ns))
             return status;
     }
-    return answer->first_fit_ns ? plan_named(r, &r->batch->first_fit, answer, &fits, err)
+    return answer->first_fit_ns ? plan_surely(r, &r->batch->first_fit, answer, err)
                                 : pack_thoroughly(r, answer, err);
 }
 
@@ -718,7 +712,7 @@ static pp_status learn_recipes(replanning *r, pp_err *err)
     pp_replanner *w = r->with;
     pp_status status = PP_OK;
     for (size_t k = 0; k < RECIPES && !status; k++)
-        status = try_recipe(r, &w->recipe[k], w->habit, HABITS, &w->recipe[k].makespan, err);
+        status = try_recipe(r, &w->recipe[k], &w->recipe[k].makespan, err);
     qsort(w->recipe, RECIPES, sizeof *w->recipe, compare_recipes);
     attempt_free(&r->best);
     return status;

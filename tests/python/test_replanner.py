@@ -145,6 +145,26 @@ class Replanning(unittest.TestCase):
         with self.assertRaises(ppsim.UsageError):
             ppsim.Replanner(ppsim.simulate(schedule="1f1b", pp=2, microbatches=4, costs="F=1ms,B=2ms"))
 
+    def test_settings_of_a_plan(self):
+        lengths = batch(random.Random(6), 40, 2048)
+        for given in (
+            {"precision": "fp8"},
+            {"stack": "megatron-2022"},
+            {"tp": 2, "sequence_parallel": False},
+            {"shapes": "padded"},
+            {"step_sync": False},
+            {"zero": 3, "dp": 2},
+        ):
+            with self.subTest(given):
+                plan = ppsim.plan(lengths=lengths, packing="first-fit", recompute="none", **{**SMALL, **given})
+                step = ppsim.Replanner(plan).step(lengths, budget="5it")
+                self.assertEqual(step.first_fit_ns, plan.step_ns)
+        plan = ppsim.plan(lengths=lengths, attention="unfused", **SMALL)
+        with self.assertRaises(ppsim.UsageError) as raised:
+            ppsim.Replanner(plan)
+        self.assertIn("flash_attention", raised.exception.reason)
+        ppsim.Replanner(plan, attention="unfused")
+
     def test_bad_input(self):
         replanner = ppsim.Replanner(lengths=[700] * 40, **SMALL)
         for lengths, kind in (

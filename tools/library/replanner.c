@@ -118,12 +118,7 @@ ppsim_status ppsim_replanner_new(const ppsim_request *request, ppsim_replanner *
     pp_status status = PP_OK;
     *replanner_out = NULL;
     if (r) {
-        r->console = (pp_console){ .keeps_files = true,
-                                   .stop = request->stop,
-                                   .progress = request->progress,
-                                   .context = request->context,
-                                   .input = request->input,
-                                   .inputs = request->inputs };
+        r->console = ppsim_console_of(request);
         const ppsim_plain locales = ppsim_plain_begin();
         pp_console *outer = pp_console_current();
         pp_console_use(&r->console);
@@ -136,10 +131,7 @@ ppsim_status ppsim_replanner_new(const ppsim_request *request, ppsim_replanner *
         ppsim_plain_end(&locales);
         if (status && r->args)
             pp_args_restore(r->args, &err);
-        r->console.input = NULL; /* the request may be freed now */
-        r->console.inputs = 0;
-        r->console.stop = NULL;
-        r->console.progress = NULL;
+        ppsim_console_leave(&r->console);
     } else {
         status = pp_err_nomem(&err);
     }

@@ -52,6 +52,25 @@ void ppsim_plain_end(const ppsim_plain *locales)
     freelocale(locales->plain);
 }
 
+pp_console ppsim_console_of(const ppsim_request *request)
+{
+    return (pp_console){ .keeps_files = request->keeps_files,
+                         .stop = request->stop,
+                         .progress = request->progress,
+                         .context = request->context,
+                         .input = request->input,
+                         .inputs = request->inputs };
+}
+
+void ppsim_console_leave(pp_console *console)
+{
+    console->stop = NULL;
+    console->progress = NULL;
+    console->context = NULL;
+    console->input = NULL;
+    console->inputs = 0;
+}
+
 ppsim_status ppsim_report(const pp_err *err, ppsim_error *error)
 {
     if (!error)

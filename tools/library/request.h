@@ -28,6 +28,11 @@ typedef struct ppsim_plain {
 ppsim_plain ppsim_plain_begin(void);
 void ppsim_plain_end(const ppsim_plain *locales);
 
+/* A console for a run of the request, which has its inputs and functions. */
+pp_console ppsim_console_of(const ppsim_request *request);
+/* Takes them away again: the request may be freed afterwards. */
+void ppsim_console_leave(pp_console *console);
+
 /* Writes what `err` says into *error, unless that is NULL. Returns its status. */
 ppsim_status ppsim_report(const pp_err *err, ppsim_error *error);
 /* The same if `err` has a status; else clears *error. */

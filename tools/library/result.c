@@ -49,19 +49,13 @@ ppsim_status ppsim_run(const ppsim_request *request, ppsim_result **result_out, 
         (void)pp_err_nomem(&err);
         return ppsim_report(&err, error);
     }
-    result->console = (pp_console){ .keeps_files = request->keeps_files,
-                                    .stop = request->stop,
-                                    .progress = request->progress,
-                                    .context = request->context,
-                                    .input = request->input,
-                                    .inputs = request->inputs };
+    result->console = ppsim_console_of(request);
     const ppsim_plain locales = ppsim_plain_begin();
     pp_console *outer = pp_console_current();
     pp_console_use(&result->console);
     pp_status status = execute(request, &err);
     pp_console_use(outer);
-    result->console.input = NULL; /* the request may be freed now */
-    result->console.inputs = 0;
+    ppsim_console_leave(&result->console);
     if (!status)
         status = find_timeline(&result->console, &err);
     const pp_text *const texts[] = { &result->console.json, &result->console.words,

@@ -15,8 +15,24 @@ _of_plan = {
     "model": "model",
     "hardware": "hw",
     "executor": "executor",
+    "shapes": "shapes",
+    "step_sync": "step_sync",
+    "recompute": "recompute",
+    "memory_limit_bytes": "memory_limit",
 }
-_of_parallel = ("pp", "tp", "cp", "dp", "ep", "vpp", "zero", "micro_batch_size", "seq_length")
+_of_parallel = (
+    *("pp", "tp", "cp", "dp", "ep", "etp", "vpp", "zero", "micro_batch_size", "seq_length"),
+    *("sequence_parallel", "precision"),
+)
+# What the batch or the search decides, or what follows from other settings.
+_not_settled = {
+    *("format", "version", "schedule", "costs", "microbatches", "prediction", "provenance", "recomputed"),
+    *("assumptions", "elsewhere", "interval", "profile", "partition", "placement", "lanes", "comm"),
+    *("global_batch_size", "stands_for", "sha256"),
+}
+# Options that have other names than what they set in a plan.
+_options_of = {option: key for key, option in _of_plan.items()}
+_options_of.update(attention="flash_attention", fp8_params="low_parameters", stack="name")
 
 
 class Replanned(Step):
@@ -56,8 +72,9 @@ class Replanner:
     """Plans one pipeline again for every batch, in milliseconds.
 
     plan: one that settles model, hardware, degrees, schedule and executor; a file or a `Plan` whose
-    model and hardware have names that ppsim knows. options: those of ``plan``, which come before what
-    the plan says; without a plan, ``model``, ``pp`` and the other degrees. lengths: the sequence
+    model and hardware have names that ppsim knows. A plan with settings that are not taken over, such
+    as those of a target, is refused until options say them. options: those of ``plan``, which come
+    before what the plan says; without a plan, ``model``, ``pp`` and the other degrees. lengths: the sequence
     lengths of a typical batch, for which the pipeline is chosen; those of the plan if there are none.
     A named schedule is what the orders begin with and are never slower than.
 
@@ -65,7 +82,8 @@ class Replanner:
     it, such as a worker of a data loader, chooses the pipeline again. Raises as `plan`."""
 
     def __init__(self, plan: Optional[Any] = None, *, lengths: Optional[Any] = None, **options: Any) -> None:
-        given = {} if plan is None else _settled(plan)
+        data = None if plan is None else _plan_data(plan)
+        given = {} if data is None else _settled(data)
         given.update(options)
         if lengths is not None:
             given["lengths"] = lengths
@@ -84,6 +102,21 @@ class Replanner:
         finally:
             lib.ppsim_request_free(request[0])
         self._c = ffi.gc(made[0], lib.ppsim_replanner_free)
+        if data is not None:
+            self._check_settings(data, {_options_of.get(option, option) for option in options})
+
+    def _check_settings(self, data: Any, given: set[str]) -> None:
+        """Refuses a plan with settings that this replanner does not have. given: those that options say."""
+        parallel = data["parallel"]
+        batch = _plan_lengths(data) or [parallel["seq_length"]] * parallel["global_batch_size"]
+        wanted, has = _settings(data), _settings(self.plan(batch, budget="1it").data)
+        for key in sorted(set(wanted) | set(has)):
+            if key not in given and wanted.get(key) != has.get(key):
+                raise _errors.UsageError(
+                    "plan",
+                    f"has {key} {wanted.get(key)}, which a replanner does not take from plans (it has "
+                    f"{has.get(key)}); give the options of plan that the plan was made with",
+                )
 
     def __reduce__(self) -> Any:
         return _again, (self._given,)
@@ -155,32 +188,56 @@ def _budget(budget: Union[float, str]) -> tuple[int, int]:
     return pair
 
 
-def _settled(plan: Any) -> dict[str, Any]:
-    """Returns the options of a replanner that a plan settles. Raises UsageError, InputError, OSError."""
+def _plan_data(plan: Any) -> Any:
+    """Returns the JSON of a plan. Raises InputError, FileError, OSError."""
     from ppsim._api import load
 
-    data = (plan if isinstance(plan, Plan) else load(plan)).data
+    return (plan if isinstance(plan, Plan) else load(plan)).data
+
+
+def _plan_lengths(data: Any) -> list[int]:
+    """Returns the lengths of the sequences of a plan; none if it does not have them."""
+    batches = data.get("microbatches") or []
+    if batches and isinstance(batches[0], list):
+        batches = [one for replica in batches for one in replica]
+    return [n for one in batches for n in one.get("sequences") or []]
+
+
+def _settings(data: Any) -> dict[str, Any]:
+    """Returns the settings of a plan, those of parts of it by their own names."""
+    flat: dict[str, Any] = {}
+    for key, value in data.items():
+        if isinstance(value, dict) and key not in _not_settled:
+            flat.update(_settings(value))
+        elif key not in _not_settled and value is not None:
+            flat[key] = value
+    return flat
+
+
+def _settled(data: Any) -> dict[str, Any]:
+    """Returns the options of a replanner that a plan settles. Raises UsageError."""
     if not data.get("model"):
         raise _errors.UsageError("plan", "has no model; give the options of plan instead")
-    given = {option: data[key] for key, option in _of_plan.items() if data.get(key) is not None}
     parallel = data.get("parallel") or {}
-    given.update({key: parallel[key] for key in _of_parallel if parallel.get(key)})
-    given["recompute"] = "per-stage" if data["recompute"] == "per-microbatch" else data["recompute"]
-    if data.get("memory_limit_bytes"):
-        given["memory_limit"] = data["memory_limit_bytes"]
+    given = {option: data[key] for key, option in _of_plan.items() if data.get(key) is not None}
+    given.update({key: parallel[key] for key in _of_parallel if parallel.get(key) is not None})
+    if parallel.get("zero") is not None and given["dp"] == 1:
+        del given["zero"]
+    if given["recompute"] == "per-microbatch":
+        given["recompute"] = "per-stage"
+    name = (data.get("stack") or {}).get("name")
+    if name:
+        given["stack"] = name
     layout = (data.get("partition") or {}).get("layout")
     if layout:
         given["partition"] = layout
     orders = data["schedule"]
-    name = (orders[0] if isinstance(orders, list) else orders)["name"]
-    if name == "planned":
+    schedule = (orders[0] if isinstance(orders, list) else orders)["name"]
+    if schedule == "planned":
         one = parallel.get("vpp", 1) < 2
-        name = "1f1b" if one else "zbv" if data.get("placement") == "v" else "interleaved"
-    given["schedule"] = name
-    batches = data.get("microbatches") or []
-    if batches and isinstance(batches[0], list):
-        batches = [one for replica in batches for one in replica]
-    lengths = [n for one in batches for n in one.get("sequences") or []]
+        schedule = "1f1b" if one else "zbv" if data.get("placement") == "v" else "interleaved"
+    given["schedule"] = schedule
+    lengths = _plan_lengths(data)
     if lengths:
         given["lengths"] = lengths
     return given
