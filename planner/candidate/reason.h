@@ -15,9 +15,8 @@ typedef enum pp_reason_kind {
     PP_REASON_SLOWER,       /* its bound exceeds the best step; see best_step_ns and other_gpus */
     PP_REASON_SPLIT_SLOWER, /* the bound of its split of GPUs exceeds the best step */
     /* For a candidate that fits: how good its order is known to be. */
-    PP_REASON_ORDER_GAP,  /* gap above the bound of any order, which is order_bound */
-    PP_REASON_ALL_ORDERS, /* no order is faster, since all were examined */
-    PP_REASON_STEP_GAP,   /* gap above the bound of the step */
+    PP_REASON_ORDER_GAP, /* gap above the bound of any order, which is order_bound */
+    PP_REASON_STEP_GAP,  /* gap above the bound of the step */
 } pp_reason_kind;
 
 /* The memory that a rank lacks. */

@@ -645,3 +645,11 @@ pp_status pp_order_bounds_find(const pp_order_problem *problem, pp_order_bounds 
 {
     return pp_order_bounds_find_counted(problem, NULL, INT64_MAX, bounds_out, err);
 }
+
+void pp_order_bounds_raise(pp_order_bounds *bounds, int64_t proved)
+{
+    if (proved <= bounds->ticks)
+        return;
+    bounds->part[PP_ORDER_BOUND_PROOF] = bounds->ticks = proved;
+    bounds->largest = PP_ORDER_BOUND_PROOF;
+}

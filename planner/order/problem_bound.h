@@ -15,7 +15,8 @@
     X(START_END, "start_end", "the same, and the wait for the last forward's way down and up") \
     X(AREA, "area", "memory x time that the activations take, over the memory there is")       \
     X(DFF, "dff", "the same with sizes rounded by what fits into memory together")             \
-    X(CHAINED, "chained", "equal microbatches counted: no F before memory came back from a B")
+    X(CHAINED, "chained", "equal microbatches counted: no F before memory came back from a B") \
+    X(PROOF, "proof", "the search refuted all shorter orders")
 
 typedef enum pp_order_bound_part {
 #define PP_ORDER_BOUND_ENUM(name, key, text) PP_ORDER_BOUND_##name,
@@ -33,7 +34,7 @@ typedef struct pp_order_bounds {
     pp_order_bound_part largest;        /* the part that is the largest; the first one on ties */
 } pp_order_bounds;
 
-/* O(ops log ops). Fails: NOMEM. */
+/* O(ops log ops). PROOF is 0. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_order_bounds_find(const pp_order_problem *problem,
                                              pp_order_bounds *bounds_out, pp_err *err);
 /* The same for more microbatches than the problem has: copies[j] of them are like its microbatch j
@@ -42,5 +43,8 @@ PP_MUST_CHECK pp_status pp_order_bounds_find(const pp_order_problem *problem,
 PP_MUST_CHECK pp_status pp_order_bounds_find_counted(const pp_order_problem *problem,
                                                      const uint32_t *copies, int64_t enough,
                                                      pp_order_bounds *bounds_out, pp_err *err);
+
+/* Takes a bound that a search proved (pp_found_order), if it is larger than the others. */
+void pp_order_bounds_raise(pp_order_bounds *bounds, int64_t proved);
 
 #endif

@@ -7,15 +7,16 @@
  * 1994). Chains share nothing within a phase, so the result depends on their number and not on the
  * number of threads.
  *
- * Problems of at most PP_EXACT_OPS_MAX ops are solved by branch and bound (exact.c) after the first
- * phases, which give it a good upper bound.
+ * Unless there are too many pairs of ops, a proof (prove.c) takes over after the first phases,
+ * looks for shorter orders and often shows that there are none; at the end another one raises the
+ * bound.
  *
  * The budget alone decides the time; memory is O(ops) for each chain and thread. */
 #include "planner/order/search.h"
 
 #include "planner/order/anneal.h"
-#include "planner/order/exact.h"
 #include "planner/order/local_search.h"
+#include "planner/order/prove.h"
 #include "sim/base/alloc.h"
 #include "sim/base/field.h"
 
@@ -48,11 +49,16 @@ enum { PHASES = sizeof phases / sizeof *phases, CHAINS_MOST = 8 };
 enum { POLICIES_WANTED = 12, TIMED = 3 };
 #define SAMPLE_SHARE_MOST 0.25
 
-/* Small problems: all orders are examined after EXACT_AFTER phases, in EXACT_SHARE of the time or
- * with EXACT_STATES states per iteration (which take about as long as the moves of one
- * iteration). */
-enum { EXACT_AFTER = 2, EXACT_STATES = 32 };
-#define EXACT_SHARE 0.75
+/* After PROVE_AFTER phases a proof looks for the shortest order until `proved` of the budget is
+ * used; the phases behind it end at `bounded`, and larger bounds are looked for in the rest. The
+ * more ops, the better the time serves the other phases. With iterations, each stands for
+ * PROOF_WORK visits, divided by the number of ops: 0.1 s for 1000 iterations of 96 ops, as much as
+ * all other phases with 800. */
+enum { PROVE_AFTER = 2, PROOF_WORK = 8000000 };
+static const struct {
+    uint32_t ops; /* for problems of at most so many */
+    double proved, bounded;
+} proof_shares[] = { { 400, 0.45, 0.75 }, { 1000, 0.2, 0.8 }, { UINT32_MAX, 0.08, 0.85 } };
 
 /* An order with which a chain ended a phase. */
 typedef struct phase_end {
@@ -66,6 +72,8 @@ typedef struct search {
     const pp_order_problem *problem;
     const pp_order_search_options *options;
     int64_t bound;
+    bool proves;                     /* the problem is not too large for proofs */
+    double proved_until, bound_from; /* of the budget, if it is not */
     uint32_t chains, threads;
     pp_search_chain chain[CHAINS_MOST];
     pp_search_scratch *scratch; /* [threads] */
@@ -75,7 +83,6 @@ typedef struct search {
     double mean;     /* mean ticks of an op */
     bool started;    /* the chains began with a given order */
     uint32_t proved; /* the lowest chain that meets the bound; atomic */
-    bool exhausted;  /* all orders were examined */
     pthread_mutex_t lock;
     phase_end *kept; /* [kept_most + 1]: the shortest that were recorded, sorted; under lock */
     uint32_t kept_count, kept_most;
@@ -119,6 +126,13 @@ static pp_status search_new(search *s, pp_err *err)
     s->threads = s->options->threads ? s->options->threads : 1;
     s->threads = s->threads < s->chains ? s->threads : s->chains;
     s->scratch = pp_alloc_array(s->threads, sizeof *s->scratch);
+    s->proves = pp_prove_is_possible(s->problem);
+    for (int k = 2; k >= 0; k--) {
+        if (s->problem->ops <= proof_shares[k].ops) {
+            s->proved_until = proof_shares[k].proved;
+            s->bound_from = proof_shares[k].bounded;
+        }
+    }
     s->kept_most = s->options->runners ? s->options->runners + 1 : 0; /* with the best */
     s->kept = pp_alloc_array(s->kept_most + 1, sizeof *s->kept);
     pp_status status = s->scratch && s->kept ? PP_OK : pp_err_nomem(err);
@@ -290,34 +304,47 @@ static const pp_search_chain *best_chain(const search *s)
     return best;
 }
 
-static bool exact_time_is_up(void *context)
+/* A part of the search's time. */
+typedef struct part {
+    const search *search;
+    double from, to;
+} part;
+
+static double spent_of_part(void *context)
 {
-    const search *s = context;
-    const pp_order_search_options *options = s->options;
-    return options->spent &&
-           options->spent(options->context) >= (options->iterations ? 1 : EXACT_SHARE);
+    const part *p = context;
+    const pp_order_search_options *options = p->search->options;
+    const double spent = options->spent(options->context);
+    if (options->iterations)
+        return spent;
+    return p->to > p->from ? (spent - p->from) / (p->to - p->from) : 1;
 }
 
-/* Examines all orders that are shorter than the best one. The shortest goes to the chain that had
- * the best one. */
-static pp_status solve(search *s, pp_err *err)
+/* Proves from the best order on, which is then that of its chain; until `to`. */
+static pp_status prove(search *s, bool shortest, double to, pp_err *err)
 {
     pp_search_chain *chain = &s->chain[best_chain(s) - s->chain];
-    const pp_exact_budget budget = {
-        .states = s->options->iterations && s->options->iterations < INT64_MAX / EXACT_STATES
-                      ? EXACT_STATES * s->options->iterations
-                      : INT64_MAX,
-        .stop = exact_time_is_up,
-        .context = s,
+    const pp_order_search_options *options = s->options;
+    const double work =
+        (double)options->iterations * (to - s->from) * PROOF_WORK / (s->problem->ops + 1.0);
+    part p = { .search = s, .to = to };
+    p.from = options->spent && !options->iterations ? options->spent(options->context) : 0;
+    const pp_prove_budget budget = {
+        .work = options->iterations ? (int64_t)fmin(work + 1, 1e15) : 0,
+        .spent = options->spent ? spent_of_part : NULL,
+        .context = &p,
     };
-    int64_t makespan = chain->best;
-    pp_status status =
-        pp_exact_solve(s->problem, &budget, &makespan, chain->ops, &s->exhausted, err);
-    if (!status && makespan < chain->best) {
-        chain->makespan = makespan;
-        chain->dispatched = INT64_MAX; /* this order was not made by a policy */
+    pp_proved known = { .bound = s->bound, .makespan = chain->best, .ops = chain->ops };
+    memcpy(chain->ops, chain->best_ops, s->problem->ops * sizeof *chain->ops);
+    pp_status status = shortest ? pp_prove_shortest(s->problem, &budget, &known, err)
+                                : pp_prove_bound(s->problem, &budget, &known, err);
+    chain->makespan = known.makespan;
+    chain->dispatched = INT64_MAX; /* this order was not made by a policy */
+    s->bound = known.bound;
+    if (!status)
         record(s, &s->scratch[0], (uint32_t)(chain - s->chain));
-    }
+    if (chain->best <= s->bound)
+        s->proved = (uint32_t)(chain - s->chain);
     return status;
 }
 
@@ -345,34 +372,45 @@ static void time_policies(search *s)
         s->sampled = fmax(s->sampled, wanted);
 }
 
+/* Where phase k ends, of the whole budget. */
 static double end_of(const search *s, uint32_t k)
 {
-    if (s->sampled == phases[0].share) /* nothing is rounded */
-        return phases[k].share;
-    return s->sampled +
-           (phases[k].share - phases[0].share) / (1 - phases[0].share) * (1 - s->sampled);
+    double end = phases[k].share;
+    const double before = phases[PROVE_AFTER - 1].share;
+    if (s->sampled != phases[0].share) /* else nothing is rounded */
+        end = s->sampled + (end - phases[0].share) / (1 - phases[0].share) * (1 - s->sampled);
+    if (s->proves && k >= PROVE_AFTER)
+        end = s->proved_until +
+              (phases[k].share - before) / (1 - before) * (s->bound_from - s->proved_until);
+    return end;
+}
+
+static bool is_over(const search *s, uint32_t k)
+{
+    const pp_order_search_options *options = s->options;
+    return s->proved < s->chains || (k && options->spent && options->spent(options->context) >= 1);
 }
 
 static pp_status run(search *s, pp_err *err)
 {
-    const pp_order_search_options *options = s->options;
     time_policies(s);
-    for (uint32_t k = 0; k < PHASES; k++) {
-        double spent = options->spent ? options->spent(options->context) : 0;
+    for (uint32_t k = 0; k < PHASES && !is_over(s, k); k++) {
         pp_status status = PP_OK;
-        if (s->proved < s->chains || s->exhausted || (k && spent >= 1))
-            return PP_OK;
-        if (k == EXACT_AFTER && s->problem->ops <= PP_EXACT_OPS_MAX)
-            status = solve(s, err);
+        if (k == PROVE_AFTER && s->proves) {
+            status = prove(s, true, s->proved_until, err);
+            s->from = s->proved_until;
+            if (status || is_over(s, k))
+                return status;
+        }
         s->phase = &phases[k];
         s->to = end_of(s, k);
-        if (status || s->exhausted || (status = run_phase(s, err)))
+        if ((status = run_phase(s, err)))
             return status;
         s->from = s->to;
         if (k + 1 < PHASES && s->proved == CHAINS_MOST)
             adopt_best(s);
     }
-    return PP_OK;
+    return s->proves && !is_over(s, PHASES) ? prove(s, false, 1, err) : PP_OK;
 }
 
 static pp_status add_runners(const search *s, pp_found_order *found, pp_err *err)
@@ -419,8 +457,8 @@ pp_status pp_order_search(const pp_order_problem *problem, int64_t bound,
     found->makespan = best->best;
     if ((status = add_runners(&s, found, err)))
         return status;
-    found->exhausted = s.exhausted && !s.problem->rooms_are_low;
-    found->proved = best->best <= bound || found->exhausted;
+    found->bound = s.bound;
+    found->proved = best->best <= s.bound;
     found->ended_early =
         options->iterations && options->spent && options->spent(options->context) >= 1;
     *found_out = found;

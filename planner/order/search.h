@@ -1,6 +1,6 @@
 /* Searches for the order in which each rank runs the ops of a problem, so that the step is short
  * and the memory suffices. The search can be stopped at any time and always has an order that fits.
- * Small problems are solved exactly. */
+ * Unless the problem is large, it also proves how short an order can be. */
 #ifndef PPSIM_PLANNER_ORDER_SEARCH_H
 #define PPSIM_PLANNER_ORDER_SEARCH_H
 
@@ -35,8 +35,8 @@ typedef struct pp_order_search_options {
 typedef struct pp_found_order {
     int64_t makespan;
     uint32_t *ops;        /* as pp_order_problem_print_orders takes them */
-    bool proved;          /* no order is shorter: it meets the bound, or all orders were examined */
-    bool exhausted;       /* all orders were examined (planner/order/exact.h): small problems */
+    int64_t bound;        /* the one given, or a larger one: no order is shorter */
+    bool proved;          /* the order meets it */
     bool ended_early;     /* `spent` reached 1 before the iterations were used up */
     uint32_t *runner_ops; /* [runners x ops]: orders with which chains ended phases, by makespan */
     int64_t *runner;      /* [runners] makespans, each once, all longer */

@@ -122,8 +122,6 @@ static pp_status try_others(pp_ordering *o, pp_candidate *c, pp_err *err)
 /* How far the order is from the bound. */
 static pp_reason gap_of(const pp_ordering *o)
 {
-    if (o->exhausted)
-        return (pp_reason){ .kind = PP_REASON_ALL_ORDERS };
     return (pp_reason){ .kind = PP_REASON_ORDER_GAP,
                         .gap =
                             o->limits.ticks ? (double)o->makespan / (double)o->limits.ticks - 1 : 0,

@@ -162,7 +162,7 @@ static pp_status adopt(pp_ordering *o, const pp_order_problem *x, const pp_found
                        pp_replica_order *part, pp_err *err)
 {
     o->makespan = found->makespan < part->makespan ? found->makespan : part->makespan;
-    o->exhausted = found->exhausted;
+    pp_order_bounds_raise(&o->limits, found->bound);
     if (found->makespan >= part->makespan)
         return PP_OK;
     if (part->order && is_judged(o) && o->others < PP_ORDERING_OTHERS)

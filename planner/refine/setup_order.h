@@ -44,7 +44,6 @@ typedef struct pp_ordering {
     pp_ns end_ns;           /* estimated time from the makespan to the end of the step */
     double lost;            /* part of the named order's step that the framework's communication
                                adds to its makespan and the shortest end of step; 0: not known */
-    bool exhausted;         /* all orders of that replica were examined */
     bool retried;           /* with more reserved: pp_ordering_retry */
     bool done;              /* searched, or not worth it */
     double least;           /* lower bound of the score of any order */

@@ -7,11 +7,18 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Whether a search has shown that there is no shorter order. */
+static bool is_refuted(const pp_reason *reason)
+{
+    return reason->kind == PP_REASON_ORDER_GAP && reason->order_bound == PP_ORDER_BOUND_PROOF &&
+           reason->gap <= 0;
+}
+
 /* Appends what is known about the quality of an order. */
 static void say_gap(const pp_reason *reason, pp_text *text)
 {
-    if (reason->kind == PP_REASON_ALL_ORDERS)
-        pp_text_add(text, "no order is faster: all were examined");
+    if (is_refuted(reason))
+        pp_text_add(text, "no order is faster: shorter ones were refuted");
     else if (reason->kind == PP_REASON_ORDER_GAP)
         pp_text_add(text, "%.2f %% above the bound of any order (%s)", 100 * reason->gap,
                     pp_order_bound_key(reason->order_bound));
@@ -57,7 +64,6 @@ void pp_reason_say(const pp_candidate *candidate, pp_text *text)
         pp_text_add(text, "cannot be faster (bound)");
         break;
     case PP_REASON_ORDER_GAP:
-    case PP_REASON_ALL_ORDERS:
     case PP_REASON_STEP_GAP:
         say_gap(reason, text);
         break;
@@ -67,8 +73,8 @@ void pp_reason_say(const pp_candidate *candidate, pp_text *text)
 /* Appends the same for people, and for the notes in plan files. */
 static void say_distance(const pp_reason *reason, pp_text *text)
 {
-    if (reason->kind == PP_REASON_ALL_ORDERS)
-        pp_text_add(text, "no order is faster, all were tried");
+    if (is_refuted(reason))
+        pp_text_add(text, "no order is faster, shorter ones were refuted");
     else if (reason->kind == PP_REASON_ORDER_GAP || reason->kind == PP_REASON_STEP_GAP)
         pp_text_add(text, "%.2f %% above the lower bound of %s", 100 * reason->gap,
                     reason->kind == PP_REASON_ORDER_GAP ? "any order" : "the step");

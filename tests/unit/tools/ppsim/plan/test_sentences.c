@@ -34,7 +34,8 @@ static const struct {
                     .gap = 0.0125,
                     .order_bound = PP_ORDER_BOUND_DFF } },
       "1.25 % above the bound of any order (dff)" },
-    { { .reason.kind = PP_REASON_ALL_ORDERS }, "no order is faster: all were examined" },
+    { { .reason = { .kind = PP_REASON_ORDER_GAP, .order_bound = PP_ORDER_BOUND_PROOF } },
+      "no order is faster: shorter ones were refuted" },
     { { .reason = { .kind = PP_REASON_STEP_GAP, .gap = 0.5 } },
       "50.00 % above the bound of the step" },
 };
@@ -83,8 +84,8 @@ static const struct {
         .reason = { .kind = PP_REASON_MEMORY, .shortage = { .bytes = 1 << 30 } } },
       "executor ideal runs none of those found within the memory: rank 0 short by 1.000 GiB, "
       "largest: parameters" },
-    { { .verdict = PP_FREE_ORDERS_ONLY, .reason.kind = PP_REASON_ALL_ORDERS },
-      "taken, as no named schedule fits; no order is faster, all were tried" },
+    { { .verdict = PP_FREE_ORDERS_ONLY, .reason = { .kind = PP_REASON_ORDER_GAP, .order_bound = PP_ORDER_BOUND_PROOF } },
+      "taken, as no named schedule fits; no order is faster, shorter ones were refuted" },
 };
 
 START_TEST(free_orders_are_said)

@@ -1,8 +1,9 @@
-/* Small instances are solved exactly: compared with optima that an integer program proved, and with
- * an oracle that tries every order. */
-#include "planner/order/exact.h"
+/* Proofs end at the optimum: compared with optima that an integer program proved, and with an
+ * oracle that tries every order. */
 #include "planner/order/problem_read.h"
+#include "planner/order/prove.h"
 #include "planner/order/search.h"
+#include "sim/base/alloc.h"
 #include "sim/base/random.h"
 #include "tests/support/step.h"
 
@@ -11,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ORACLE_OPS = 24, DRAWN = 120, BATCH = 15 };
+enum { ORACLE_OPS = 24, DRAWN = 120, BATCH = 15, REPLAY_OPS = 128 };
 
 /* --- the oracle: adds ops one by one, none starting before the last one; leaves no order out
  * ----- */
@@ -141,56 +142,152 @@ static pp_order_problem *load(const char *name)
     return x;
 }
 
+static int64_t sum_of_ticks(const pp_order_problem *x)
+{
+    int64_t sum = 0;
+    for (uint32_t op = 0; op < x->ops; op++)
+        sum += x->task[op].ticks + x->task[op].lag;
+    return sum;
+}
+
+/* All ops, rank after rank: no order that runs, only what is guessed first. */
+static uint32_t *any_order(const pp_order_problem *x)
+{
+    uint32_t *ops = pp_alloc_array(x->ops, sizeof *ops), count = 0;
+    ck_assert_ptr_nonnull(ops);
+    for (uint32_t r = 0; r < x->ranks; r++) {
+        for (uint32_t op = 0; op < x->ops; op++) {
+            if (x->task[op].rank == r)
+                ops[count++] = op;
+        }
+    }
+    return ops;
+}
+
+/* The makespan of an order: ops that have their input, again and again. */
+static int64_t replay(const pp_order_problem *x, const uint32_t *ops)
+{
+    int64_t end[REPLAY_OPS], free_at[REPLAY_OPS] = { 0 }, held[REPLAY_OPS] = { 0 };
+    bool done[REPLAY_OPS] = { false };
+    int64_t makespan = 0;
+    ck_assert_uint_le(x->ops, REPLAY_OPS);
+    for (uint32_t left = x->ops, before = left + 1; left > 0;) {
+        ck_assert_uint_lt(left, before); /* else ops wait for each other */
+        before = left;
+        for (uint32_t k = 0, waits = x->ranks; k < x->ops; k++) {
+            const uint32_t op = ops[k];
+            const pp_task *t = &x->task[op];
+            if (done[op] || t->rank == waits)
+                continue;
+            if (t->before < x->ops && !done[t->before]) {
+                waits = t->rank; /* and all behind it */
+                continue;
+            }
+            ck_assert_int_le(held[t->rank] + x->memory[op].need, x->room[t->rank]);
+            int64_t start = free_at[t->rank];
+            if (t->before < x->ops && end[t->before] + t->lag > start)
+                start = end[t->before] + t->lag;
+            end[op] = free_at[t->rank] = start + t->ticks;
+            makespan = end[op] > makespan ? end[op] : makespan;
+            held[t->rank] += x->memory[op].delta;
+            done[op] = true;
+            left--;
+        }
+    }
+    return makespan;
+}
+
 START_TEST(optima_of_an_integer_program)
 {
     pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = load(given[_i].name);
-    const pp_exact_budget budget = { .states = 1000000 };
-    uint32_t ops[PP_EXACT_OPS_MAX];
-    int64_t makespan = given[_i].optimum;
-    bool decided = false;
+    uint32_t *ops PP_CLEANUP(pp_free_array) = any_order(x);
+    const pp_prove_budget budget = { .work = 1000000000 };
     pp_err err = { 0 };
-    ck_assert_int_eq(pp_exact_solve(x, &budget, &makespan, ops, &decided, &err), PP_OK);
-    ck_assert(decided); /* nothing shorter */
-    ck_assert_int_eq(makespan, given[_i].optimum);
-    makespan = INT64_MAX; /* and found without a first order */
-    ck_assert_int_eq(pp_exact_solve(x, &budget, &makespan, ops, &decided, &err), PP_OK);
-    ck_assert(decided);
-    ck_assert_int_eq(makespan, given[_i].optimum);
+    pp_proved known = { .makespan = given[_i].optimum, .ops = ops };
+    ck_assert_int_eq(pp_prove_shortest(x, &budget, &known, &err), PP_OK);
+    ck_assert_int_eq(known.bound, given[_i].optimum); /* nothing shorter */
+    ck_assert_int_eq(known.makespan, given[_i].optimum);
+    known = (pp_proved){ .makespan = sum_of_ticks(x) + 1, .ops = ops };
+    ck_assert_int_eq(pp_prove_shortest(x, &budget, &known, &err), PP_OK);
+    ck_assert_int_eq(known.bound, given[_i].optimum);
+    ck_assert_int_eq(known.makespan, given[_i].optimum);
+    ck_assert_int_eq(replay(x, ops), given[_i].optimum);
+    known = (pp_proved){ .makespan = sum_of_ticks(x) + 1, .ops = ops };
+    ck_assert_int_eq(pp_prove_bound(x, &budget, &known, &err), PP_OK); /* by halving */
+    ck_assert_int_eq(known.bound, given[_i].optimum);
+    ck_assert_int_eq(known.makespan, given[_i].optimum);
 }
 END_TEST
 
-static bool at_once(void *context)
+/* Rooms that are too low by what is not known: a shorter order may exist that does not fit. */
+START_TEST(low_rooms_prove_nothing)
+{
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = load("s04_var_p2_m5");
+    uint32_t *ops PP_CLEANUP(pp_free_array) = any_order(x);
+    const pp_prove_budget budget = { .work = 1000000000 };
+    pp_err err = { 0 };
+    pp_proved known = { .makespan = sum_of_ticks(x) + 1, .ops = ops };
+    x->rooms_are_low = true;
+    ck_assert_int_eq(pp_prove_shortest(x, &budget, &known, &err), PP_OK);
+    ck_assert_int_eq(pp_prove_bound(x, &budget, &known, &err), PP_OK);
+    ck_assert_int_eq(known.makespan, 1063003);
+    ck_assert_int_eq(known.bound, 0);
+}
+END_TEST
+
+static double at_once(void *context)
 {
     (void)context;
-    return true;
+    return 1;
 }
 
 START_TEST(a_budget_ends_it)
 {
-    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = load("s04_var_p2_m5");
-    const pp_exact_budget budgets[] = { { .states = 100 },
-                                        { .states = INT64_MAX, .stop = at_once } };
-    for (int k = 0; k < 2; k++) {
-        uint32_t ops[PP_EXACT_OPS_MAX] = { 77 };
-        int64_t makespan = 1063003;
-        bool decided = true;
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = load("s06_var_p4_m6");
+    const pp_prove_budget budgets[] = { { .work = 1000 },
+                                        { .spent = at_once },
+                                        { .work = INT64_MAX, .spent = at_once } };
+    for (int k = 0; k < 3; k++) {
+        uint32_t *ops PP_CLEANUP(pp_free_array) = any_order(x);
         pp_err err = { 0 };
-        ck_assert_int_eq(pp_exact_solve(x, &budgets[k], &makespan, ops, &decided, &err), PP_OK);
-        ck_assert(!decided);
-        ck_assert_int_eq(makespan, 1063003);
-        ck_assert_uint_eq(ops[0], 77);
+        pp_proved known = { .bound = 3491535, .makespan = 4134967, .ops = ops };
+        ck_assert_int_eq(pp_prove_shortest(x, &budgets[k], &known, &err), PP_OK);
+        ck_assert_int_eq(known.bound, 3491535);
+        ck_assert_int_eq(known.makespan, 4134967);
+        ck_assert_int_eq(pp_prove_bound(x, &budgets[k], &known, &err), PP_OK);
+        ck_assert_int_lt(known.bound, 4134967);
     }
+}
+END_TEST
+
+/* 72 ops: more than can be tried one by one. CP-SAT has 4196531 and the bound 3491535 after 60 s.
+ */
+START_TEST(a_search_proves)
+{
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = load("s06_var_p4_m6");
+    const pp_order_search_options budget = { .iterations = 2000, .threads = 2 };
+    pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
+    pp_order_bounds limits;
+    pp_err err = { 0 };
+    ck_assert_int_eq(pp_order_bounds_find(x, &limits, &err), PP_OK);
+    ck_assert_int_eq(pp_order_search(x, limits.ticks, &budget, &found, &err), PP_OK);
+    ck_assert(found->proved);
+    ck_assert_int_eq(found->makespan, 4134967);
+    ck_assert_int_eq(found->bound, 4134967);
+    ck_assert_int_eq(replay(x, found->ops), 4134967);
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("exact");
-    TCase *tc = tcase_create("exact");
+    Suite *suite = suite_create("prove");
+    TCase *tc = tcase_create("prove");
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, optima_of_an_integer_program, 0, (int)(sizeof given / sizeof given[0]));
     tcase_add_loop_test(tc, no_order_is_shorter, 0, DRAWN / BATCH);
+    tcase_add_test(tc, low_rooms_prove_nothing);
     tcase_add_test(tc, a_budget_ends_it);
+    tcase_add_test(tc, a_search_proves);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

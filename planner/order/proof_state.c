@@ -1,0 +1,913 @@
+/* Facts, clauses and learning of a proof (planner/order/prove.h).
+ *
+ * As in solvers of satisfiability with lazily explained bounds: conflict-driven learning up to the
+ * first unique implication point (Marques-Silva and Sakallah 1999; Moskewicz et al. 2001: watched
+ * literals, activities), with reasons of times found only when they are needed, and weakened to
+ * what suffices (Ohrimenko, Stuckey and Codish 2009). Clauses have pairs alone; times in a reason
+ * are explained until pairs are left. Less useful clauses, those whose literals are of many levels
+ * (Audemard and Simon 2009), are forgotten. */
+#include "planner/order/proof_state.h"
+
+#include "planner/order/proof_rules.h"
+#include "sim/base/alloc.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ACTIVITY_FADES 0.95
+#define ACTIVITY_MOST 1e100
+
+enum { CLAUSE_HEAD = 2, GLUE_KEPT = 2 };
+
+void pp_proof_free(pp_proof **proof)
+{
+    pp_proof *p = *proof;
+    if (!p)
+        return;
+    for (size_t l = 0; p->watch && l < 2 * (size_t)p->pairs; l++)
+        free(p->watch[l].clause);
+    void *const all[] = {
+        p->begin,     p->rank_ops,      p->local,       p->first_pair,  p->first_of,
+        p->second_of, p->row,           p->later,       p->earlier,     p->value,
+        p->fact_of,   p->from,          p->until,       p->last_from,   p->last_until,
+        p->root_from, p->root_until,    p->fact,        p->level_begin, p->level_listed,
+        p->listed,    p->clause,        p->learned,     p->watch,       p->activity,
+        p->heap,      p->heap_place,    p->guess,       p->lits,        p->rank_waits,
+        p->op_waits,  p->ranks_waiting, p->ops_waiting, p->sorted,      p->sorted_back,
+        p->time,      p->bit,           p->tail,        p->triple,      p->first_triple,
+    };
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        free(all[k]);
+    free(p);
+    *proof = NULL;
+}
+
+static void list_ops(pp_proof *p)
+{
+    const pp_order_problem *x = p->x;
+    for (uint32_t op = 0; op < x->ops; op++)
+        p->begin[x->task[op].rank + 1]++;
+    for (uint32_t r = 0; r < x->ranks; r++)
+        p->begin[r + 1] += p->begin[r];
+    for (uint32_t op = x->ops; op-- > 0;) { /* p->first_pair counts those that are left */
+        const uint32_t r = x->task[op].rank;
+        const uint32_t n = p->begin[r + 1] - p->begin[r];
+        p->local[op] = n - ++p->first_pair[r];
+        p->rank_ops[p->begin[r] + p->local[op]] = op;
+    }
+}
+
+static void list_triples(pp_proof *p)
+{
+    const pp_order_problem *x = p->x;
+    uint32_t count = 0;
+    for (uint32_t r = 0; r < x->ranks; r++) {
+        p->first_triple[r] = count;
+        for (uint32_t s = 0; s < x->stages; s++) {
+            for (uint32_t i = 0; x->stage_rank[s] == r && i < x->microbatches; i++) {
+                pp_proof_triple *t = &p->triple[count++];
+                t->f = pp_order_problem_op(x, PP_TASK_F, s, i);
+                t->b = pp_order_problem_op(x, PP_TASK_B, s, i);
+                t->w = pp_order_problem_op(x, PP_TASK_W, s, i);
+                t->all = x->memory[t->f].delta;
+                t->part = t->all + x->memory[t->b].delta;
+            }
+        }
+    }
+    p->first_triple[x->ranks] = count;
+}
+
+/* Counts pairs and words of bits. */
+static size_t lay_out(pp_proof *p)
+{
+    size_t words = 0;
+    for (uint32_t r = 0; r < p->x->ranks; r++) {
+        const uint32_t n = p->begin[r + 1] - p->begin[r];
+        p->most = n > p->most ? n : p->most;
+        p->first_pair[r] = p->pairs;
+        p->pairs += n * (n - (n > 0)) / 2;
+        for (uint32_t k = 0; k < n; k++) {
+            p->row[p->rank_ops[p->begin[r] + k]] = words;
+            words += (n + 63) / 64;
+        }
+    }
+    return words;
+}
+
+static void name_pairs(pp_proof *p)
+{
+    for (uint32_t r = 0; r < p->x->ranks; r++) {
+        uint32_t pair = p->first_pair[r];
+        for (uint32_t j = p->begin[r]; j < p->begin[r + 1]; j++) {
+            for (uint32_t i = p->begin[r]; i < j; i++) {
+                p->first_of[pair] = p->rank_ops[i];
+                p->second_of[pair++] = p->rank_ops[j];
+            }
+        }
+    }
+}
+
+/* The longest chains before and after every op. */
+static void find_times(pp_proof *p, int64_t limit)
+{
+    const pp_order_problem *x = p->x;
+    for (uint32_t op = 0; op < x->ops; op++) {
+        const pp_task *t = &x->task[op];
+        p->from[op] =
+            t->before < x->ops ? p->from[t->before] + x->task[t->before].ticks + t->lag : 0;
+    }
+    for (uint32_t op = x->ops; op-- > 0;) {
+        const uint32_t next[] = { x->task[op].after, x->task[op].weight };
+        p->until[op] = limit - x->task[op].ticks;
+        for (int k = 0; k < 2; k++) {
+            if (next[k] >= x->ops)
+                continue;
+            const int64_t until = p->until[next[k]] - x->task[next[k]].lag - x->task[op].ticks;
+            p->until[op] = until < p->until[op] ? until : p->until[op];
+        }
+        p->tail[op] = limit - p->until[op];
+    }
+    memcpy(p->root_from, p->from, x->ops * sizeof *p->from);
+    memcpy(p->root_until, p->until, x->ops * sizeof *p->until);
+}
+
+uint64_t pp_proof_count_pairs(const pp_order_problem *problem)
+{
+    uint64_t pairs = 0;
+    for (uint32_t r = 0; r < problem->ranks; r++) {
+        uint64_t n = 0;
+        for (uint32_t s = 0; s < problem->stages; s++)
+            n += problem->stage_rank[s] == r ? 3 * (uint64_t)problem->microbatches : 0;
+        pairs += n * (n - (n > 0)) / 2;
+    }
+    return pairs;
+}
+
+pp_status pp_proof_new(const pp_order_problem *problem, int64_t limit, pp_proof **proof_out,
+                       pp_err *err)
+{
+    const pp_order_problem *x = problem;
+    pp_proof *p PP_CLEANUP(pp_proof_free) = pp_alloc_array(1, sizeof *p);
+    if (!p)
+        return pp_err_nomem(err);
+    p->x = x;
+    p->step = 1;
+    if (!(p->begin = pp_alloc_array(x->ranks + 1, sizeof *p->begin)) ||
+        !(p->rank_ops = pp_alloc_array(x->ops, sizeof *p->rank_ops)) ||
+        !(p->local = pp_alloc_array(x->ops, sizeof *p->local)) ||
+        !(p->first_pair = pp_alloc_array(x->ranks, sizeof *p->first_pair)) ||
+        !(p->row = pp_alloc_array(x->ops, sizeof *p->row)) ||
+        !(p->triple = pp_alloc_array(x->ops, sizeof *p->triple)) ||
+        !(p->first_triple = pp_alloc_array(x->ranks + 1, sizeof *p->first_triple)))
+        return pp_err_nomem(err);
+    list_ops(p);
+    list_triples(p);
+    const size_t words = lay_out(p) + 1, pairs = p->pairs + 1;
+    if (!(p->first_of = pp_alloc_array(pairs, sizeof *p->first_of)) ||
+        !(p->second_of = pp_alloc_array(pairs, sizeof *p->second_of)) ||
+        !(p->later = pp_alloc_array(words, sizeof *p->later)) ||
+        !(p->earlier = pp_alloc_array(words, sizeof *p->earlier)) ||
+        !(p->value = pp_alloc_array(pairs, sizeof *p->value)) ||
+        !(p->fact_of = pp_alloc_array(pairs, sizeof *p->fact_of)) ||
+        !(p->from = pp_alloc_array(x->ops, sizeof *p->from)) ||
+        !(p->until = pp_alloc_array(x->ops, sizeof *p->until)) ||
+        !(p->last_from = pp_alloc_array(x->ops, sizeof *p->last_from)) ||
+        !(p->last_until = pp_alloc_array(x->ops, sizeof *p->last_until)) ||
+        !(p->root_from = pp_alloc_array(x->ops, sizeof *p->root_from)) ||
+        !(p->root_until = pp_alloc_array(x->ops, sizeof *p->root_until)) ||
+        !(p->watch = pp_alloc_array(2 * pairs, sizeof *p->watch)) ||
+        !(p->activity = pp_alloc_array(pairs, sizeof *p->activity)) ||
+        !(p->heap = pp_alloc_array(pairs, sizeof *p->heap)) ||
+        !(p->heap_place = pp_alloc_array(pairs, sizeof *p->heap_place)) ||
+        !(p->guess = pp_alloc_array(pairs, sizeof *p->guess)) ||
+        !(p->rank_waits = pp_alloc_array(x->ranks, sizeof *p->rank_waits)) ||
+        !(p->op_waits = pp_alloc_array(x->ops, sizeof *p->op_waits)) ||
+        !(p->ranks_waiting = pp_alloc_array(x->ranks, sizeof *p->ranks_waiting)) ||
+        !(p->ops_waiting = pp_alloc_array(x->ops, sizeof *p->ops_waiting)) ||
+        !(p->sorted = pp_alloc_array(x->ops, sizeof *p->sorted)) ||
+        !(p->sorted_back = pp_alloc_array(x->ops, sizeof *p->sorted_back)) ||
+        !(p->time = pp_alloc_array(2 * (size_t)p->most, sizeof *p->time)) ||
+        !(p->bit = pp_alloc_array(p->most, sizeof *p->bit)) ||
+        !(p->tail = pp_alloc_array(x->ops, sizeof *p->tail)))
+        return pp_err_nomem(err);
+    name_pairs(p);
+    find_times(p, limit);
+    memset(p->fact_of, 0xff, pairs * sizeof *p->fact_of);
+    memset(p->last_from, 0xff, x->ops * sizeof *p->last_from);
+    memset(p->last_until, 0xff, x->ops * sizeof *p->last_until);
+    for (uint32_t k = 0; k < p->pairs; k++)
+        p->heap[k] = p->heap_place[k] = k;
+    p->heap_count = p->pairs;
+    *proof_out = p;
+    p = NULL;
+    return PP_OK;
+}
+
+/* --- facts --- */
+
+static bool grow_more(pp_proof *p, void **list, size_t *capacity, size_t count, size_t size)
+{
+    pp_err ignored = { 0 };
+    if (pp_reserve(list, capacity, count, size, &ignored) == PP_OK)
+        return true;
+    p->starved = true;
+    return false;
+}
+
+static inline bool grow(pp_proof *p, void **list, size_t *capacity, size_t count, size_t size)
+{
+    return count <= *capacity || grow_more(p, list, capacity, count, size);
+}
+
+static pp_fact *add_fact(pp_proof *p)
+{
+    void *list = p->fact;
+    if (!grow(p, &list, &p->fact_capacity, p->facts + 1, sizeof *p->fact))
+        return NULL;
+    p->fact = list;
+    return &p->fact[p->facts++];
+}
+
+static void set_bit(const pp_proof *p, uint64_t *rows, uint32_t op, uint32_t other, bool to)
+{
+    uint64_t *word = &rows[p->row[op] + p->local[other] / 64];
+    const uint64_t bit = (uint64_t)1 << (p->local[other] % 64);
+    *word = to ? *word | bit : *word & ~bit;
+}
+
+static void set_value(pp_proof *p, pp_literal l, bool known)
+{
+    const uint32_t pair = l >> 1;
+    const uint32_t a = l & 1 ? p->second_of[pair] : p->first_of[pair];
+    const uint32_t b = l & 1 ? p->first_of[pair] : p->second_of[pair];
+    p->value[pair] = (int8_t)(!known ? 0 : l & 1 ? -1 : 1);
+    set_bit(p, p->later, a, b, known);
+    set_bit(p, p->earlier, b, a, known);
+}
+
+uint32_t pp_proof_count_before(const pp_proof *p, uint32_t op)
+{
+    const uint32_t r = p->x->task[op].rank, words = (p->begin[r + 1] - p->begin[r] + 63) / 64;
+    uint32_t count = 0;
+    for (uint32_t w = 0; w < words; w++)
+        count += (uint32_t)__builtin_popcountll(p->earlier[p->row[op] + w]);
+    return count;
+}
+
+bool pp_proof_set_order(pp_proof *p, pp_literal l, pp_reason reason)
+{
+    const int value = pp_proof_value(p, l);
+    if (value > 0)
+        return true;
+    if (value < 0) {
+        p->conflict = (pp_fact){ .what = l, .kind = PP_FACT_ORDER, .reason = reason };
+        p->conflict_has_fact = true;
+        return false;
+    }
+    pp_fact *fact = add_fact(p);
+    if (!fact)
+        return false;
+    *fact = (pp_fact){ .what = l,
+                       .previous = PP_PROOF_NONE,
+                       .level = p->level,
+                       .kind = PP_FACT_ORDER,
+                       .reason = reason };
+    p->fact_of[l >> 1] = (uint32_t)(p->facts - 1);
+    set_value(p, l, true);
+    return true;
+}
+
+bool pp_proof_set_from(pp_proof *p, uint32_t op, int64_t time, pp_reason reason)
+{
+    if (time <= p->from[op])
+        return true;
+    if (time > p->until[op]) {
+        p->conflict = (pp_fact){ .what = op, .kind = PP_FACT_FROM, .time = time, .reason = reason };
+        p->conflict_has_fact = true;
+        return false;
+    }
+    pp_fact *fact = add_fact(p);
+    if (!fact)
+        return false;
+    *fact = (pp_fact){ .what = op,
+                       .time = time,
+                       .previous = p->last_from[op],
+                       .level = p->level,
+                       .kind = PP_FACT_FROM,
+                       .reason = reason };
+    p->last_from[op] = (uint32_t)(p->facts - 1);
+    p->from[op] = time;
+    return true;
+}
+
+bool pp_proof_set_until(pp_proof *p, uint32_t op, int64_t time, pp_reason reason)
+{
+    if (time >= p->until[op])
+        return true;
+    if (time < p->from[op]) {
+        p->conflict =
+            (pp_fact){ .what = op, .kind = PP_FACT_UNTIL, .time = time, .reason = reason };
+        p->conflict_has_fact = true;
+        return false;
+    }
+    pp_fact *fact = add_fact(p);
+    if (!fact)
+        return false;
+    *fact = (pp_fact){ .what = op,
+                       .time = time,
+                       .previous = p->last_until[op],
+                       .level = p->level,
+                       .kind = PP_FACT_UNTIL,
+                       .reason = reason };
+    p->last_until[op] = (uint32_t)(p->facts - 1);
+    p->until[op] = time;
+    return true;
+}
+
+bool pp_proof_contradict(pp_proof *p, pp_reason reason)
+{
+    p->conflict = (pp_fact){ .what = PP_PROOF_NONE, .reason = reason };
+    p->conflict_has_fact = false;
+    return false;
+}
+
+uint32_t pp_proof_list_begin(pp_proof *p)
+{
+    return (uint32_t)p->listed_count;
+}
+
+void pp_proof_list_add(pp_proof *p, pp_fact_kind kind, uint32_t what, int64_t time)
+{
+    void *list = p->listed;
+    if (!grow(p, &list, &p->listed_capacity, p->listed_count + 1, sizeof *p->listed))
+        return;
+    p->listed = list;
+    p->listed[p->listed_count++] = (pp_listed){ time, what, kind };
+}
+
+void pp_proof_list_end(pp_proof *p)
+{
+    pp_proof_list_add(p, PP_FACT_ORDER, PP_PROOF_NONE, 0);
+}
+
+/* --- the order in which pairs are tried --- */
+
+static bool is_above(const pp_proof *p, uint32_t a, uint32_t b)
+{
+    return p->activity[a] > p->activity[b] || (p->activity[a] == p->activity[b] && a < b);
+}
+
+static void put(pp_proof *p, uint32_t at, uint32_t pair)
+{
+    p->heap[at] = pair;
+    p->heap_place[pair] = at;
+}
+
+static void rise(pp_proof *p, uint32_t at)
+{
+    const uint32_t pair = p->heap[at];
+    for (; at > 0 && is_above(p, pair, p->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        put(p, at, p->heap[(at - 1) / 2]);
+    put(p, at, pair);
+}
+
+static void sink(pp_proof *p, uint32_t at)
+{
+    const uint32_t pair = p->heap[at];
+    for (uint32_t child; (child = 2 * at + 1) < p->heap_count; at = child) {
+        if (child + 1 < p->heap_count && is_above(p, p->heap[child + 1], p->heap[child]))
+            child++;
+        if (!is_above(p, p->heap[child], pair))
+            break;
+        put(p, at, p->heap[child]);
+    }
+    put(p, at, pair);
+}
+
+static void push(pp_proof *p, uint32_t pair)
+{
+    if (p->heap_place[pair] != PP_PROOF_NONE)
+        return;
+    put(p, p->heap_count, pair);
+    rise(p, p->heap_count++);
+}
+
+static void bump(pp_proof *p, uint32_t pair)
+{
+    p->activity[pair] += p->step;
+    if (p->activity[pair] > ACTIVITY_MOST) {
+        for (uint32_t k = 0; k < p->pairs; k++)
+            p->activity[k] /= ACTIVITY_MOST;
+        p->step /= ACTIVITY_MOST;
+    }
+    if (p->heap_place[pair] != PP_PROOF_NONE)
+        rise(p, p->heap_place[pair]);
+}
+
+bool pp_proof_choose(pp_proof *p)
+{
+    while (p->heap_count > 0) {
+        const uint32_t pair = p->heap[0];
+        p->heap_place[pair] = PP_PROOF_NONE;
+        if (--p->heap_count > 0) {
+            put(p, 0, p->heap[p->heap_count]);
+            sink(p, 0);
+        }
+        if (p->value[pair])
+            continue;
+        void *begins = p->level_begin, *lists = p->level_listed;
+        size_t capacity = p->level_capacity;
+        if (!grow(p, &begins, &capacity, p->level + 2, sizeof *p->level_begin))
+            return false;
+        p->level_begin = begins;
+        if (!grow(p, &lists, &p->level_capacity, p->level + 2, sizeof *p->level_listed))
+            return false;
+        p->level_listed = lists;
+        p->level_capacity = capacity < p->level_capacity ? capacity : p->level_capacity;
+        p->level_begin[p->level] = p->facts;
+        p->level_listed[p->level] = p->listed_count;
+        p->level++;
+        return pp_proof_set_order(p, 2 * pair + (p->guess[pair] < 0),
+                                  (pp_reason){ .because = PP_BECAUSE_CHOSEN });
+    }
+    return false;
+}
+
+/* Takes back all facts of the levels above. */
+static void go_back(pp_proof *p, uint32_t level)
+{
+    if (p->level <= level)
+        return;
+    while (p->facts > p->level_begin[level]) {
+        const pp_fact *fact = &p->fact[--p->facts];
+        if (fact->kind == PP_FACT_ORDER) {
+            const uint32_t pair = fact->what >> 1;
+            p->guess[pair] = p->value[pair];
+            p->fact_of[pair] = PP_PROOF_NONE;
+            set_value(p, fact->what, false);
+            push(p, pair);
+        } else if (fact->kind == PP_FACT_FROM) {
+            p->last_from[fact->what] = fact->previous;
+            p->from[fact->what] = fact->previous == PP_PROOF_NONE ? p->root_from[fact->what]
+                                                                  : p->fact[fact->previous].time;
+        } else {
+            p->last_until[fact->what] = fact->previous;
+            p->until[fact->what] = fact->previous == PP_PROOF_NONE ? p->root_until[fact->what]
+                                                                   : p->fact[fact->previous].time;
+        }
+    }
+    p->listed_count = p->level_listed[level];
+    p->level = level;
+    p->looked_at = p->facts;
+    pp_proof_rules_clear(p);
+}
+
+void pp_proof_restart(pp_proof *p)
+{
+    go_back(p, 0);
+}
+
+bool pp_proof_tighten(pp_proof *p, int64_t limit)
+{
+    const pp_reason always = { .because = PP_BECAUSE_CHOSEN };
+    assert(p->level == 0);
+    for (uint32_t op = 0; op < p->x->ops; op++) {
+        if (!pp_proof_set_until(p, op, limit - p->tail[op], always))
+            return false;
+    }
+    return true;
+}
+
+void pp_proof_settle(pp_proof *p)
+{
+    assert(p->level == 0);
+    for (size_t k = 0; k < p->facts; k++) {
+        if (p->fact[k].kind == PP_FACT_ORDER)
+            p->fact_of[p->fact[k].what >> 1] = PP_PROOF_NONE;
+    }
+    memcpy(p->root_from, p->from, p->x->ops * sizeof *p->from);
+    memcpy(p->root_until, p->until, p->x->ops * sizeof *p->until);
+    memset(p->last_from, 0xff, p->x->ops * sizeof *p->last_from);
+    memset(p->last_until, 0xff, p->x->ops * sizeof *p->last_until);
+    p->facts = p->looked_at = 0;
+    p->listed_count = 0;
+}
+
+/* --- clauses --- */
+
+static void watch(pp_proof *p, pp_literal l, uint32_t clause)
+{
+    pp_clause_list *list = &p->watch[l];
+    void *entries = list->clause;
+    if (!grow(p, &entries, &list->capacity, list->count + 1, sizeof *list->clause))
+        return;
+    list->clause = entries;
+    list->clause[list->count++] = clause;
+}
+
+bool pp_proof_look_at_clauses(pp_proof *p, pp_literal l)
+{
+    const pp_literal fell = l ^ 1;
+    pp_clause_list *list = &p->watch[fell];
+    size_t kept = 0;
+    p->work += (int64_t)list->count;
+    for (size_t k = 0; k < list->count; k++) {
+        const uint32_t clause = list->clause[k];
+        const uint32_t size = p->clause[clause];
+        pp_literal *lit = p->clause + clause + CLAUSE_HEAD;
+        if (lit[0] == fell) {
+            lit[0] = lit[1];
+            lit[1] = fell;
+        }
+        list->clause[kept++] = clause;
+        if (pp_proof_value(p, lit[0]) > 0)
+            continue;
+        uint32_t other = 2;
+        while (other < size && pp_proof_value(p, lit[other]) < 0)
+            other++;
+        if (other < size) {
+            lit[1] = lit[other];
+            lit[other] = fell;
+            watch(p, lit[1], clause);
+            kept--;
+            continue;
+        }
+        const pp_reason reason = { .because = PP_BECAUSE_CLAUSE, .a = clause };
+        if (!pp_proof_set_order(p, lit[0], reason)) {
+            while (++k < list->count)
+                list->clause[kept++] = list->clause[k];
+            list->count = kept;
+            return false;
+        }
+    }
+    list->count = kept;
+    return true;
+}
+
+static int by_use(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+void pp_proof_forget(pp_proof *p)
+{
+    assert(p->level == 0 && p->facts == 0);
+    uint64_t *rank = pp_alloc_array(p->learned_count + 1, sizeof *rank);
+    if (!rank)
+        return;                                   /* they are kept */
+    for (size_t k = 0; k < p->learned_count; k++) /* glue, then the older ones last */
+        rank[k] = (uint64_t)p->clause[p->learned[k] + 1] << 32 | (uint32_t)(p->learned_count - k);
+    qsort(rank, p->learned_count, sizeof *rank, by_use);
+    const uint64_t worst = rank[p->learned_count / 2];
+    free(rank);
+    for (size_t l = 0; l < 2 * (size_t)p->pairs; l++)
+        p->watch[l].count = 0;
+    size_t kept = 0, end = 0;
+    for (size_t k = 0; k < p->learned_count; k++) {
+        const uint32_t from = p->learned[k], size = p->clause[from];
+        const uint64_t rate =
+            (uint64_t)p->clause[from + 1] << 32 | (uint32_t)(p->learned_count - k);
+        bool holds = false; /* in all orders, so that it says nothing */
+        for (uint32_t i = 0; i < size; i++)
+            holds |= pp_proof_value(p, p->clause[from + CLAUSE_HEAD + i]) > 0;
+        if (holds || (rate > worst && p->clause[from + 1] > GLUE_KEPT))
+            continue;
+        memmove(p->clause + end, p->clause + from, (size + CLAUSE_HEAD) * sizeof *p->clause);
+        /* false ones last; two that are not false are watched */
+        pp_literal *lit = p->clause + end + CLAUSE_HEAD;
+        uint32_t open = 0;
+        for (uint32_t i = 0; i < size; i++) {
+            if (pp_proof_value(p, lit[i]) == 0) {
+                const pp_literal l = lit[i];
+                lit[i] = lit[open];
+                lit[open++] = l;
+            }
+        }
+        assert(open >= 2); /* else it would have had its say at level 0 */
+        p->clause[end] = open;
+        watch(p, lit[0], (uint32_t)end);
+        watch(p, lit[1], (uint32_t)end);
+        p->learned[kept++] = (uint32_t)end;
+        end += open + CLAUSE_HEAD;
+    }
+    p->learned_count = kept;
+    p->clause_count = end;
+}
+
+/* --- learning --- */
+
+typedef struct explaining {
+    pp_proof *p;
+    size_t before; /* facts before this one may be used */
+    uint32_t level;
+    uint32_t here, below; /* facts to explain: of `level`; times of lower ones */
+} explaining;
+
+static void mark(explaining *e, uint32_t index)
+{
+    pp_proof *p = e->p;
+    pp_fact *fact = &p->fact[index];
+    if (fact->seen)
+        return;
+    if (fact->level == 0)
+        return;
+    fact->seen = true;
+    if (fact->kind == PP_FACT_ORDER && e->level != PP_PROOF_NONE)
+        bump(p, fact->what >> 1);
+    if (fact->level == e->level)
+        e->here++;
+    else if (fact->kind != PP_FACT_ORDER)
+        e->below++;
+    else {
+        void *list = p->lits;
+        if (!grow(p, &list, &p->lit_capacity, p->lit_count + 1, sizeof *p->lits))
+            return;
+        p->lits = list;
+        p->lits[p->lit_count++] = fact->what ^ 1;
+    }
+}
+
+static void need_literal(explaining *e, pp_literal l)
+{
+    const uint32_t index = e->p->fact_of[l >> 1];
+    if (index != PP_PROOF_NONE)
+        mark(e, index);
+}
+
+/* The latest start of an op as it was known before the fact that is explained. */
+static int64_t until_then(const explaining *e, uint32_t op)
+{
+    uint32_t k = e->p->last_until[op];
+    while (k != PP_PROOF_NONE && k >= e->before)
+        k = e->p->fact[k].previous;
+    return k == PP_PROOF_NONE ? e->p->root_until[op] : e->p->fact[k].time;
+}
+
+/* Marks the first fact that says so. */
+static void need_from(explaining *e, uint32_t op, int64_t time)
+{
+    pp_proof *p = e->p;
+    uint32_t k = p->last_from[op], found = PP_PROOF_NONE;
+    if (p->root_from[op] >= time)
+        return;
+    for (; k != PP_PROOF_NONE; k = p->fact[k].previous) {
+        if (k >= e->before)
+            continue;
+        if (p->fact[k].time < time)
+            break;
+        found = k;
+    }
+    assert(found != PP_PROOF_NONE);
+    pp_fact *fact = &p->fact[found];
+    fact->wanted = !fact->seen || time > fact->wanted ? time : fact->wanted;
+    mark(e, found);
+}
+
+static void need_until(explaining *e, uint32_t op, int64_t time)
+{
+    pp_proof *p = e->p;
+    uint32_t k = p->last_until[op], found = PP_PROOF_NONE;
+    if (p->root_until[op] <= time)
+        return;
+    for (; k != PP_PROOF_NONE; k = p->fact[k].previous) {
+        if (k >= e->before)
+            continue;
+        if (p->fact[k].time > time)
+            break;
+        found = k;
+    }
+    assert(found != PP_PROOF_NONE);
+    pp_fact *fact = &p->fact[found];
+    fact->wanted = !fact->seen || time < fact->wanted ? time : fact->wanted;
+    mark(e, found);
+}
+
+static void explain_time(explaining *e, uint32_t a, uint32_t b)
+{
+    const int64_t until = until_then(e, b);
+    need_from(e, a, until - e->p->x->task[a].ticks + 1);
+    need_until(e, b, until);
+}
+
+static void need_known(void *context, pp_literal l)
+{
+    need_literal(context, l);
+}
+
+static void explain(explaining *e, const pp_fact *fact, int64_t wanted)
+{
+    pp_proof *p = e->p;
+    const pp_reason reason = fact->reason;
+    switch (reason.because) {
+    case PP_BECAUSE_CHOSEN:
+        break;
+    case PP_BECAUSE_CLAUSE:
+        for (uint32_t k = 0; k < p->clause[reason.a]; k++) {
+            const pp_literal l = p->clause[reason.a + CLAUSE_HEAD + k];
+            if (l != fact->what)
+                need_literal(e, l);
+        }
+        break;
+    case PP_BECAUSE_AFTER:
+        need_from(e, reason.a,
+                  wanted - p->x->task[reason.a].ticks -
+                      (reason.b == PP_PROOF_NONE ? p->x->task[fact->what].lag : 0));
+        if (reason.b != PP_PROOF_NONE)
+            need_literal(e, reason.b);
+        break;
+    case PP_BECAUSE_BEFORE:
+        need_until(e, reason.a,
+                   wanted + p->x->task[fact->what].ticks +
+                       (reason.b == PP_PROOF_NONE ? p->x->task[reason.a].lag : 0));
+        if (reason.b != PP_PROOF_NONE)
+            need_literal(e, reason.b);
+        break;
+    case PP_BECAUSE_TIME:
+        explain_time(e, reason.a, reason.b);
+        break;
+    case PP_BECAUSE_BOTH:
+        need_literal(e, reason.a);
+        need_literal(e, reason.b);
+        break;
+    case PP_BECAUSE_MEMORY:
+        pp_proof_explain_memory(p, reason.a, fact->what, e->before, need_known, e);
+        break;
+    case PP_BECAUSE_LISTED:
+        for (const pp_listed *part = p->listed + reason.a; part->what != PP_PROOF_NONE; part++) {
+            if (part->kind == PP_FACT_ORDER)
+                need_literal(e, part->what);
+            else if (part->kind == PP_FACT_FROM)
+                need_from(e, part->what, part->time);
+            else
+                need_until(e, part->what, part->time);
+        }
+        break;
+    }
+}
+
+static void explain_conflict(explaining *e)
+{
+    pp_proof *p = e->p;
+    const pp_fact *fact = &p->conflict;
+    explain(e, fact, fact->time);
+    if (!p->conflict_has_fact)
+        return;
+    if (fact->kind == PP_FACT_ORDER)
+        need_literal(e, fact->what);
+    else if (fact->kind == PP_FACT_FROM)
+        need_until(e, fact->what, fact->time - 1);
+    else
+        need_from(e, fact->what, fact->time + 1);
+}
+
+/* The highest level among the facts that contradict each other. Rules do not find everything at
+ * once, so it may be below the present one. */
+static uint32_t level_of_conflict(pp_proof *p)
+{
+    explaining e = { .p = p, .before = p->facts, .level = PP_PROOF_NONE };
+    uint32_t level = 0;
+    explain_conflict(&e);
+    for (size_t k = 0; k < p->facts; k++) {
+        if (p->fact[k].seen) {
+            level = p->fact[k].level > level ? p->fact[k].level : level;
+            p->fact[k].seen = false;
+        }
+    }
+    p->lit_count = 0;
+    return level;
+}
+
+static bool add_clause(pp_proof *p, uint32_t glue)
+{
+    void *list = p->clause, *offsets = p->learned;
+    const size_t at = p->clause_count, wanted = at + CLAUSE_HEAD + p->lit_count;
+    if (!grow(p, &list, &p->clause_capacity, wanted, sizeof *p->clause))
+        return false;
+    p->clause = list;
+    if (!grow(p, &offsets, &p->learned_capacity, p->learned_count + 1, sizeof *p->learned))
+        return false;
+    p->learned = offsets;
+    p->learned[p->learned_count++] = (uint32_t)at;
+    p->clause[at] = (uint32_t)p->lit_count;
+    p->clause[at + 1] = glue;
+    memcpy(p->clause + at + CLAUSE_HEAD, p->lits, p->lit_count * sizeof *p->lits);
+    p->clause_count = wanted;
+    watch(p, p->lits[0], (uint32_t)at);
+    watch(p, p->lits[1], (uint32_t)at);
+    return pp_proof_set_order(p, p->lits[0],
+                              (pp_reason){ .because = PP_BECAUSE_CLAUSE, .a = (uint32_t)at });
+}
+
+static uint32_t level_of(const pp_proof *p, pp_literal l)
+{
+    return p->fact[p->fact_of[l >> 1]].level;
+}
+
+/* Levels of the literals, each counted once. */
+static uint32_t count_levels(const pp_proof *p)
+{
+    uint32_t count = 0;
+    for (size_t k = 0; k < p->lit_count && count < 64; k++) {
+        bool is_new = true;
+        for (size_t i = 0; i < k && is_new; i++)
+            is_new = level_of(p, p->lits[i]) != level_of(p, p->lits[k]);
+        count += is_new;
+    }
+    return count;
+}
+
+/* Goes down the facts and explains those that are needed, until one pair of this level is left, and
+ * below it pairs alone. Returns that pair's literal. */
+static pp_literal find_implication_point(explaining *e)
+{
+    pp_proof *p = e->p;
+    pp_literal point = PP_PROOF_NONE;
+    for (size_t k = p->facts; k-- > 0 && (e->here > 0 || e->below > 0);) {
+        pp_fact *fact = &p->fact[k];
+        if (!fact->seen)
+            continue;
+        e->before = k;
+        if (fact->level == e->level) {
+            if (e->here == 1 && fact->kind == PP_FACT_ORDER)
+                point = fact->what;
+            else
+                explain(e, fact, fact->wanted);
+            e->here--;
+        } else if (fact->kind != PP_FACT_ORDER) {
+            explain(e, fact, fact->wanted);
+            e->below--;
+        }
+    }
+    return point;
+}
+
+/* Leaves out literals that follow from others by their clause or pair. */
+static void shorten(pp_proof *p)
+{
+    size_t kept = 1;
+    for (size_t k = 1; k < p->lit_count; k++) {
+        const pp_fact *fact = &p->fact[p->fact_of[p->lits[k] >> 1]];
+        bool follows = false;
+        if (fact->reason.because == PP_BECAUSE_BOTH) {
+            const uint32_t a = p->fact_of[fact->reason.a >> 1], b = p->fact_of[fact->reason.b >> 1];
+            follows =
+                (a == PP_PROOF_NONE || p->fact[a].seen) && (b == PP_PROOF_NONE || p->fact[b].seen);
+        } else if (fact->reason.because == PP_BECAUSE_CLAUSE) {
+            const uint32_t clause = fact->reason.a;
+            follows = true;
+            for (uint32_t i = 0; i < p->clause[clause] && follows; i++) {
+                const pp_literal l = p->clause[clause + CLAUSE_HEAD + i];
+                const uint32_t index = p->fact_of[l >> 1];
+                follows = l == fact->what || index == PP_PROOF_NONE || p->fact[index].seen;
+            }
+        }
+        if (!follows)
+            p->lits[kept++] = p->lits[k];
+    }
+    p->lit_count = kept;
+}
+
+bool pp_proof_learn(pp_proof *p)
+{
+    p->conflicts++;
+    p->work += (int64_t)p->facts;
+    if (p->starved)
+        return true;
+    const uint32_t level = level_of_conflict(p);
+    if (level == 0)
+        return false;
+    explaining e = { .p = p, .before = p->facts, .level = level };
+    p->lit_count = 0;
+    void *list = p->lits;
+    if (!grow(p, &list, &p->lit_capacity, 1, sizeof *p->lits))
+        return true;
+    p->lits = list;
+    p->lit_count = 1; /* the first one is the implication point */
+    explain_conflict(&e);
+    const pp_literal point = find_implication_point(&e);
+    assert(point != PP_PROOF_NONE);
+    p->lits[0] = point ^ 1;
+    /* only pairs below count as seen for `shorten`; times would have been explained */
+    shorten(p);
+    for (size_t k = 0; k < p->facts; k++)
+        p->fact[k].seen = false;
+    const uint32_t glue = count_levels(p);
+    uint32_t to = 0;
+    for (size_t k = 1; k < p->lit_count; k++) {
+        if (level_of(p, p->lits[k]) > to) {
+            to = level_of(p, p->lits[k]);
+            const pp_literal l = p->lits[1];
+            p->lits[1] = p->lits[k];
+            p->lits[k] = l;
+        }
+    }
+    p->step /= ACTIVITY_FADES;
+    go_back(p, to);
+    if (p->starved)
+        return true;
+    if (p->lit_count == 1)
+        return pp_proof_set_order(p, p->lits[0], (pp_reason){ .because = PP_BECAUSE_CHOSEN });
+    return add_clause(p, glue) || p->starved;
+}
