@@ -516,11 +516,10 @@ static pp_status check_replicas(const pp_plan *plan, const pp_run_plan_options *
     if (!options->replicas)
         return PP_OK;
     if (!compute->block)
-        return pp_err_set(
-            err, PP_USAGE, what,
-            "compute %s has no parameters that replicas could share; use compute cpu, "
-            "or run one replica",
-            compute->name);
+        return pp_err_set(err, PP_USAGE, what, "compute %s %s; use compute cpu, or run one replica",
+                          compute->name,
+                          compute->describe ? "cannot share its parameters among replicas"
+                                            : "has no parameters that replicas could share");
     if (!options->transport->exchange)
         return pp_err_set(err, PP_USAGE, what,
                           "transport %s runs one replica; use threads or mpi for several",

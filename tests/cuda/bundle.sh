@@ -14,7 +14,7 @@ export PATH="$scratch/bin:$PATH"
 [ -z "$(find ppsim-gpu -type l)" ] || wrong "links in the bundle"
 # What was unpacked, by itself and without network, where that can be had. Test gpu.check runs the other steps.
 mkdir unpacked
-for step in interleaved-verify zbv-verify 1f1b interleaved zbv planned; do
+for step in interleaved-verify zbv-verify bf16-verify wire-verify 1f1b interleaved zbv planned; do
     echo 0 >unpacked/compute-$step.status
 done
 network=
@@ -87,6 +87,18 @@ if [ -f "$build/ppsim_cuda.so" ] && ! [ -e /dev/nvidiactl ]; then
     mkdir ppsim-gpu/proc
     alone run $job
     [ $? -eq 4 ] && grep -q 'no NVIDIA driver' out.txt || wrong "NVIDIA's libraries in an empty root: $(cat out.txt)"
+    # And gpu-check itself, beside a shell and its commands.
+    mkdir ppsim-gpu/lib64 ppsim-gpu/dev
+    : >ppsim-gpu/dev/null
+    cp -L /lib64/ld-linux-x86-64.so.2 ppsim-gpu/lib64
+    for name in sh sed dirname getconf sort tail ls mkdir grep cat date; do
+        cp "$(readlink -f "$(command -v $name)")" ppsim-gpu/bin/$name
+        ldd ppsim-gpu/bin/$name | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | while read -r library; do
+            [ -e "ppsim-gpu/libc/${library##*/}" ] || cp "$library" ppsim-gpu/lib
+        done
+    done
+    env -i PATH=/bin LD_LIBRARY_PATH=/libc:/lib $network /usr/sbin/chroot ppsim-gpu /bin/sh /gpu-check /out >out.txt 2>&1
+    [ $? -eq 4 ] && grep -qx 'gpu-check: this machine has no NVIDIA driver.*' out.txt || wrong "gpu-check beside a shell: $(cat out.txt)"
 else
     echo "not tried: a bundle with NVIDIA's libraries"
 fi

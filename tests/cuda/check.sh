@@ -147,7 +147,9 @@ grep -q '^| links | 1 curves: median [0-9.]* %' tree/docs/how-to/gpu.md || wrong
 GPU_CHECK_SECONDS=0 GPU_CHECK_RANKS=2 "$check" late >table 2>err
 [ $? -ne 0 ] && ! ls late/*.status >late.txt 2>&1 || wrong "it runs without time: $(cat err)"
 GPU_CHECK_RANKS=2 "$check" out >table 2>err || wrong "status $?: $(cat err table)"
-[ "$(grep -c '| 0 |' table)" -ge 27 ] || wrong "27 steps should go well: $(cat table)"
+[ "$(grep -c '| 0 |' table)" -ge 30 ] || wrong "30 steps should go well: $(cat table)"
+grep -q '^| wire-verify | 0 |' table && grep -q 'near compute cpu in double' out/compute-bf16-verify.out out/compute-wire-verify.out ||
+    wrong "no values in bf16, of lengths, or from GPU memory to GPU memory: $(cat table)"
 grep -qE '^\| zbv-per-edge \| 0 \| [0-9.]+ ms \| [0-9.]+ ms \|' table || wrong "no times of zbv: $(cat table)"
 rm out/zbv-world.status
 GPU_CHECK_RANKS=2 "$check" out >again 2>err || wrong "again: $(cat err)"

@@ -49,11 +49,17 @@ run 0 "$exact" --schedule gpipe --forward-only --pp 2 --microbatches 3 --costs F
     --compute-settings $small,vocab=11
 referred 'forward only'
 printf '%s\n' 3 40 1 7 33 5 90 2 >lengths
-for shapes in padded local; do
+for shapes in padded local message cached bucket:16 padded-wire padded-wire:200; do
     run 0 "$exact" --schedule 1f1b --pp 2 --microbatches 4 --lengths lengths $steps --compute-settings $small,vocab=11 \
         --shapes $shapes
     referred "lengths, $shapes"
 done
+for shapes in padded padded-wire; do
+    run 0 "$exact" --schedule zbv --pp 2 --microbatches 4 --lengths lengths $steps --compute-settings $small,vocab=11 \
+        --shapes $shapes --transport nccl
+    referred "lengths, $shapes, nccl"
+done
+run 2 'zero-bubble cannot do message' --schedule zbv --pp 2 --microbatches 4 --lengths lengths $steps --shapes message --transport nccl
 run 0 "$exact" --schedule 1f1b --pp 3 --microbatches 4 --comm eager:1MiB --tensors-per-boundary 2 $steps \
     --compute-settings $small
 run 0 "$exact" --schedule zbv --pp 2 --microbatches 6 $steps --compute-settings $small,vocab=11,tied=on,dtype=bf16
@@ -87,6 +93,28 @@ run 2 'mpi cannot transfer tensors of GPUs' --schedule 1f1b --pp 2 --microbatche
 run 2 'a head has at most 256 elements' --schedule 1f1b --pp 2 --microbatches 2 $steps --compute-settings hidden=512,heads=1
 run 2 'compute cuda: dtype=double: must be float or bf16' --schedule 1f1b --pp 2 --microbatches 2 $steps --compute-settings dtype=double
 STANDIN_DRIVER=0 run 4 'no NVIDIA driver' --schedule 1f1b --pp 2 --microbatches 2 $steps
+# Replicas, several runs of a schedule, and layers that this compute does not have.
+run 2 'compute cuda cannot share its parameters among replicas; use compute cpu' --schedule 1f1b --pp 2 --microbatches 2 $steps --dp 2
+plan() { "$ppsim" plan --seq-length 16 --pp 2 --schedule 1f1b --micro-batch-size 1 --global-batch-size 4 --emit plan=plan.json "$@" >out 2>&1 || wrong "plan $*: $(cat out)"; }
+plan --model gpt1.7b --executor torch --pipeline-runs 2
+run 2 'runs the schedule once per step' plan.json
+while read -r word options; do
+    # shellcheck disable=SC2086 # a list of options
+    plan --model $options
+    run 2 "layers with $word.*, which compute cuda does not have" plan.json --durations plan
+    run 0 "$exact" plan.json --compute-settings $small --iterations 1 --warmup 0 --verify
+    grep -q "without the $word.* of the plan's" out || wrong "$word: nothing says that the layers are others: $(cat out)"
+    "$ppsim" run plan.json --compute cpu --durations plan 2>&1 | grep -q "layers with $word.*, which compute cpu does not have" || wrong "cpu, $word"
+done <<'END'
+fp8 gpt1.7b --hw h100-80g --precision fp8
+tensor gpt1.7b --tp 2
+context gpt1.7b --cp 2
+recomputation gpt1.7b --recompute full
+experts qwen3-30b-a3b --tp 1 --ep 2 --dp 2 --memory-limit 200GB
+END
+plan --model gpt1.7b
+run 0 "$exact" plan.json --compute-settings $small --iterations 1 --warmup 0 --verify --durations plan
+! grep -q 'layers of its own' out || wrong "layers like these: $(cat out)"
 # A kernel that does not end, and its rank is given up.
 STANDIN_ENDLESS=40 run 1 'rank [01] has been computing [01][FB][0-3] for .*: it is slow, or its op does not end' --schedule 1f1b --pp 2 --microbatches 4 --costs F=1ms,B=1ms --iterations 2 \
     --compute-settings $small --durations plan --deadline 2s

@@ -317,6 +317,36 @@ static pp_status check_faults(const pp_plan *plan, const pp_run_plan_options *o,
     return PP_OK;
 }
 
+/* Names what the plan's layers have and those of computes cpu and cuda lack, whose layers are
+ * dense, have no product in 8 bits, belong to one processor or GPU, and recompute nothing. Returns
+ * NULL if there is nothing. */
+static const char *other_layers(const pp_plan *plan)
+{
+    const pp_recompute recompute = plan->recompute;
+    if (plan->precision != PP_PRECISION_BF16)
+        return pp_recipe_of(plan->precision)->name;
+    if (plan->experts || plan->parallel.ep > 1)
+        return "experts";
+    if (plan->parallel.tp > 1)
+        return "tensor parallelism";
+    if (plan->parallel.cp > 1)
+        return "context parallelism";
+    return recompute == PP_RECOMPUTE_NONE || recompute == PP_RECOMPUTE_UNKNOWN ? NULL
+                                                                               : "recomputation";
+}
+
+/* Refuses to predict layers that are computed from durations of other ones. */
+static pp_status check_durations(const pp_plan *plan, const pp_run_plan_options *o, pp_err *err)
+{
+    const char *other = other_layers(plan);
+    if (!o->compute->describe || o->measure_ops || !other)
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, "--durations",
+                      "the plan's are of layers with %s, which compute %s does not have; take "
+                      "measured ones, or wait as long as the plan says with --compute spin",
+                      other, o->compute->name);
+}
+
 /* Writes the flight record of a failed run, if there is one. */
 static void write_flight(const pp_args *args, const pp_execution *x)
 {
@@ -479,6 +509,10 @@ static void remark(const pp_plan *plan, const pp_run_plan_options *o)
         pp_remark("%" PRIu32 " ranks compute on %" PRIu32
                   " processors, but the prediction gives each rank its own",
                   ranks, pp_processors());
+    if (real && other_layers(plan))
+        pp_remark("compute %s has layers of its own, without the %s of the plan's: the order is "
+                  "the plan's, times and memory are not",
+                  o->compute->name, other_layers(plan));
     if (!real && o->link.kind == PP_LINK_THROTTLE &&
         !knows_sizes(plan->costs[plan->costs_count > 1 ? o->replica : 0]))
         pp_remark("--link: the sizes of messages between stages are not known, so every message "
@@ -498,7 +532,8 @@ static pp_status run(const pp_args *args, pp_err *err)
         (status = pp_scenario_exchange(args, r->plan, r->written != NULL, err)) ||
         (status = pp_profile_of_plan(args, r->plan, err)) ||
         (status = check_replica(r->plan, o.replica, o.replicas, err)) ||
-        (status = check_faults(r->plan, &o, err)) || (status = read_lengths(args, r->plan, err)))
+        (status = check_faults(r->plan, &o, err)) || (status = check_durations(r->plan, &o, err)) ||
+        (status = read_lengths(args, r->plan, err)))
         return status;
     if (o.compute->describe && !pp_args_has(args, "--compute-settings"))
         o.settings = r->plan->compute_settings;
