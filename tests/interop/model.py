@@ -51,23 +51,27 @@ def batch(microbatches):
     return (torch.randint(WORDS, shape, generator=draw), torch.randint(WORDS, shape, generator=draw))
 
 
-def sequential(stages, microbatches):
+def run_through(modules, batches, loss):
     """Loss of each microbatch and gradients[stage][name][microbatch], one microbatch after another
-    through the whole model on one process."""
-    modules = [Stage(s, stages) for s in range(stages)]
-    tokens, targets = batch(microbatches)
+    through the whole model on one process. batches: (input of the first stage, what all get beside, target)."""
     losses, gradients = [], [{name: [] for name, _ in module.named_parameters()} for module in modules]
-    for x, target in zip(tokens.chunk(microbatches), targets.chunk(microbatches)):
+    for x, beside, target in batches:
         for module in modules:
             module.zero_grad(set_to_none=True)
-            x = module(x)
-        loss = loss_of(x, target)
-        loss.backward()
-        losses.append(loss.detach())
+            x = module(x, *beside)
+        loss_now = loss(x, target)
+        loss_now.backward()
+        losses.append(loss_now.detach())
         for module, kept in zip(modules, gradients):
             for name, parameter in module.named_parameters():
                 kept[name].append(parameter.grad.clone())
     return losses, gradients
+
+
+def sequential(stages, microbatches):
+    tokens, targets = (part.chunk(microbatches) for part in batch(microbatches))
+    modules = [Stage(s, stages) for s in range(stages)]
+    return run_through(modules, [(x, (), target) for x, target in zip(tokens, targets)], loss_of)
 
 
 def summed(terms, order):

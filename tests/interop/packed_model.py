@@ -6,6 +6,8 @@ import random
 import torch
 from torch import nn
 
+import model
+
 WORDS = 97
 
 
@@ -105,24 +107,6 @@ def model_file(path, layers, hidden=64, heads=4, ffn=160):
 
 def sequential(modules, lengths, ids, targets):
     """Loss of each microbatch, and gradients[stage][name][microbatch], one microbatch after another."""
-    losses, gradients = [], [{name: [] for name, _ in module.named_parameters()} for module in modules]
-    for of, x, target in zip(lengths, ids, targets):
-        cuts = torch.tensor([0, *of], dtype=torch.int32).cumsum(0, dtype=torch.int32)
-        for module in modules:
-            module.zero_grad(set_to_none=True)
-            x = module(x, cuts, max(of))
-        loss = loss_of(x, target)
-        loss.backward()
-        losses.append(loss.detach())
-        for module, kept in zip(modules, gradients):
-            for name, parameter in module.named_parameters():
-                kept[name].append(parameter.grad.clone())
-    return losses, gradients
-
-
-def summed(terms, order):
-    """In that order, as .grad accumulates."""
-    total = terms[order[0]].clone()
-    for j in order[1:]:
-        total += terms[j]
-    return total
+    cuts = [torch.tensor([0, *of], dtype=torch.int32).cumsum(0, dtype=torch.int32) for of in lengths]
+    batches = [(x, (cut, max(of)), target) for of, cut, x, target in zip(lengths, cuts, ids, targets)]
+    return model.run_through(modules, batches, loss_of)

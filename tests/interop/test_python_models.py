@@ -1,25 +1,16 @@
 """A torch.nn.Module on the meta device is planned as the model that it is: ppsim.plan measures PyTorch's own
 modules by their weights.
 
-usage: test_python_models.py PPSIM   (the package is that of build/python/fresh, which tests/python/wheel.sh makes)
+usage: test_python_models.py PPSIM   (the package: wheel.py)
 """
-import glob
-import sys
 import warnings
 
 import torch
 
-PACKAGES = glob.glob("build/python/fresh/lib/python3.*/site-packages")
-if not PACKAGES:
-    print("skipped: no wheel (python.wheel)")
-    sys.exit(77)
-sys.path += PACKAGES
-try:
-    import ppsim
-    import _cffi_backend  # noqa: F401
-except ImportError as why:
-    print(f"skipped: the wheel is for another Python: {why}")
-    sys.exit(77)
+import wheel
+
+wheel.find()
+import ppsim
 
 OPTIONS = {"pp": 2, "schedule": "1f1b", "global_batch_size": 4, "micro_batch_size": 1, "seq_length": 2048}
 HIDDEN, HEADS, KV, FFN, VOCAB, LAYERS = 1024, 16, 4, 2816, 32000, 8

@@ -7,9 +7,8 @@ With PPSIM_TEST_LONG=1 also: 200 steps on 4 ranks, each with a plan of its own; 
 within 3 % of the prediction, and the ranking of five schedules. torch_speed.py has what protocols cost, and
 PyTorch's own schedules beside.
 
-usage: test_torch_runtime.py PPSIM   (the package is that of build/python/fresh, which tests/python/wheel.sh makes)
+usage: test_torch_runtime.py PPSIM   (the package: wheel.py)
 """
-import glob
 import json
 import multiprocessing
 import os
@@ -23,21 +22,14 @@ import warnings
 import torch
 import torch.distributed as dist
 
-PACKAGES = glob.glob("build/python/fresh/lib/python3.*/site-packages")
-if not PACKAGES:
-    print("skipped: no wheel (python.wheel)")
-    sys.exit(77)
-sys.path += PACKAGES
-try:
-    import ppsim
-    import _cffi_backend  # noqa: F401
-except ImportError as why:
-    print(f"skipped: the wheel is for another Python: {why}")
-    sys.exit(77)
+import wheel
 
+wheel.find()
+import ppsim
 import ppsim.torch
 import common
 import packed_model as packed
+from model import summed
 
 HIDDEN = 64
 SPLIT_COSTS = "F=1ms,I=1ms,W=1ms"
@@ -136,7 +128,7 @@ def differences(pipeline, modules, home, lengths, data, losses, dtype=torch.floa
         order = backward_order(pipeline, stage)
         for name, parameter in modules[stage].named_parameters():
             gradient = parameter.grad
-            if not equal(packed.summed(gradients[stage][name], order), gradient):
+            if not equal(summed(gradients[stage][name], order), gradient):
                 found.append(f"gradient of {name} of stage {stage}")
     return found
 
@@ -281,7 +273,7 @@ def train_sequential(plans):
             order = [int(op["microbatch"]) for op in plan.order(home[stage])
                      if op["stage"] == stage and op["kind"] in ("B", "W")]
             for name, parameter in module.named_parameters():
-                parameter.grad = packed.summed(gradients[stage][name], order)
+                parameter.grad = summed(gradients[stage][name], order)
         losses.append(one)
         optimizer.step()
     state = {f"{stage}.{name}": value for stage, module in enumerate(modules)
@@ -353,7 +345,7 @@ def replicate(rank, kind, plan, home, lengths):
         for name, parameter in raw[stage].named_parameters():
             gradient = parameter.grad
             gradient = gradient.full_tensor() if hasattr(gradient, "full_tensor") else gradient
-            mean = sum(packed.summed(one[stage][name], order) for one in both) / 2
+            mean = sum(summed(one[stage][name], order) for one in both) / 2
             if not torch.equal(mean, gradient):
                 wrong.append(f"{name} of stage {stage}")
     pipeline.close()

@@ -4,31 +4,21 @@ Two processes run examples/torch_torchtitan.py on the CPU (titan.py says what of
 then torchtitan's trainer, on one rank and without a pipeline, reads the same documents one by one from the same
 initial weights. Demanded: equal losses of every step, which the optimizer has changed in between.
 
-usage: test_torch_torchtitan.py PPSIM   (torchtitan: that of build/torch-new-env; the package: as in
-test_python_models.py)
+usage: test_torch_torchtitan.py PPSIM   (torchtitan and the package: wheel.py)
 """
-import glob
-import os
-import socket
 import subprocess
 import sys
 import tempfile
 
+import wheel
+
 STEPS, RANKS = 3, 2
-NEW = "build/torch-new-env"
-PACKAGES = glob.glob("build/python/fresh/lib/python3.*/site-packages")
-HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-def skip(why):
-    print(f"skipped: {why}")
-    sys.exit(77)
 
 
 def load_example(rank, ranks, port):
-    """Imports the example. The folder of the package comes last, since it has other packages, too."""
-    os.environ.update(RANK=str(rank), WORLD_SIZE=str(ranks), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-    sys.path += [HERE, os.path.join(HERE, "..", "..", "examples"), *PACKAGES]
+    """Imports the example."""
+    wheel.be_rank(rank, ranks, port)
+    wheel.find(wheel.EXAMPLES)
     import titan
 
     titan.use_cpu(rank)
@@ -112,27 +102,16 @@ def read(path):
     return [sums[step] for step in sorted(sums)]
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def main():
-    if not os.path.exists(NEW + "/complete"):
-        skip("no build/torch-new-env; tools/dev/torch-env --new makes it")
-    if not PACKAGES:
-        skip("no wheel (python.wheel)")
-    environment = dict(os.environ, GLOO_SOCKET_IFNAME="lo", OMP_NUM_THREADS="1")
+    wheel.find()
     with tempfile.TemporaryDirectory() as folder:
         def start(*words):
-            return subprocess.Popen([NEW + "/bin/python", "-B", __file__, *map(str, words)], env=environment,
-                                    stdout=subprocess.DEVNULL, stderr=open(f"{folder}/log.{words[0]}", "w"))
+            return wheel.start_new(*words, stdout=subprocess.DEVNULL, stderr=open(f"{folder}/log.{words[0]}", "w"))
 
-        port = free_port()
+        port = wheel.free_port()
         ranks = [start(rank, port, folder) for rank in range(RANKS)]
         failed = [rank for rank, process in enumerate(ranks) if process.wait(timeout=300)]
-        failed += ["alone"] if not failed and start("alone", free_port(), folder).wait(timeout=300) else []
+        failed += ["alone"] if not failed and start("alone", wheel.free_port(), folder).wait(timeout=300) else []
         for who in failed:
             with open(f"{folder}/log.{who}", encoding="utf-8", errors="replace") as log:
                 print(f"{who}: ", *log.readlines()[-30:])

@@ -1,38 +1,27 @@
 """The example that trains a model of transformers in a pipeline has the losses of the same model that reads
 its sequences one by one, without a pipeline, packing, or masks of ours.
 
-usage: test_torch_transformers.py PPSIM   (transformers: that of build/torch-new-env; the package: as in
-test_python_models.py)
+usage: test_torch_transformers.py PPSIM   (transformers and the package: wheel.py)
 """
 import contextlib
-import glob
 import os
-import socket
-import subprocess
 import sys
 import tempfile
 
+import wheel
+
 STEPS, RANKS = 3, 2
-NEW = "build/torch-new-env"
-PACKAGES = glob.glob("build/python/fresh/lib/python3.*/site-packages")
-HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-def skip(why):
-    print(f"skipped: {why}")
-    sys.exit(77)
 
 
 def load_example():
-    """Imports the example. The folder of the package comes last, since it has other packages, too."""
-    sys.path += [os.path.join(HERE, "..", "..", "examples"), *PACKAGES]
+    wheel.find(wheel.EXAMPLES)
     import torch_transformers
 
     return torch_transformers
 
 
 def train_rank(rank, port, path):
-    os.environ.update(RANK=str(rank), WORLD_SIZE=str(RANKS), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    wheel.be_rank(rank, RANKS, port)
     with open(f"{path}.{rank}", "w", encoding="utf-8") as output, contextlib.redirect_stdout(output):
         load_example().main(STEPS)
 
@@ -63,15 +52,12 @@ def main():
     try:
         example = load_example()
     except ImportError as why:
-        skip(why)
+        wheel.skip(why)
     import torch
 
-    with socket.socket() as free, tempfile.TemporaryDirectory() as folder:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        free.close()
+    with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "printed")
-        torch.multiprocessing.spawn(train_rank, (port, path), nprocs=RANKS)
+        torch.multiprocessing.spawn(train_rank, (wheel.free_port(), path), nprocs=RANKS)
         with open(f"{path}.{RANKS - 1}", encoding="utf-8") as output:
             rows = [line.split() for line in output if line.startswith("step")]
     alone = train_alone(example)
@@ -86,9 +72,5 @@ if __name__ == "__main__":
     if "--there" in sys.argv:
         main()
         sys.exit(0)
-    if not PACKAGES:
-        skip("no wheel (python.wheel)")
-    if not os.path.exists(f"{NEW}/bin/python"):
-        skip("no build/torch-new-env (tools/dev/torch-env)")
-    sys.exit(subprocess.run([f"{NEW}/bin/python", "-B", os.path.abspath(__file__), "--there"],
-                            timeout=300, check=False).returncode)
+    wheel.find()
+    sys.exit(wheel.start_new("--there").wait(timeout=300))
