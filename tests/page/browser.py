@@ -341,13 +341,18 @@ def check_touch(opened, browser):
     context.close()
 
 
-def check_verdict(opened, wanted):
-    """What people ask comes first, in this order, each with an answer."""
+def check_verdict(opened, wanted, report=None):
+    """What people ask comes first, in this order, each with an answer; step and memory are those of the report."""
     rows = opened.page.locator("#verdict dl").first
     names, texts = rows.locator("dt").all_inner_texts(), rows.locator("dd").all_inner_texts()
     check(names[: len(wanted)] == wanted, f"{opened.name}: the verdict begins with {names}")
     for name, text in zip(names, texts):
         check(re.search(r"\d", text) or name == "verified", f"{opened.name}: {name} has no number: {text!r}")
+    if report:
+        peak, limit = (f"{report[key] / 2**30:.2f} GiB" for key in ("peak_memory_bytes", "memory_limit_bytes"))
+        check(f": {report['step_ns'] / 1e9:.3f} s per step" in texts[0], f"{opened.name}: another step: {texts[0]}")
+        rank = f"rank {report['peak_memory_rank']} uses {peak} of {limit}"
+        check(texts[1].startswith(rank), f"{opened.name}: {texts[1][:80]!r} is not {rank!r}")
 
 
 def check_alternatives(opened):
@@ -360,6 +365,23 @@ def check_alternatives(opened):
     opened.page.locator("#alternatives select").select_option("best")
     text = opened.page.locator("#configuration pre").nth(1).inner_text()
     check(text.startswith("- ") and "\n+ " in text, f"{opened.name}: the first difference is {text!r}")
+
+
+def check_comparison(opened, name):
+    """Every report has a column, with its step and the change against the first; equal plans are called equal."""
+    if name == "equal":
+        labels = opened.page.locator("#configuration select option").all_inner_texts()
+        return check(labels and all(label.endswith(", equal") for label in labels), f"{opened.name}: labels {labels}")
+    plans = ["gpt", "1f1b", "gpipe"][: 3 if name == "three" else 2]
+    steps = [json.loads((FOLDER / f"{plan}.json").read_text())["prediction"]["makespan_ns"] for plan in plans]
+    row = opened.page.locator("#comparison tr", has=opened.page.get_by_text("makespan", exact=True)).first
+    cells = row.locator("th, td").all_inner_texts()
+    check(len(cells) == 1 + len(plans), f"{opened.name}: the makespan has the cells {cells}")
+    for step, cell in zip(steps[1:], cells[2:]):
+        change = f"{'+' if step > steps[0] else chr(0x2212)}{abs(step / steps[0] - 1):.2%}".replace("%", " %")
+        if name != "timelines":
+            change += f" ({'worse' if step > steps[0] else 'better'})"
+        check(change in cell, f"{opened.name}: {cell!r} is not {change}")
 
 
 def check_folded(opened):
@@ -459,7 +481,8 @@ def main():
                     again.close()
                     check(opened.load_ms < 2000, f"{opened.name}: loads in {opened.load_ms:.0f} ms")
                 if name == "gpt":
-                    check_verdict(opened, ["what to run", "tightest rank", "bubble", "next best", "is it sure?"])
+                    report = json.loads((FOLDER / "gpt.json").read_text())["prediction"]
+                    check_verdict(opened, ["what to run", "tightest rank", "bubble", "next best", "is it sure?"], report)
                     check_alternatives(opened)
                     check_keyboard(opened)
                     check_pointer(opened)
@@ -469,13 +492,8 @@ def main():
                 if name == "run":
                     check_verdict(opened, ["what ran", "executed", "bubble"])
                     check(opened.page.locator("h1").inner_text() == "zbv on 4 ranks, executed", f"{opened.name}: its title")
-                if name in ("two", "three", "timelines"):
-                    columns = opened.page.locator("#comparison table").first.locator("th").count()
-                    said = opened.page.locator("#comparison").inner_text()
-                    check(columns == (4 if name == "three" else 3) and " %" in said, f"{opened.name}: compares {said[:200]!r}")
-                if name == "equal":
-                    labels = opened.page.locator("#configuration select option").all_inner_texts()
-                    check(labels and all(label.endswith(", equal") for label in labels), f"{opened.name}: labels {labels}")
+                if name in ("two", "three", "timelines", "equal"):
+                    check_comparison(opened, name)
                 if name == "over":
                     said = opened.page.locator("#memory").inner_text()
                     check("GiB too much" in said and opened.page.locator(".over").count() > 0, f"{opened.name}: what is over the limit is not marked")
