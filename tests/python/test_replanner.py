@@ -76,7 +76,8 @@ class Replanning(unittest.TestCase):
         """With one iteration, what is found is slower than first fit with these schedules, by 4 %."""
         for schedule, count in ("zbv", 16), ("zb-h1", 5):
             with self.subTest(schedule):
-                replanner = ppsim.Replanner(lengths=batch(random.Random(3), 40), **PIPELINE, schedule=schedule)
+                typical = batch(random.Random(3), 40)
+                replanner = ppsim.Replanner(lengths=typical, **PIPELINE, schedule=schedule)
                 step = self.check_plan(replanner, [8192] * count, "1it")
                 self.assertGreater(step.first_fit_ns, 0)
 
@@ -164,7 +165,8 @@ class Replanning(unittest.TestCase):
             {"zero": 3, "dp": 2},
         ):
             with self.subTest(given):
-                plan = ppsim.plan(lengths=lengths, packing="first-fit", recompute="none", **{**SMALL, **given})
+                options = {"packing": "first-fit", "recompute": "none", **SMALL, **given}
+                plan = ppsim.plan(lengths=lengths, **options)
                 step = ppsim.Replanner(plan).step(lengths, budget="5it")
                 self.assertEqual(step.first_fit_ns, plan.step_ns)
         plan = ppsim.plan(lengths=lengths, attention="unfused", **SMALL)
