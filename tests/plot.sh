@@ -14,7 +14,7 @@ wrong() { echo "$*"; bad=1; }
 # look PICTURE WORDS...: is it whole, and do the words stand in it (SVG)?
 look() {
     python3 - "$@" <<'END' || bad=1
-import sys, xml.etree.ElementTree as tree, zlib
+import re, sys, xml.etree.ElementTree as tree, zlib
 name, words = sys.argv[1], sys.argv[2:]
 data = open(name, 'rb').read()
 if name.endswith('.svg'):
@@ -24,6 +24,12 @@ if name.endswith('.svg'):
     shapes = sum(e.tag.endswith(('path', 'polygon', 'rect')) for e in root.iter())
     ok = root.tag.endswith('svg') and not missing and shapes > 5
     sys.exit(0 if ok else f'{name}: {shapes} shapes, lacks {missing}')
+if name.endswith('.pdf'):  # its size is in points, 3/4 of a pixel
+    box = re.search(rb'/MediaBox \[ ?0 0 ([\d.]+) ([\d.]+)', data)
+    size = tuple(round(float(n)) for n in box.groups()) if box else None
+    wanted = tuple(int(n) for n in words[0].split('x'))
+    near = size and all(abs(a - b) <= 1 for a, b in zip(size, wanted))
+    sys.exit(0 if data.startswith(b'%PDF-') and near else f'{name}: {size}')
 size = (int.from_bytes(data[16:20], 'big'), int.from_bytes(data[20:24], 'big'))
 pixels = b''
 at = 8
@@ -61,6 +67,12 @@ costs='--costs F=1ms,I=1ms,W=0.8ms,comm=0.1ms --memory-costs F=1GiB,I=-512MiB,W=
     done
     draw wide.png --schedule 1f1b --pp 64 --microbatches 64 $costs --size 900x400
     look wide.png 900x400
+    draw sharp.png --schedule 1f1b --pp 4 --microbatches 6 $costs --width 700 --scale 2
+    look sharp.png "1400x$(($(sed -n 's/.*size 1400,\([0-9]*\).*/\1/p' sharp.gp)))"
+    "$ppsim" plot --schedule 1f1b --pp 4 --microbatches 6 $costs --size 960x480 -o paper.pdf || wrong 'no PDF'
+    look paper.pdf 720x360
+    draw plain.svg --schedule zb-h1 --pp 4 --microbatches 6 $costs --no-critical-path
+    ! grep -q 'critical path' plain.svg || wrong 'a critical path that nobody wants'
     draw memory.svg --schedule 1f1b --pp 4 --microbatches 6 $costs --memory-limit 5GiB --kind memory
     look memory.svg activations 'limit 5.000 GiB' peak 'rank 0: peak 4.000 GiB in 0F3' 'memory per rank (GiB)'
     draw over.svg --schedule 1f1b --pp 4 --microbatches 6 $costs --memory-limit 2GiB --kind memory

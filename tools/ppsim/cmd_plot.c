@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { SIZE_LEAST = 300, SIZE_MOST = 20000, SCALE_MOST = 4 }; /* of --size and --scale */
+
 static const pp_option options[] = {
     { PP_ROW("--kind", "NAME", PICTURE, "a name from 'ppsim list plots'",
              "the first that fits the files") },
@@ -23,6 +25,12 @@ static const pp_option options[] = {
     { PP_ROW("--ranks", "A-B", PICTURE, "pipeline ranks to show", "all") },
     { PP_ROW("--size", "WxH", PICTURE, "width and height in pixels",
              "1200 wide, as high as the ranks need") },
+    { PP_ROW("--width", "W", PICTURE, "width in pixels, with the height that the ranks need",
+             "1200") },
+    { PP_ROW("--scale", "S", PICTURE, "for .png: dots per pixel, 1 to 4, e.g. 2 for sharp screens",
+             "1") },
+    { PP_ROW("--no-critical-path", NULL, PICTURE, "for timelines: leave the critical path out",
+             NULL) },
     { PP_ROW("--class", "NAME", PICTURE, "kind fit: show only this class, e.g. stage_f", "all") },
     { PP_ROW("--x", "OPTION", PICTURE, "for heat maps: option of the horizontal axis",
              "the one with the most values") },
@@ -56,14 +64,34 @@ static pp_status read_pair(const pp_args *args, const char *option, char between
     return status ? PP_USAGE : PP_OK;
 }
 
+/* Reads --size, --width and --scale. files: says in which format the picture is written. */
+static pp_status read_size(const pp_args *args, const pp_plot_files *files, pp_picture *picture,
+                           pp_err *err)
+{
+    int64_t size[2] = { 0, 0 };
+    int64_t scale = 1;
+    pp_status status = read_pair(args, "--size", 'x', SIZE_LEAST, SIZE_MOST, size, err);
+    if (status ||
+        (status = pp_args_int(args, "--width", SIZE_LEAST, SIZE_MOST, &size[0], err)) ||
+        (status = pp_args_int(args, "--scale", 1, SCALE_MOST, &scale, err)))
+        return status;
+    if (pp_args_has(args, "--width") && pp_args_has(args, "--size"))
+        return pp_err_set(err, PP_USAGE, "--width", "--size has a width already; remove one");
+    if (pp_args_has(args, "--scale") && files->format != PP_PLOT_PNG)
+        return pp_err_set(err, PP_USAGE, "--scale",
+                          "applies only to .png, since the others have no dots; remove it");
+    picture->width = (int)size[0];
+    picture->height = (int)size[1];
+    picture->out = (pp_plot_output){ .format = files->format, .scale = (double)scale };
+    return PP_OK;
+}
+
 static pp_status read_view(const pp_args *args, pp_picture *picture, pp_err *err)
 {
     int64_t ranks[2] = { 0, UINT32_MAX };
-    int64_t size[2] = { 0, 0 };
     pp_status status = pp_args_duration(args, "--from", &picture->from_ns, err);
     if (status || (status = pp_args_duration(args, "--to", &picture->to_ns, err)) ||
-        (status = read_pair(args, "--ranks", '-', 0, PP_RANKS_MAX - 1, ranks, err)) ||
-        (status = read_pair(args, "--size", 'x', 300, 20000, size, err)))
+        (status = read_pair(args, "--ranks", '-', 0, PP_RANKS_MAX - 1, ranks, err)))
         return status;
     if (pp_args_has(args, "--to") && picture->to_ns <= picture->from_ns)
         return pp_err_set(err, PP_USAGE, "--to", "must be later than --from");
@@ -72,8 +100,7 @@ static pp_status read_view(const pp_args *args, pp_picture *picture, pp_err *err
                           "the first rank must not be higher than the second");
     picture->first_rank = (uint32_t)ranks[0];
     picture->last_rank = (uint32_t)ranks[1];
-    picture->width = (int)size[0];
-    picture->height = (int)size[1];
+    picture->no_path = pp_args_has(args, "--no-critical-path");
     return PP_OK;
 }
 
@@ -158,15 +185,15 @@ static pp_status plot(const pp_args *args, pp_err *err)
     pp_text data PP_CLEANUP(pp_text_free) = { 0 };
     const pp_plot *kind;
     if (!pp_args_has(args, "-o"))
-        return pp_err_set(err, PP_USAGE, "-o", "is missing; give -o FILE.svg or -o FILE.png");
+        return pp_err_set(err, PP_USAGE, "-o", "is missing; give -o FILE.svg, .png or .pdf");
     pp_status status = pp_plot_files_name(pp_args_text(args, "-o"), &files, err);
     if (status || (status = read_view(args, &picture, err)) ||
+        (status = read_size(args, &files, &picture, err)) ||
         (status = check_targets(args, &files, err)) || (status = load(args, &picture, err)) ||
         (status = check_kind_options(args, &picture, err)) ||
         (status = pp_plot_choose(pp_args_text(args, "--kind"), &picture, &kind, err)))
         return status;
     picture.data_name = pp_plot_base_name(files.data);
-    picture.png = files.png;
     if ((status = pp_plot_draw(kind, &picture, &script, &data, err)) ||
         (status = write(&files, &script, &data, err)))
         return status;
@@ -174,10 +201,10 @@ static pp_status plot(const pp_args *args, pp_err *err)
 }
 
 /* The options that --help shows. */
-static const char *const everyday[] = { "--schedule", "--pp",   "--microbatches", "--costs",
-                                        "--kind",     "--from", "--to",           "--ranks",
-                                        "--x",        "--y",    "--metric",       "--size",
-                                        "-o",         NULL };
+static const char *const everyday[] = {
+    "--schedule", "--pp", "--microbatches", "--costs", "--kind",  "--from",  "--to", "--ranks",
+    "--x",        "--y",  "--metric",       "--size",  "--width", "--scale", "-o",   NULL
+};
 
 const pp_command pp_command_plot = {
     .name = "plot",
@@ -190,7 +217,7 @@ const pp_command pp_command_plot = {
         "FILE is a plan, a schedule (with --costs), a trace (chrome, memory-csv or "
         "memory-json), a report, a profile, the file of a sweep, or what 'ppsim plan' wrote "
         "with --candidates or with --pareto --json.\n"
-        "PICTURE ends in .svg or .png. PICTURE.gp and PICTURE.dat, the input of gnuplot, are "
+        "PICTURE ends in .svg, .png or .pdf. PICTURE.gp and PICTURE.dat, the input of gnuplot, are "
         "kept next to it.\n",
     .examples = "ppsim plot plan.json -o step.svg\n"
                 "ppsim plot plan.json --kind memory --ranks 0-3 -o memory.svg\n"

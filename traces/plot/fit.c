@@ -138,7 +138,7 @@ static void add_cell(const pp_picture *picture, const sheet *s, size_t number, p
 static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data, pp_err *err)
 {
     pp_plot_head head = { .title = "Measured times and their fits" };
-    sheet s = { .size.png = picture->png };
+    sheet s = { .size.out = picture->out };
     (void)err;
     int curves = (int)picture->curve_count;
     s.columns = curves < COLUMNS ? curves : COLUMNS;
@@ -152,7 +152,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     s.width = s.size.width / s.columns;
     s.height = (s.size.height - s.top) / rows;
     s.compact = s.width < LEAST_WIDTH || s.height < LEAST_HEIGHT;
-    pp_plot_terminal(picture->png, s.size.width, s.size.height, script);
+    pp_plot_terminal(s.size, script);
     pp_plot_head_draw(&head, s.size, script);
     pp_text_add(script, "set multiplot\nunset key\nset grid y lt 1 lw 0.3 lc rgb '#cccccc'\n%s",
                 s.compact ? "unset xtics\nunset ytics\n" : "");

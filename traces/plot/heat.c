@@ -99,7 +99,7 @@ static void lay_out(sheet *s)
     int left = LEFT + (int)letters_px;
     int request = left + KEY_WIDTH + CELL_WIDTH * (int)s->columns;
     request = request < LEAST_WIDTH ? LEAST_WIDTH : request > MOST_WIDTH ? MOST_WIDTH : request;
-    s->size = (pp_plot_size){ .width = p->width ? p->width : request, .png = p->png };
+    s->size = (pp_plot_size){ .width = p->width ? p->width : request, .out = p->out };
     left = left > s->size.width / 3 ? s->size.width / 3 : left;
     make_head(s);
     pp_plot_head_lay_out(&s->head, s->size.width, pp_plot_head_room(p->height));
@@ -231,7 +231,7 @@ static void add_labels(const sheet *s, bool light, int font, pp_text *script, pp
     for (int note = 0; note < (high ? 2 : 1); note++) {
         pp_plot_next(script, "text ", name);
         pp_text_add(script, "using 1:%s with labels font ',%d' tc rgb '%s' notitle",
-                    note ? "5:4" : "2:3", pp_plot_font(p->png, note ? NOTE_FONT : font), name);
+                    note ? "5:4" : "2:3", pp_plot_font(p->out, note ? NOTE_FONT : font), name);
     }
 }
 
@@ -250,7 +250,7 @@ static void add_best(const sheet *s, pp_text *script, pp_text *data)
 static void add_frame(const sheet *s, pp_text *script)
 {
     const pp_heat *heat = &s->picture->heat;
-    pp_plot_terminal(s->size.png, s->size.width, s->size.height, script);
+    pp_plot_terminal(s->size, script);
     pp_plot_head_draw(&s->head, s->size, script);
     pp_plot_margins(s->size, s->edges, script);
     pp_text_add(script,

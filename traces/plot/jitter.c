@@ -144,7 +144,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     pp_plot_head head = { .entries = 0 };
     pp_text elements PP_CLEANUP(pp_text_free) = { 0 };
     const pp_plot_size size = { picture->width ? picture->width : WIDTH,
-                                picture->height ? picture->height : HEIGHT, picture->png };
+                                picture->height ? picture->height : HEIGHT, picture->out };
     (void)err;
     make_head(picture, look(picture, &a), &head);
     pp_text_add(&elements, "plot ");
@@ -158,7 +158,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     pp_plot_head_add(&head, NULL, "dt 3 lw 1.5 lc rgb 'black'", NULL, "mean");
     pp_plot_head_lay_out(&head, size.width, pp_plot_head_room(size.height));
     const double edges[4] = { LEFT, head.px, size.width - RIGHT, size.height - BOTTOM };
-    pp_plot_terminal(size.png, size.width, size.height, script);
+    pp_plot_terminal(size, script);
     pp_plot_head_draw(&head, size, script);
     pp_plot_margins(size, edges, script);
     snprintf(words, sizeof words, "%s (%s)", a.relative ? "longer than without jitter" : "step",

@@ -445,7 +445,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     lay_out(picture, &s);
     const double edges[4] = { LEFT, s.head.px, s.view.size.width - RIGHT, 0 };
     snprintf(time, sizeof time, "time (%s)", s.view.unit.name);
-    pp_plot_terminal(picture->png, s.view.size.width, s.view.size.height, script);
+    pp_plot_terminal(s.view.size, script);
     pp_plot_head_draw(&s.head, s.view.size, script);
     pp_plot_axis_names(s.view.size, edges, s.compact ? "" : time, "", script);
     pp_text_add(script, "unset key\nset border 3 lc rgb '#606060'\nset multiplot\n");

@@ -219,7 +219,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     pp_plot_head head = { .entries = 0 };
     sheet s = { .picture = picture,
                 .size = { picture->width ? picture->width : WIDTH,
-                          picture->height ? picture->height : HEIGHT, picture->png } };
+                          picture->height ? picture->height : HEIGHT, picture->out } };
     (void)err;
     find_schedules(&s);
     find_ranges(&s);
@@ -229,7 +229,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     s.edges[1] = head.px;
     s.edges[2] = s.size.width - RIGHT;
     s.edges[3] = s.size.height - BOTTOM;
-    pp_plot_terminal(picture->png, s.size.width, s.size.height, script);
+    pp_plot_terminal(s.size, script);
     pp_plot_head_draw(&head, s.size, script);
     pp_plot_margins(s.size, s.edges, script);
     snprintf(words[0], sizeof words[0], "memory limit per GPU (%s)", s.bytes.name);

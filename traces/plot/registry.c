@@ -67,7 +67,7 @@ pp_status pp_plot_draw(const pp_plot *plot, const pp_picture *picture, pp_text *
     char path[512]; /* with a folder, so that no name is special to gnuplot */
     snprintf(path, sizeof path, "./%s", picture->data_name);
     pp_text_add(script, "# gnuplot prints the picture on stdout: gnuplot THIS > FILE.%s\n",
-                picture->png ? "png" : "svg");
+                pp_plot_suffix(picture->out.format));
     pp_text_add(script, "data = ");
     pp_plot_quoted(script, path);
     pp_text_add(script, "\n");

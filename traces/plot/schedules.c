@@ -69,7 +69,7 @@ static void add_panel(const sheet *s, const panel *p, int number, pp_text *scrip
         pp_text_add(script,
                     "using %d:1:(sprintf('%s',$%d)) with labels left offset 0.7,0 font ',%d' "
                     "notitle",
-                    p->column, p->format, p->column, pp_plot_font(s->size.png, s->font));
+                    p->column, p->format, p->column, pp_plot_font(s->size.out, s->font));
     }
     pp_text_add(script, "\nunset arrow\nunset label\nunset object\n");
 }
@@ -148,7 +148,7 @@ static void make_head(const pp_picture *picture, pp_plot_unit bytes, int64_t lim
 /* Finds the sizes of the names and the panels. */
 static sheet lay_out(const pp_picture *picture, int panels, pp_plot_head *head)
 {
-    sheet s = { .font = FONT, .size.png = picture->png };
+    sheet s = { .font = FONT, .size.out = picture->out };
     double widest = 0;
     s.size.width = picture->width ? picture->width : WIDTH;
     pp_plot_head_lay_out(head, s.size.width, pp_plot_head_room(picture->height));
@@ -202,7 +202,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
           (double)most.peak_bytes / (double)bytes.divisor, (double)limit / (double)bytes.divisor, 4,
           "%#.4g", over },
     };
-    pp_plot_terminal(picture->png, s.size.width, s.size.height, script);
+    pp_plot_terminal(s.size, script);
     pp_plot_head_draw(&head, s.size, script);
     pp_text_add(script,
                 "set multiplot\nset yrange [%zu.5:-0.5]\nset border 3 lc rgb '#606060'\n"

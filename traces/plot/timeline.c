@@ -218,7 +218,7 @@ static void add_path(const pp_track *track, const pp_plot_view *view, pp_text *s
 static void name_picture(const pp_track *track, const pp_plot_view *view, pp_plot_head *head)
 {
     char end[32];
-    char words[320];
+    char shown[80];
     double busy_ns = 0;
     pp_ns end_ns = 0;
     for (size_t i = 0; i < track->box_count; i++) {
@@ -226,20 +226,19 @@ static void name_picture(const pp_track *track, const pp_plot_view *view, pp_plo
         end_ns = track->box[i].end_ns > end_ns ? track->box[i].end_ns : end_ns;
     }
     double area_ns = (double)end_ns * track->ranks;
-    snprintf(words, sizeof words, "%s%smakespan %s, bubble %.1f %%", track->name,
-             *track->name ? ": " : "", pp_format_duration(end, sizeof end, end_ns),
+    snprintf(shown, sizeof shown, "makespan %s, bubble %.1f %%",
+             pp_format_duration(end, sizeof end, end_ns),
              area_ns > 0 ? 100 * (1 - busy_ns / area_ns) : 0.0);
-    snprintf(head->title, sizeof head->title, "%s", *track->about ? track->about : words);
-    snprintf(head->note, sizeof head->note, "%s%s%s", *track->about ? words : "",
-             *track->about ? ". " : "",
-             pp_plot_is_dense(track, view)
-                 ? "The ops are too narrow to be drawn one by one, so each column shows as shares "
-                   "of its height how a rank spent that time. A shorter part shows single ops."
-             : track->chunks > 1 ? "A rank's later stages have lighter shades."
-                                 : "");
+    pp_plot_head_name(
+        head, track->about, track->name, shown,
+        pp_plot_is_dense(track, view)
+            ? "The ops are too narrow to be drawn one by one, so each column shows as shares "
+              "of its height how a rank spent that time. A shorter part shows single ops."
+        : track->chunks > 1 ? "A rank's later stages have lighter shades."
+                            : "");
 }
 
-static void add_key(const pp_track *track, const pp_plot_view *view, pp_plot_head *head)
+static void add_key(const pp_track *track, const pp_plot_view *view, bool path, pp_plot_head *head)
 {
     pp_plot_boxes_key(track, view, head);
     pp_plot_head_add(head, PP_PLOT_IDLE_FILL, NULL, NULL, pp_plot_idle_words(PP_IDLE_DATA));
@@ -252,7 +251,8 @@ static void add_key(const pp_track *track, const pp_plot_view *view, pp_plot_hea
         pp_plot_head_add(head, GATHER_FILL, NULL, NULL, "gather of parameters");
     if (has_sharding(track, view, true))
         pp_plot_head_add(head, REDUCE_FILL, NULL, NULL, "reduction of gradients");
-    pp_plot_head_add(head, NULL, PP_PLOT_PATH_LINE, NULL, "critical path");
+    if (path)
+        pp_plot_head_add(head, NULL, PP_PLOT_PATH_LINE, NULL, "critical path");
 }
 
 static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data, pp_err *err)
@@ -267,7 +267,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
         return status;
     bool dense = pp_plot_is_dense(track, &view);
     name_picture(track, &view, &head);
-    add_key(track, &view, &head);
+    add_key(track, &view, !picture->no_path, &head);
     pp_plot_place(picture, &view, &head, row_height(pp_plot_ranks(&view)), BOTTOM);
     bool transfers = has_room(track, &view);
     if (transfers) {
@@ -286,7 +286,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     if (transfers)
         add_transfers(track, &view, script, data);
     status = pp_plot_boxes(track, &view, whole, script, data, err);
-    if (!status)
+    if (!status && !picture->no_path)
         add_path(track, &view, script, data);
     pp_text_add(script, "\n");
     return status;

@@ -34,15 +34,18 @@ pp_status pp_plot_files_name(const char *picture, pp_plot_files *files_out, pp_e
 {
     const char *base = pp_plot_base_name(picture);
     const char *dot = strrchr(base, '.');
-    bool png = dot && strcmp(dot, ".png") == 0;
-    if (!dot || dot == base || (!png && strcmp(dot, ".svg") != 0))
-        return pp_err_set(err, PP_USAGE, "-o", "'%.64s' must end in .svg or .png", picture);
+    int format = 0;
+    while (dot && format < PP_PLOT_FORMATS &&
+           strcmp(dot + 1, pp_plot_suffix((pp_plot_format)format)) != 0)
+        format++;
+    if (!dot || dot == base || format == PP_PLOT_FORMATS)
+        return pp_err_set(err, PP_USAGE, "-o", "'%.64s' must end in .svg, .png or .pdf", picture);
     for (const char *c = picture; *c; c++) {
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             return pp_err_set(err, PP_USAGE, "-o", "the name contains a control character");
     }
     size_t stem = (size_t)(dot - picture);
-    pp_plot_files files = { .picture = picture, .png = png };
+    pp_plot_files files = { .picture = picture, .format = (pp_plot_format)format };
     files.script = with_suffix(picture, stem, ".gp");
     files.data = with_suffix(picture, stem, ".dat");
     files.folder =
@@ -147,6 +150,11 @@ static pp_status judge(const pp_plot_files *files, int status, FILE *out, FILE *
     pp_status read = read_back(words, &said, &bytes, err);
     if (read || (read = read_back(out, &picture, &bytes, err)))
         return read;
+    if (strstr(said, "unknown or ambiguous terminal type"))
+        return pp_err_set(err, PP_UNAVAILABLE, "gnuplot",
+                          "this one was built without Cairo and cannot write .%s; install the "
+                          "gnuplot of your distribution, or give a name that ends in .svg",
+                          pp_plot_suffix(files->format));
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || !bytes)
         return pp_err_set(err, PP_IO, files->script, "gnuplot cannot draw it: %.400s",
                           first_words(said));

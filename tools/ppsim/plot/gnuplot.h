@@ -3,6 +3,7 @@
 #define PPSIM_TOOLS_PPSIM_PLOT_GNUPLOT_H
 
 #include "sim/base/status.h"
+#include "traces/plot/draw/gnuplot.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,7 +13,7 @@ typedef struct pp_plot_files {
     const char *picture; /* as given; borrowed */
     char *folder;        /* folder of the picture; "." if its name has none */
     char *script, *data; /* paths of gnuplot's script and data, in the picture's folder */
-    bool png;
+    pp_plot_format format;
 } pp_plot_files;
 
 /* Derives the names of the files from that of the picture. Fails: USAGE (the name does not end in

@@ -143,7 +143,7 @@ static void add_labels(const pp_track *track, const pp_plot_view *view, pp_plot_
         return;
     pp_plot_next(script, row.prefix, name);
     pp_text_add(script, "using 1:2:3 with labels font ',%d' tc rgb '%s' notitle",
-                pp_plot_font(view->size.png, style.font), name);
+                pp_plot_font(view->size.out, style.font), name);
 }
 
 bool pp_plot_is_wide(const pp_track *track, const pp_plot_view *view)

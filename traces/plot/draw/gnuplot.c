@@ -26,20 +26,43 @@ void pp_plot_quoted(pp_text *text, const char *words)
     pp_text_add(text, "'");
 }
 
-int pp_plot_font(bool png, int pixels)
+const char *pp_plot_suffix(pp_plot_format format)
 {
-    return png ? (pixels * 3 + 2) / 4 : pixels;
+    static const char *const suffixes[PP_PLOT_FORMATS] = {
+#define PP_PLOT_FORMAT_TEXT(name, suffix) [PP_PLOT_##name] = #suffix,
+        PP_PLOT_FORMAT_MAP(PP_PLOT_FORMAT_TEXT)
+#undef PP_PLOT_FORMAT_TEXT
+    };
+    return suffixes[format];
 }
 
-void pp_plot_terminal(bool png, int width, int height, pp_text *script)
+int pp_plot_font(pp_plot_output out, int pixels)
 {
-    pp_text_add(script, "set encoding utf8\n");
-    pp_text_add(script,
-                png ? "set terminal pngcairo noenhanced size %d,%d font 'Sans,9'\n"
-                    : "set terminal svg noenhanced size %d,%d font 'Helvetica,12' background "
-                      "rgb 'white'\n",
-                width, height);
-    pp_text_add(script, "set tics scale 0.5\n");
+    return out.format == PP_PLOT_SVG ? pixels : (pixels * 3 + 2) / 4;
+}
+
+void pp_plot_terminal(pp_plot_size size, pp_text *script)
+{
+    const double scale = size.out.scale > 0 ? size.out.scale : 1;
+    pp_text_add(script, "set encoding utf8\nset terminal ");
+    switch (size.out.format) {
+    case PP_PLOT_PNG:
+        pp_text_add(script, "pngcairo noenhanced size %.0f,%.0f font 'Sans,9'", size.width * scale,
+                    size.height * scale);
+        if (scale != 1)
+            pp_text_add(script, " fontscale %g linewidth %g pointscale %g", scale, scale, scale);
+        break;
+    case PP_PLOT_PDF: /* its unit of lines is 2/3 of a pixel, and that of fonts 4/3 of a point */
+        pp_text_add(script,
+                    "pdfcairo noenhanced size %.4fin,%.4fin font 'Sans,9' fontscale 0.75 "
+                    "linewidth 1.5 background rgb 'white'",
+                    size.width / 96.0, size.height / 96.0);
+        break;
+    default:
+        pp_text_add(script, "svg noenhanced size %d,%d font 'Helvetica,12' background rgb 'white'",
+                    size.width, size.height);
+    }
+    pp_text_add(script, "\nset tics scale 0.5\n");
 }
 
 void pp_plot_margins(pp_plot_size size, const double edges[4], pp_text *script)

@@ -95,7 +95,7 @@ void pp_plot_text_at(pp_plot_size size, double x, double y, pp_plot_align align,
     pp_text_add(script, "set label ");
     pp_plot_quoted(script, words);
     pp_text_add(script, " at screen %.5f,%.5f %s font ',%d'%s%s\n", x / size.width,
-                1 - y / size.height, sides[align], pp_plot_font(size.png, font), *style ? " " : "",
+                1 - y / size.height, sides[align], pp_plot_font(size.out, font), *style ? " " : "",
                 style);
 }
 
@@ -178,6 +178,16 @@ void pp_plot_head_add(pp_plot_head *head, const char *fill, const char *line, co
     snprintf(entry->line, sizeof entry->line, "%s", line ? line : "");
     snprintf(entry->point, sizeof entry->point, "%s", point ? point : "");
     snprintf(entry->words, sizeof entry->words, "%s", words);
+}
+
+void pp_plot_head_name(pp_plot_head *head, const char *about, const char *name, const char *shown,
+                       const char *more)
+{
+    char words[400];
+    snprintf(words, sizeof words, "%s%s%s", name, *name && *shown ? ": " : "", shown);
+    snprintf(head->title, sizeof head->title, "%s", *about ? about : words);
+    snprintf(head->note, sizeof head->note, "%s%s%s", *about ? words : "",
+             *about && *words && *more ? ". " : "", more);
 }
 
 void pp_plot_head_lay_out(pp_plot_head *head, int width, int most_px)

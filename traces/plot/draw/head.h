@@ -27,6 +27,12 @@ typedef struct pp_plot_head {
 /* Adds a line to the key; more than PP_PLOT_ENTRIES are left out. A style may be NULL: none. */
 void pp_plot_head_add(pp_plot_head *head, const char *fill, const char *line, const char *point,
                       const char *words);
+/* Sets title and note. The title says what is trained, if that is known: model, GPUs and batch
+ * (`about`). The note then has the rest: what ran (`name`: schedule and framework), what is shown
+ * (`shown`: "makespan 3 s"), and sentences (`more`). Without `about` the title has name and shown.
+ * Any of them may be "". */
+void pp_plot_head_name(pp_plot_head *head, const char *about, const char *name, const char *shown,
+                       const char *more);
 /* Chooses the largest letters with which the head is at most `most_px` high, and finds its height.
  * If even the smallest ones do not fit, the note and then the end of the key are left out. */
 void pp_plot_head_lay_out(pp_plot_head *head, int width, int most_px);

@@ -4,6 +4,7 @@
 #define PPSIM_TRACES_PLOT_DRAW_PICTURE_H
 
 #include "sim/analysis/robustness.h"
+#include "traces/plot/draw/gnuplot.h"
 #include "traces/read/track.h"
 
 #define PP_PICTURE_TRACKS 2
@@ -120,8 +121,9 @@ typedef struct pp_picture {
     /* The part that is shown, and its size. */
     pp_ns from_ns, to_ns;           /* to_ns 0: to the end */
     uint32_t first_rank, last_rank; /* last_rank UINT32_MAX: to the last one */
+    bool no_path;                   /* the critical path is left out */
     int width, height;              /* pixels; 0: chosen by the kind of picture */
-    bool png;                       /* PNG; otherwise SVG */
+    pp_plot_output out;             /* its format */
     const char *data_name;          /* name of the data file, without folders; borrowed */
 } pp_picture;
 

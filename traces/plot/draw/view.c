@@ -46,7 +46,7 @@ pp_status pp_plot_view_of(const pp_picture *picture, int left_px, int right_px,
         view_out->last_rank = picture->last_rank;
     view_out->unit = pp_plot_time_unit(view_out->to_ns);
     view_out->size.width = picture->width ? picture->width : WIDTH;
-    view_out->size.png = picture->png;
+    view_out->size.out = picture->out;
     view_out->edges[0] = left_px;
     view_out->edges[2] = view_out->size.width - right_px;
     view_out->plot_px = view_out->edges[2] - view_out->edges[0];
@@ -80,7 +80,7 @@ void pp_plot_frame(const pp_plot_view *view, const pp_plot_head *head, pp_text *
     uint32_t step = 1;
     while (step < pp_plot_ranks(view) && step * view->row_px < TIC_PX)
         step *= 2;
-    pp_plot_terminal(view->size.png, view->size.width, view->size.height, script);
+    pp_plot_terminal(view->size, script);
     pp_plot_head_draw(head, view->size, script);
     pp_plot_margins(view->size, view->edges, script);
     pp_text_add(script,
