@@ -18,20 +18,24 @@
 #define SHARDING_HIGH 0.54
 #define GATHER_FILL "fc rgb '#7d8b1f' fs solid 1.0 noborder"
 #define REDUCE_FILL "fc rgb '#b5507a' fs solid 1.0 noborder"
-#define TRANSFER_ROW_PX 12 /* in lower rows, lines of transfers would be dots */
-#define TRANSFER_PX 4      /* width per transfer between two rows, below which lines merge */
+#define TRANSFER_ROW_PX 12  /* in lower rows, lines of transfers would be dots */
+#define TRANSFERS_MOST 3000 /* more of them are left out: an SVG has some 36 bytes for each */
+#define TRANSFER_PX 4       /* width per transfer between two rows, below which lines merge */
 
 enum { LEFT = 58, RIGHT = 30, BOTTOM = 48 }; /* pixels */
+
+static const pp_plot_row whole = { .prefix = "", .low = -HIGH, .high = HIGH };
 
 static bool fits(const pp_picture *picture)
 {
     return picture->tracks == 1 && picture->track[0].box_count > 0;
 }
 
-/* Returns the height of a row in pixels; with few ranks there is room for letters. */
-static int row_height(uint32_t ranks)
+/* Returns the height of a row in pixels; with few ranks there is room for letters, and
+ * for the stage below them if ranks have several. */
+static int row_height(uint32_t ranks, bool stages)
 {
-    return ranks <= 8 ? 36 : ranks <= 24 ? 26 : ranks <= 128 ? 15 : 8;
+    return ranks <= 8 ? (stages ? 44 : 36) : ranks <= 24 ? 26 : ranks <= 128 ? 15 : 8;
 }
 
 /* Appends the background of a rank: all time without an op looks alike. */
@@ -143,7 +147,7 @@ static bool has_room(const pp_track *track, const pp_plot_view *view)
     size_t shown = 0;
     for (size_t i = 0; i < track->transfer_count; i++)
         shown += shows_transfer(view, &track->transfer[i]);
-    return shown && view->row_px >= TRANSFER_ROW_PX &&
+    return shown && shown <= TRANSFERS_MOST && view->row_px >= TRANSFER_ROW_PX &&
            (double)shown * TRANSFER_PX <= view->plot_px * (view->last_rank - view->first_rank + 1);
 }
 
@@ -232,9 +236,13 @@ static void name_picture(const pp_track *track, const pp_plot_view *view, pp_plo
     pp_plot_head_name(
         head, track->about, track->name, shown,
         pp_plot_is_dense(track, view)
-            ? "The ops are too narrow to be drawn one by one, so each column shows as shares "
-              "of its height how a rank spent that time. A shorter part shows single ops."
-        : track->chunks > 1 ? "A rank's later stages have lighter shades."
+            ? "Too narrow to draw one by one, ops are shares of the height of their rank: what "
+              "part of a moment it spends in each kind. A shorter part of the step shows single "
+              "ops."
+        : track->chunks > 1 ? (pp_plot_has_stages_below(track, view, whole)
+                                   ? "Later stages of a rank are lighter; the small number is the "
+                                     "stage, the large one the microbatch."
+                                   : "Later stages of a rank are lighter.")
                             : "");
 }
 
@@ -244,7 +252,10 @@ static void add_key(const pp_track *track, const pp_plot_view *view, bool path, 
     pp_plot_head_add(head, PP_PLOT_IDLE_FILL, NULL, NULL, pp_plot_idle_words(PP_IDLE_DATA));
     for (int cause = 0; cause < PP_IDLE_COUNT; cause++) {
         const char *fill = pp_plot_idle_fill((pp_idle_cause)cause);
-        if (fill && has_cause(track, view, (pp_idle_cause)cause))
+        bool has = pp_plot_is_dense(track, view)
+                       ? pp_plot_shares_cause(track, view, (pp_idle_cause)cause)
+                       : has_cause(track, view, (pp_idle_cause)cause);
+        if (fill && has)
             pp_plot_head_add(head, fill, NULL, NULL, pp_plot_idle_words((pp_idle_cause)cause));
     }
     if (has_sharding(track, view, false))
@@ -257,7 +268,6 @@ static void add_key(const pp_track *track, const pp_plot_view *view, bool path, 
 
 static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data, pp_err *err)
 {
-    static const pp_plot_row whole = { .prefix = "", .low = -HIGH, .high = HIGH };
     const pp_track *track = &picture->track[0];
     char time[32];
     pp_plot_head head = { .entries = 0 };
@@ -266,13 +276,16 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     if (status)
         return status;
     bool dense = pp_plot_is_dense(track, &view);
-    name_picture(track, &view, &head);
+    int row_px = row_height(pp_plot_ranks(&view), track->chunks > 1 && !dense);
     add_key(track, &view, !picture->no_path, &head);
-    pp_plot_place(picture, &view, &head, row_height(pp_plot_ranks(&view)), BOTTOM);
+    for (int i = 0; i < 2; i++) { /* the note depends on the height of rows */
+        name_picture(track, &view, &head);
+        pp_plot_place(picture, &view, &head, row_px, BOTTOM);
+    }
     bool transfers = has_room(track, &view);
     if (transfers) {
         pp_plot_head_add(&head, NULL, TRANSFER_LINE, NULL, "transfer");
-        pp_plot_place(picture, &view, &head, row_height(pp_plot_ranks(&view)), BOTTOM);
+        pp_plot_place(picture, &view, &head, row_px, BOTTOM);
     }
     pp_plot_frame(&view, &head, script);
     snprintf(time, sizeof time, "time (%s)", view.unit.name);

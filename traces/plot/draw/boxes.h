@@ -7,6 +7,10 @@
 /* Returns whether most boxes are wide enough for a border. */
 bool pp_plot_is_wide(const pp_track *track, const pp_plot_view *view);
 
+/* Returns whether rows are high enough for the stage below the microbatch, if ranks have several
+ * stages. */
+bool pp_plot_has_stages_below(const pp_track *track, const pp_plot_view *view, pp_plot_row row);
+
 /* Adds the visible kinds of ops to the key. */
 void pp_plot_boxes_key(const pp_track *track, const pp_plot_view *view, pp_plot_head *head);
 /* Appends all visible ops with their labels: `data` receives their data sets, and `script` the

@@ -10,6 +10,8 @@ enum { EDGE = 12, TOP = 8, BELOW = 10 };              /* margins of the head, in
 enum { SWATCH = 22, SWATCH_GAP = 5, ENTRY_GAP = 18 }; /* of the entries of the legend, in pixels */
 enum { FONT_MAX = 12, FONT_MIN = 7, TITLE_MORE = 3 }; /* the title's letters are larger */
 
+#define STRIPE_IN 2 /* distance of a stripe from the edge of its swatch, in pixels */
+
 /* One line of a wrapped text. */
 typedef struct text_line {
     const char *from;
@@ -117,21 +119,40 @@ static int flow(const char *words, int font, const char *style, pp_plot_size siz
     return y;
 }
 
+static void draw_box(pp_plot_size size, double left, double right, double top, double bottom,
+                     const char *style, pp_text *script)
+{
+    pp_text_add(script, "set object rectangle from screen %.5f,%.5f to screen %.5f,%.5f %s\n",
+                left / size.width, 1 - bottom / size.height, right / size.width,
+                1 - top / size.height, style);
+}
+
+/* Appends a line as wide as a swatch, whose left end is at x. */
+static void draw_line(pp_plot_size size, double x, double y, const char *style, pp_text *script)
+{
+    pp_text_add(script, "set arrow from screen %.5f,%.5f to screen %.5f,%.5f nohead %s\n",
+                x / size.width, 1 - y / size.height, (x + SWATCH) / size.width, 1 - y / size.height,
+                style);
+}
+
 static void draw_entry(const pp_plot_entry *entry, int font, pp_plot_size size, double x, double y,
                        pp_text *script)
 {
-    double left = x / size.width;
-    double right = (x + SWATCH) / size.width;
+    double middle = x + SWATCH * 0.5;
     double half = font * 0.45;
+    bool halves = *entry->right != '\0';
     if (*entry->fill)
-        pp_text_add(script, "set object rectangle from screen %.5f,%.5f to screen %.5f,%.5f %s\n",
-                    left, 1 - (y + half) / size.height, right, 1 - (y - half) / size.height,
-                    entry->fill);
+        draw_box(size, x, halves ? middle : x + SWATCH, y - half, y + half, entry->fill, script);
+    if (halves)
+        draw_box(size, middle, x + SWATCH, y - half, y + half, entry->right, script);
+    if (*entry->upper)
+        draw_line(size, x, y - half + STRIPE_IN, entry->upper, script);
+    if (*entry->lower)
+        draw_line(size, x, y + half - STRIPE_IN, entry->lower, script);
     if (*entry->line)
-        pp_text_add(script, "set arrow from screen %.5f,%.5f to screen %.5f,%.5f nohead %s\n", left,
-                    1 - y / size.height, right, 1 - y / size.height, entry->line);
+        draw_line(size, x, y, entry->line, script);
     if (*entry->point)
-        pp_text_add(script, "set label '' at screen %.5f,%.5f point %s\n", (left + right) / 2,
+        pp_text_add(script, "set label '' at screen %.5f,%.5f point %s\n", middle / size.width,
                     1 - y / size.height, entry->point);
 }
 
@@ -168,16 +189,18 @@ static int flow_all(const pp_plot_head *head, int font, pp_plot_size size, pp_te
     return flow_key(head, font, size, y + (head->entries ? 3 : 0), script) + BELOW;
 }
 
-void pp_plot_head_add(pp_plot_head *head, const char *fill, const char *line, const char *point,
-                      const char *words)
+pp_plot_entry *pp_plot_head_add(pp_plot_head *head, const char *fill, const char *line,
+                                const char *point, const char *words)
 {
     if (head->entries == PP_PLOT_ENTRIES)
-        return;
+        return NULL;
     pp_plot_entry *entry = &head->entry[head->entries++];
+    *entry = (pp_plot_entry){ .fill = "" };
     snprintf(entry->fill, sizeof entry->fill, "%s", fill ? fill : "");
     snprintf(entry->line, sizeof entry->line, "%s", line ? line : "");
     snprintf(entry->point, sizeof entry->point, "%s", point ? point : "");
     snprintf(entry->words, sizeof entry->words, "%s", words);
+    return entry;
 }
 
 void pp_plot_head_name(pp_plot_head *head, const char *about, const char *name, const char *shown,

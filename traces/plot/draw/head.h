@@ -10,6 +10,9 @@
 /* A line of the key. The styles are gnuplot's; "" means that the entry has no such mark. */
 typedef struct pp_plot_entry {
     char fill[64];  /* of a box: "fc rgb '#2f62bd' fs solid 1.0" */
+    char right[64]; /* of the right half of the box, if it differs */
+    char upper[64]; /* of stripes along the edges of the box: "lw 2 lc rgb '#b4e6c8'" */
+    char lower[64];
     char line[64];  /* "dt 2 lw 2" */
     char point[64]; /* "pt 11 ps 1" */
     char words[200];
@@ -24,9 +27,10 @@ typedef struct pp_plot_head {
     int px;   /* height */
 } pp_plot_head;
 
-/* Adds a line to the key; more than PP_PLOT_ENTRIES are left out. A style may be NULL: none. */
-void pp_plot_head_add(pp_plot_head *head, const char *fill, const char *line, const char *point,
-                      const char *words);
+/* Adds a line to the key and returns it, for further marks; more than PP_PLOT_ENTRIES are left out,
+ * and NULL is returned. A style may be NULL: none. */
+pp_plot_entry *pp_plot_head_add(pp_plot_head *head, const char *fill, const char *line,
+                                const char *point, const char *words);
 /* Sets title and note. The title says what is trained, if that is known: model, GPUs and batch
  * (`about`). The note then has the rest: what ran (`name`: schedule and framework), what is shown
  * (`shown`: "makespan 3 s"), and sentences (`more`). Without `about` the title has name and shown.

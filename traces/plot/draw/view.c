@@ -44,6 +44,7 @@ pp_status pp_plot_view_of(const pp_picture *picture, int left_px, int right_px,
                                 .to_ns = picture->to_ns ? picture->to_ns : end_ns };
     if (picture->last_rank != UINT32_MAX)
         view_out->last_rank = picture->last_rank;
+    view_out->tracks = picture->tracks < PP_PICTURE_TRACKS ? picture->tracks : PP_PICTURE_TRACKS;
     view_out->unit = pp_plot_time_unit(view_out->to_ns);
     view_out->size.width = picture->width ? picture->width : WIDTH;
     view_out->size.out = picture->out;
@@ -101,6 +102,12 @@ void pp_plot_time_tics(const pp_plot_view *view, pp_text *script)
     double length = (double)(view->to_ns - view->from_ns) / (double)view->unit.divisor;
     pp_text_add(script, "set xtics nomirror %.10g\n",
                 pp_plot_step(length, view->plot_px / PP_PLOT_TIME_PX));
+}
+
+double pp_plot_stripe_px(double box_px)
+{
+    double stripe_px = box_px * 0.08;
+    return stripe_px > 2.2 ? 2.2 : stripe_px < 0.8 ? 0.8 : stripe_px;
 }
 
 bool pp_plot_shows(const pp_plot_view *view, uint32_t rank, pp_ns start_ns, pp_ns end_ns)

@@ -16,6 +16,7 @@ typedef struct pp_plot_view {
     pp_plot_unit unit; /* of the time axis */
     pp_plot_size size;
     double plot_px, row_px; /* width of the time axis and height of a rank, in pixels */
+    size_t tracks;          /* timelines that share the picture, and the bytes of its file */
     double edges[4]; /* left, top, right and bottom of the plot, from the upper left corner */
 } pp_plot_view;
 
@@ -41,6 +42,12 @@ void pp_plot_time_tics(const pp_plot_view *view, pp_text *script);
 /* Returns the height that the head of a picture may have; requested_px: the height of the picture,
  * or 0. */
 int pp_plot_head_room(int requested_px);
+
+/* The columns of the plot command that draw the interval from column 1 to column 2 less a space (a
+ * number follows: %g), whose row is from column 3 to column 4, as a thick line. */
+#define PP_PLOT_THICK "using 1:(($3+$4)/2):($2-$1-%.6g):(0)"
+/* Returns the thickness of stripes in boxes of a height, both in pixels. */
+double pp_plot_stripe_px(double box_px);
 
 /* The place of the boxes of a timeline within the row of each rank: the whole row is from -0.5 to
  * 0.5. */
