@@ -55,6 +55,7 @@ for p in 1 2 4 8 16 64; do
     done
     draw timeline-$p torch.json
     draw memory-$p torch.json --kind memory --memory-limit 2GiB
+    draw peaks-$p torch.json --kind peaks --memory-limit 2GiB
     draw executed-$p ideal.json torch.json
 done
 
@@ -70,6 +71,7 @@ draw interleaved --schedule interleaved --vpp 4 --pp 4 --microbatches 16 $costs 
 "$ppsim" sweep --model llama3-8b --pp 1,2,4,8,16 --tp 1,2,4,8 --schedule 1f1b,zbv -o sweep.jsonl >words
 draw plan step.json
 draw plan-memory step.json --kind memory --memory-limit 20GiB
+draw plan-peaks step.json --kind peaks --memory-limit 20GiB
 draw candidates c.csv --memory-limit 30GiB
 draw bars step.json jitter.json --kind schedules
 draw pareto small.json

@@ -77,6 +77,10 @@ costs='--costs F=1ms,I=1ms,W=0.8ms,comm=0.1ms --memory-costs F=1GiB,I=-512MiB,W=
     look memory.svg activations 'limit 5.000 GiB' peak 'rank 0: peak 4.000 GiB in 0F3' 'memory per rank (GiB)'
     draw over.svg --schedule 1f1b --pp 4 --microbatches 6 $costs --memory-limit 2GiB --kind memory
     look over.svg 'over the limit' 'rank 0: peak 4.000 GiB in 0F3; over the limit from 2.000 ms on, in 0F2'
+    look over.svg 'Rank 0 runs out of memory first, at 2.000 ms in 0F2.' 'out of memory' 'activations'
+    draw peaks.svg --schedule 1f1b --pp 4 --microbatches 6 $costs --memory-limit 3500MiB --kind peaks
+    look peaks.svg '4.000 GiB in 0F3, 596.0 MiB over' '3.000 GiB in 1F2' 'over the limit' \
+        '1 of 4 ranks need more than the limit' 'activations' 'memory (GiB)'
     draw panels.png --schedule 1f1b --pp 64 --microbatches 64 $costs --kind memory --size 900x400
     look panels.png 900x400
     for executor in ideal torch; do

@@ -1,6 +1,9 @@
 /* Draws the memory of every rank over time, in a panel each: the components stacked on each other,
- * the limit, and the peak with the op that runs at it. */
+ * the limit, the peak with the op that runs at it, and the instant at which the job runs out of
+ * memory. Of the samples of a column of pixels the largest is drawn; if that is more than an SVG of
+ * a megabyte holds, columns become wider. */
 #include "sim/base/alloc.h"
+#include "traces/plot/draw/components.h"
 #include "traces/plot/draw/gnuplot.h"
 #include "traces/plot/draw/units.h"
 #include "traces/plot/draw/view.h"
@@ -26,43 +29,29 @@ enum {
     PANEL_LEAST = 70,
     TIC_PX = 22,
     TIC_WIDTH = 60,
-    COLUMN_PX = 1,
-    PEAK_LEAST = 40
+    TICS_MOST = 8,
+    PEAK_LEAST = 40,
+    POINTS_MOST = 25000 /* of all edges: an SVG has some 17 bytes for each */
 };
 
-#define CHANGE_PX 0.3 /* smaller changes of memory are not seen */
+#define CHANGE_PX 0.4    /* smaller changes of memory are not seen */
+#define LAYER_LEAST 0.01 /* share of the axis, below which components share a layer */
 #define PEAK_POINT "pt 11 ps 0.9 lc rgb 'black'"
-#define LIMIT_LINE "dt 2 lw 1.5 lc rgb 'black'"
-#define OVER_FILL "fc rgb '#d62728' fs solid 1.0 noborder"
-
-/* Fill styles of the components: neighbours in a stack differ in shade. */
-static const char *const looks[PP_MEMORY_COUNT] = {
-    [PP_MEMORY_PARAMETERS] = "fc rgb '#2f4f80' fs solid 1.0 noborder",
-    [PP_MEMORY_GRADIENTS] = "fc rgb '#b5cbe3' fs solid 1.0 noborder",
-    [PP_MEMORY_OPTIMIZER] = "fc rgb '#6f94c4' fs solid 1.0 noborder",
-    [PP_MEMORY_ACTIVATIONS] = "fc rgb '#f6d08a' fs solid 1.0 noborder",
-    [PP_MEMORY_WEIGHT_STASH] = "fc rgb '#b07c1c' fs solid 1.0 noborder",
-    [PP_MEMORY_RECOMPUTE] = "fc rgb '#7a4f9a' fs solid 1.0 noborder",
-    [PP_MEMORY_RECV_BUFFERS] = "fc rgb '#a5d3a5' fs solid 1.0 noborder",
-    [PP_MEMORY_SEND_BUFFERS] = "fc rgb '#3d7a3d' fs solid 1.0 noborder",
-    [PP_MEMORY_LOGITS] = "fc rgb '#c9a3dc' fs solid 1.0 noborder",
-    [PP_MEMORY_TEMPORARIES] = "fc rgb '#d8d8d8' fs solid 1.0 noborder",
-    [PP_MEMORY_OUTPUTS] = "fc rgb '#2fa09a' fs solid 1.0 noborder",
-    [PP_MEMORY_WORKSPACE] = "fc rgb '#8c6d5a' fs solid 1.0 noborder",
-    [PP_MEMORY_COMM_LIBRARY] = "fc rgb '#808080' fs solid 1.0 noborder",
-};
+#define DIES_POINT "pt 2 ps 1.3 lw 2.5 lc rgb '#a00000'"
+#define DIES_LINE "lw 1.2 lc rgb '#a00000'"
 
 /* The layout and the ranges, which all panels use. */
 typedef struct sheet {
     const pp_track *track;
     pp_plot_view view;
-    pp_plot_unit unit;             /* of bytes */
-    int64_t most_bytes;            /* the largest of all peaks and the limit */
-    int64_t limit_bytes;           /* 0: none */
-    bool present[PP_MEMORY_COUNT]; /* components that are more than 0 at some time */
-    int columns, rows, panel_px;   /* height of a panel */
-    bool over;                     /* some rank exceeds the limit */
-    bool compact;                  /* there is no room for labels of axes */
+    pp_plot_unit unit;   /* of bytes */
+    int64_t most_bytes;  /* the largest of all peaks and the limit */
+    int64_t limit_bytes; /* 0: none */
+    pp_plot_layers layers;
+    int columns, rows, panel_px;      /* height of a panel */
+    double column_px;                 /* of which one sample is drawn */
+    const pp_memory_sample_row *dies; /* the first sample over the limit; NULL: none */
+    bool compact;                     /* there is no room for labels of axes */
     pp_plot_head head;
 } sheet;
 
@@ -88,14 +77,6 @@ static bool fits(const pp_picture *picture)
     return picture->tracks == 1 && picture->track[0].sample_count > 0;
 }
 
-static int64_t total_of(const pp_memory_sample_row *sample)
-{
-    int64_t total = 0;
-    for (int c = 0; c < PP_MEMORY_COUNT; c++)
-        total += sample->bytes[c];
-    return total;
-}
-
 static pp_status look(const pp_picture *picture, sheet *s, pp_err *err)
 {
     s->track = &picture->track[0];
@@ -107,48 +88,56 @@ static pp_status look(const pp_picture *picture, sheet *s, pp_err *err)
         const pp_memory_sample_row *sample = &s->track->sample[i];
         if (sample->rank < s->view.first_rank || sample->rank > s->view.last_rank)
             continue;
-        int64_t total = total_of(sample);
+        int64_t total = pp_plot_total(sample);
         s->most_bytes = total > s->most_bytes ? total : s->most_bytes;
-        s->over |= s->limit_bytes > 0 && total > s->limit_bytes;
-        for (int c = 0; c < PP_MEMORY_COUNT; c++)
-            s->present[c] |= sample->bytes[c] > 0;
+        if (s->limit_bytes && total > s->limit_bytes &&
+            (!s->dies || sample->at_ns < s->dies->at_ns))
+            s->dies = sample;
     }
+    if (!status)
+        pp_plot_find_layers(s->track, &s->view, (int64_t)(LAYER_LEAST * (double)s->most_bytes),
+                            &s->layers);
     s->unit = pp_plot_bytes_unit(s->most_bytes);
     return status;
+}
+
+/* Says which rank runs out of memory first, when and in which op; "" if none does. */
+static void name_end(const sheet *s, char *text, size_t bytes)
+{
+    char time[32];
+    char op[32];
+    *text = '\0';
+    if (!s->dies)
+        return;
+    pp_plot_op_at(s->track, s->dies, op, sizeof op);
+    snprintf(text, bytes, "Rank %" PRIu32 " runs out of memory first, at %s%s%s. ", s->dies->rank,
+             pp_format_duration(time, sizeof time, s->dies->at_ns), *op ? " in " : "", op);
 }
 
 /* Makes the title and the key, in the order in which the components are stacked. */
 static void make_head(sheet *s)
 {
-    pp_plot_head *head = &s->head;
     const pp_track *track = s->track;
-    char range[160] = "";
-    char bytes[64];
-    char limit[80];
-    snprintf(head->title, sizeof head->title, "%s%smemory per rank (%s)",
-             *track->about ? track->about : track->name, *track->about || *track->name ? ": " : "",
-             s->unit.name);
+    char shown[48];
+    char end[160];
+    char more[480];
+    snprintf(shown, sizeof shown, "memory per rank (%s)", s->unit.name);
+    name_end(s, end, sizeof end);
+    int used = snprintf(more, sizeof more,
+                        "%sThe components are stacked from below in the order of the key.", end);
     if (s->compact)
         snprintf(
-            range, sizeof range,
+            more + used, sizeof more - (size_t)used,
             " Every panel shows 0 to %.4g %s over %.4g to %.4g %s, with the rank and its peak.",
             (double)s->most_bytes / (double)s->unit.divisor, s->unit.name,
             (double)s->view.from_ns / (double)s->view.unit.divisor,
             (double)s->view.to_ns / (double)s->view.unit.divisor, s->view.unit.name);
-    snprintf(head->note, sizeof head->note,
-             "%s%sThe components are stacked from below in the order of the key.%s",
-             *track->about ? track->name : "", *track->about && *track->name ? ". " : "", range);
-    head->entries = 0;
-    for (int c = 0; c < PP_MEMORY_COUNT; c++) {
-        if (s->present[c])
-            pp_plot_head_add(head, looks[c], NULL, NULL, pp_memory_key((pp_memory_component)c));
-    }
-    pp_plot_head_add(head, NULL, NULL, PEAK_POINT, "peak");
-    snprintf(limit, sizeof limit, "limit %s", pp_format_limit(bytes, sizeof bytes, s->limit_bytes));
-    if (s->limit_bytes)
-        pp_plot_head_add(head, NULL, LIMIT_LINE, NULL, limit);
-    if (s->over)
-        pp_plot_head_add(head, OVER_FILL, NULL, NULL, "over the limit");
+    s->head.entries = 0;
+    pp_plot_head_name(&s->head, track->about, track->name, shown, more);
+    pp_plot_layers_key(&s->layers, s->limit_bytes, s->dies != NULL, &s->head);
+    pp_plot_head_add(&s->head, NULL, NULL, PEAK_POINT, "peak");
+    if (s->dies)
+        pp_plot_head_add(&s->head, NULL, NULL, DIES_POINT, "out of memory");
 }
 
 /* Finds the size of the panels below a head of the present height. */
@@ -201,21 +190,21 @@ static marks find_marks(const sheet *s, uint32_t rank)
         const pp_memory_sample_row *sample = &s->track->sample[i];
         if (sample->rank != rank)
             continue;
-        if (!found.peak || total_of(sample) > total_of(found.peak))
+        if (!found.peak || pp_plot_total(sample) > pp_plot_total(found.peak))
             found.peak = sample;
-        if (!found.over && s->limit_bytes && total_of(sample) > s->limit_bytes)
+        if (!found.over && s->limit_bytes && pp_plot_total(sample) > s->limit_bytes)
             found.over = sample;
     }
     return found;
 }
 
-/* Keeps the samples from number `first` on that share a column of COLUMN_PX: the largest one, and
+/* Keeps the samples from number `first` on that share a column of column_px: the largest one, and
  * the last one too unless the next column has a sample. Returns the number of the sample after
  * them. */
 static size_t keep_column(const sheet *s, size_t first, curve *c)
 {
     const pp_memory_sample_row *sample = s->track->sample;
-    const double columns = s->view.plot_px / COLUMN_PX;
+    const double columns = s->view.plot_px / s->column_px;
     const double per_ns = columns / (double)(s->view.to_ns - s->view.from_ns);
     const double end = floor((double)(sample[first].at_ns - s->view.from_ns) * per_ns) + 1;
     size_t most = first;
@@ -224,7 +213,7 @@ static size_t keep_column(const sheet *s, size_t first, curve *c)
            sample[i].at_ns <= s->view.to_ns &&
            (double)(sample[i].at_ns - s->view.from_ns) * per_ns < end;
          i++)
-        most = total_of(&sample[i]) > total_of(&sample[most]) ? i : most;
+        most = pp_plot_total(&sample[i]) > pp_plot_total(&sample[most]) ? i : most;
     bool next = i < s->track->sample_count && sample[i].rank == sample[first].rank &&
                 (double)(sample[i].at_ns - s->view.from_ns) * per_ns < end + 1;
     c->kept[c->count++] = &sample[most];
@@ -261,47 +250,46 @@ static void add_point(const sheet *s, pp_ns at_ns, int64_t bytes, pp_text *data)
     pp_text_add(data, "\n");
 }
 
-/* Returns the sum of the components up to `last`. */
-static int64_t sum_of(const pp_memory_sample_row *sample, int last)
-{
-    int64_t sum = 0;
-    for (int c = 0; c <= last; c++)
-        sum += sample->bytes[c];
-    return sum;
-}
-
-/* Appends the upper edge of a component. Changes of less than CHANGE_PX are left out. */
-static void add_edge(const sheet *s, const curve *c, int component, pp_text *data)
+/* Appends the upper edge of a layer. Changes of less than CHANGE_PX are left out. data: NULL to
+ * count only. Returns the number of its points. */
+static size_t add_edge(const sheet *s, const curve *c, int layer, pp_text *data)
 {
     const double least = CHANGE_PX * (double)s->most_bytes / s->panel_px;
-    int64_t bytes = sum_of(&c->start, component);
-    add_point(s, s->view.from_ns, bytes, data);
+    int64_t bytes = pp_plot_stacked(&s->layers, layer, &c->start);
+    size_t points = 2;
+    if (data)
+        add_point(s, s->view.from_ns, bytes, data);
     for (size_t i = 0; i < c->count; i++) {
-        int64_t next = sum_of(c->kept[i], component);
+        int64_t next = pp_plot_stacked(&s->layers, layer, c->kept[i]);
         if (fabs((double)(next - bytes)) < least)
             continue;
-        add_point(s, c->kept[i]->at_ns, bytes, data);
-        add_point(s, c->kept[i]->at_ns, next, data);
+        if (data) {
+            add_point(s, c->kept[i]->at_ns, bytes, data);
+            add_point(s, c->kept[i]->at_ns, next, data);
+        }
+        points += 2;
         bytes = next;
     }
-    add_point(s, s->view.to_ns, bytes, data);
+    if (data)
+        add_point(s, s->view.to_ns, bytes, data);
+    return points;
 }
 
-/* Prints the op that runs at the peak; if there is none, the next one, or the last one; "" if the
- * ops are not known. */
-static void name_op(const pp_track *track, const pp_memory_sample_row *peak, char *name,
-                    size_t size)
+/* Chooses the width of columns of which one sample is drawn: one pixel, or more if there would be
+ * too many points. */
+static void choose_columns(sheet *s, curve *c)
 {
-    const pp_box *found = NULL;
-    *name = '\0';
-    for (size_t i = 0; i < track->box_count; i++) {
-        const pp_box *box = &track->box[i];
-        if (box->rank != peak->rank || (found && found->end_ns > peak->at_ns))
-            continue;
-        found = box;
-    }
-    if (found)
-        pp_op_print(found->op, name, size);
+    size_t points;
+    s->column_px = 1;
+    do {
+        points = 0;
+        for (uint32_t rank = s->view.first_rank; rank <= s->view.last_rank; rank++) {
+            bool any = keep_samples(s, rank, c);
+            for (int k = 0; k < s->layers.count && any; k++)
+                points += add_edge(s, c, k, NULL);
+        }
+        s->column_px *= points > POINTS_MOST ? 1.4 : 1;
+    } while (points > POINTS_MOST && s->column_px < s->view.plot_px);
 }
 
 /* Finds the edges of a panel in pixels from the upper left corner of the picture. */
@@ -327,18 +315,18 @@ static void name_panel(const sheet *s, uint32_t rank, marks found, const double 
     char over[96] = "";
     char words[256];
     if (found.peak) {
-        pp_format_bytes(bytes, sizeof bytes, total_of(found.peak));
-        name_op(s->track, found.peak, op[0], sizeof op[0]);
+        pp_format_bytes(bytes, sizeof bytes, pp_plot_total(found.peak));
+        pp_plot_op_at(s->track, found.peak, op[0], sizeof op[0]);
     }
     if (found.over) {
-        name_op(s->track, found.over, op[1], sizeof op[1]);
+        pp_plot_op_at(s->track, found.over, op[1], sizeof op[1]);
         snprintf(over, sizeof over, "; over the limit from %s on%s%s",
                  pp_format_duration(time, sizeof time, found.over->at_ns), *op[1] ? ", in " : "",
                  op[1]);
     }
     if (s->compact)
         snprintf(words, sizeof words, "%" PRIu32 ": %.3g", rank,
-                 found.peak ? (double)total_of(found.peak) / (double)s->unit.divisor : 0.0);
+                 found.peak ? (double)pp_plot_total(found.peak) / (double)s->unit.divisor : 0.0);
     else
         snprintf(words, sizeof words, "rank %" PRIu32 ": peak %s%s%s%s", rank, bytes,
                  *op[0] ? " in " : "", op[0], over);
@@ -350,8 +338,8 @@ static void name_panel(const sheet *s, uint32_t rank, marks found, const double 
 
 /* Appends the parts of the plot that point out the peak and what exceeds the limit. edge: the name
  * of the data set of the sum. */
-static void add_marks(const sheet *s, marks found, const char *name, const char *edge,
-                      pp_text *script, pp_text *data)
+static void add_marks(const sheet *s, uint32_t rank, marks found, const char *name,
+                      const char *edge, pp_text *script, pp_text *data)
 {
     const pp_memory_sample_row *peak = found.peak;
     if (found.over) {
@@ -362,19 +350,28 @@ static void add_marks(const sheet *s, marks found, const char *name, const char 
         pp_plot_number(script, s->limit_bytes, s->unit);
         pp_text_add(script, ") with filledcurves y1=");
         pp_plot_number(script, s->limit_bytes, s->unit);
-        pp_text_add(script, " " OVER_FILL " notitle");
+        pp_text_add(script, " " PP_PLOT_OVER_FILL " notitle");
     }
     if (peak && s->view.plot_px >= PEAK_LEAST && peak->at_ns >= s->view.from_ns &&
         peak->at_ns <= s->view.to_ns) {
         pp_plot_begin(data, "peak ", name);
-        add_point(s, peak->at_ns, total_of(peak), data);
+        add_point(s, peak->at_ns, pp_plot_total(peak), data);
         pp_plot_next(script, "peak ", name);
         pp_text_add(script, "using 1:2 with points " PEAK_POINT " notitle");
+    }
+    if (s->dies && s->dies->rank == rank && s->dies->at_ns >= s->view.from_ns &&
+        s->dies->at_ns <= s->view.to_ns) {
+        pp_plot_begin(data, "dies ", name);
+        add_point(s, s->dies->at_ns, s->limit_bytes, data);
+        pp_plot_next(script, "dies ", name);
+        pp_text_add(script, "using 1:(0):(0):2 with vectors nohead " DIES_LINE " notitle");
+        pp_plot_next(script, "dies ", name);
+        pp_text_add(script, "using 1:2 with points " DIES_POINT " notitle");
     }
     if (s->limit_bytes) {
         pp_text_add(script, ", \\\n    ");
         pp_plot_number(script, s->limit_bytes, s->unit);
-        pp_text_add(script, " with lines " LIMIT_LINE " notitle");
+        pp_text_add(script, " with lines " PP_PLOT_LIMIT_LINE " notitle");
     }
 }
 
@@ -391,24 +388,22 @@ static void add_panel(const sheet *s, uint32_t rank, int place, curve *c, pp_tex
     find_edges(s, place, edges);
     pp_plot_margins(s->view.size, edges, script);
     name_panel(s, rank, found, edges, script);
-    if (!s->compact)
-        pp_text_add(script, "set xtics format '%s'\n", lowest ? "%g" : "");
+    if (!s->compact && lowest)
+        pp_plot_time_tics(&s->view, script);
     bool any = keep_samples(s, rank, c);
     pp_text_add(script, "plot ");
-    for (int k = PP_MEMORY_COUNT - 1; k >= 0; k--) {
-        if (!s->present[k] || !any)
-            continue;
-        snprintf(edge, sizeof edge, "%s %s", name, pp_memory_key((pp_memory_component)k));
+    for (int k = s->layers.count - 1; k >= 0 && any; k--) {
+        snprintf(edge, sizeof edge, "%s %s", name, s->layers.layer[k].name);
         if (!*top)
             memcpy(top, edge, sizeof top);
         pp_plot_begin(data, "rank ", edge);
         add_edge(s, c, k, data);
         pp_plot_next(script, "rank ", edge);
-        pp_text_add(script, "using 1:2 with filledcurves y1=0 %s notitle", looks[k]);
+        pp_text_add(script, "using 1:2 with filledcurves x1 %s notitle", s->layers.layer[k].fill);
     }
     if (!*top) /* nothing is known, and a panel is drawn all the same */
         pp_text_add(script, "-1 notitle");
-    add_marks(s, found, name, top, script, data);
+    add_marks(s, rank, found, name, top, script, data);
     pp_text_add(script, "\nunset label\nunset object\nunset arrow\n");
 }
 
@@ -422,13 +417,13 @@ static void add_axes(const sheet *s, pp_text *script)
     pp_text_add(script, "]\nset yrange [0:");
     pp_plot_number(script, s->most_bytes, s->unit);
     pp_text_add(script, "*1.06]\n");
+    double tics = (double)(s->panel_px - PANEL_TOP) / TIC_PX;
+    pp_text_add(script, "unset xtics\n"); /* the lowest panels have them */
     if (s->compact)
-        pp_text_add(script, "unset xtics\nunset ytics\n");
+        pp_text_add(script, "unset ytics\n");
     else
         pp_text_add(script, "set ytics nomirror %g\n",
-                    pp_plot_step(most, (double)(s->panel_px - PANEL_TOP) / TIC_PX));
-    if (!s->compact)
-        pp_plot_time_tics(&s->view, script);
+                    pp_plot_step(most, tics < TICS_MOST ? tics : TICS_MOST));
 }
 
 static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data, pp_err *err)
@@ -443,6 +438,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     if (!c.kept)
         return pp_err_nomem(err);
     lay_out(picture, &s);
+    choose_columns(&s, &c);
     const double edges[4] = { LEFT, s.head.px, s.view.size.width - RIGHT, 0 };
     snprintf(time, sizeof time, "time (%s)", s.view.unit.name);
     pp_plot_terminal(s.view.size, script);

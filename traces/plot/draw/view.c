@@ -6,8 +6,9 @@
 #include <inttypes.h>
 #include <limits.h>
 
-#define WIDTH 1200 /* default width, in pixels */
-#define TIC_PX 15  /* smallest distance of two labels of an axis, in pixels */
+#define WIDTH 1200   /* default width, in pixels */
+#define TICS_MOST 30 /* labels of the time axis, however wide it is */
+#define TIC_PX 15    /* smallest distance of two labels of an axis, in pixels */
 
 static pp_ns end_of(const pp_track *track)
 {
@@ -76,7 +77,7 @@ void pp_plot_place(const pp_picture *picture, pp_plot_view *view, pp_plot_head *
     view->row_px = (view->edges[3] - view->edges[1]) / ranks;
 }
 
-void pp_plot_frame(const pp_plot_view *view, const pp_plot_head *head, pp_text *script)
+void pp_plot_rank_frame(const pp_plot_view *view, const pp_plot_head *head, pp_text *script)
 {
     uint32_t step = 1;
     while (step < pp_plot_ranks(view) && step * view->row_px < TIC_PX)
@@ -88,20 +89,26 @@ void pp_plot_frame(const pp_plot_view *view, const pp_plot_head *head, pp_text *
                 "unset key\nset border 3 lc rgb '#606060'\n"
                 "set ytics scale 0 %" PRIu32 ",%" PRIu32 ",%" PRIu32 "\n",
                 view->first_rank, step, view->last_rank);
+    pp_text_add(script, "set yrange [%.1f:%.1f]\n", view->last_rank + 0.5, view->first_rank - 0.5);
+}
+
+void pp_plot_frame(const pp_plot_view *view, const pp_plot_head *head, pp_text *script)
+{
+    pp_plot_rank_frame(view, head, script);
     pp_plot_time_tics(view, script);
     pp_text_add(script, "set xrange [");
     pp_plot_number(script, view->from_ns, view->unit);
     pp_text_add(script, ":");
     pp_plot_number(script, view->to_ns, view->unit);
-    pp_text_add(script, "]\nset yrange [%.1f:%.1f]\n", view->last_rank + 0.5,
-                view->first_rank - 0.5);
+    pp_text_add(script, "]\n");
 }
 
 void pp_plot_time_tics(const pp_plot_view *view, pp_text *script)
 {
+    double tics = view->plot_px / PP_PLOT_TIME_PX;
     double length = (double)(view->to_ns - view->from_ns) / (double)view->unit.divisor;
     pp_text_add(script, "set xtics nomirror %.10g\n",
-                pp_plot_step(length, view->plot_px / PP_PLOT_TIME_PX));
+                pp_plot_step(length, tics < TICS_MOST ? tics : TICS_MOST));
 }
 
 double pp_plot_stripe_px(double box_px)

@@ -37,6 +37,8 @@ void pp_plot_place(const pp_picture *picture, pp_plot_view *view, pp_plot_head *
 /* Appends the terminal, the head, the margins, the ranges of both axes (time and ranks) and labels
  * for which there is room. */
 void pp_plot_frame(const pp_plot_view *view, const pp_plot_head *head, pp_text *script);
+/* The same without the axis of time. */
+void pp_plot_rank_frame(const pp_plot_view *view, const pp_plot_head *head, pp_text *script);
 /* Appends labels of times at round distances. */
 void pp_plot_time_tics(const pp_plot_view *view, pp_text *script);
 /* Returns the height that the head of a picture may have; requested_px: the height of the picture,
