@@ -10,9 +10,6 @@ static pp_status read_point(const pp_json_at *at, pp_trade *trade, int64_t *gpus
 {
     int64_t step_ns = 0;
     int64_t least_ns = 0;
-    int64_t vpp = 0;
-    int64_t tp = 0;
-    int64_t batch = 0;
     const char *schedule = "";
     const char *recompute = "";
     pp_status status =
@@ -23,17 +20,17 @@ static pp_status read_point(const pp_json_at *at, pp_trade *trade, int64_t *gpus
         (status = pp_json_get_int(at, "step_ns", 1, PP_NS_MAX, &step_ns, err)) ||
         (status = pp_json_get_int(at, "least_step_ns", 0, step_ns, &least_ns, err)) ||
         (status = pp_json_get_int(at, "gpus", 1, INT32_MAX, gpus_out, err)) ||
-        (status = pp_json_get_int(at, "vpp", 1, INT32_MAX, &vpp, err)) ||
-        (status = pp_json_get_int(at, "tp", 1, INT32_MAX, &tp, err)) ||
-        (status = pp_json_get_int(at, "micro_batch_size", 0, INT32_MAX, &batch, err)) ||
+        (status = pp_json_get_int(at, "vpp", 1, INT32_MAX, &trade->vpp, err)) ||
+        (status = pp_json_get_int(at, "tp", 1, INT32_MAX, &trade->tp, err)) ||
+        (status =
+             pp_json_get_int(at, "micro_batch_size", 0, INT32_MAX, &trade->micro_batch, err)) ||
         (status = pp_json_get_text(at, "schedule", &schedule, err)) ||
         (status = pp_json_get_text(at, "recompute", &recompute, err)))
         return status;
     trade->cost_s = 1e-9 * (double)step_ns * (double)*gpus_out;
     trade->least_s = 1e-9 * (double)least_ns * (double)*gpus_out;
     snprintf(trade->schedule, sizeof trade->schedule, "%.40s", schedule);
-    snprintf(trade->settings, sizeof trade->settings,
-             "tp %" PRId64 " vpp %" PRId64 " mbs %" PRId64 " %.16s", tp, vpp, batch, recompute);
+    snprintf(trade->recompute, sizeof trade->recompute, "%.20s", recompute);
     return PP_OK;
 }
 
@@ -77,6 +74,7 @@ pp_status pp_plot_add_pareto(const pp_json_at *root, const char *file, pp_pictur
     pp_front *front = pp_picture_add_front(picture, err);
     if (!front)
         return PP_NOMEM;
+    snprintf(front->model, sizeof front->model, "%.60s", model);
     snprintf(front->name, sizeof front->name, "%.48s on %.48s, pp %" PRId64, model, hardware, pp);
     return read_points(&list, count, picture, err);
 }

@@ -46,12 +46,14 @@ typedef struct pp_trade {
     int64_t peak_bytes, limit_bytes;
     double cost_s, least_s; /* the step and its lower bound, in GPU seconds */
     char schedule[48];
-    char settings[64]; /* "tp 8 vpp 2 mbs 1 none" */
+    int64_t tp, vpp, micro_batch;
+    char recompute[24];
 } pp_trade;
 
 /* A Pareto front of step time and memory. */
 typedef struct pp_front {
-    char name[160];
+    char name[160]; /* "llama3-8b on h100-80g, pp 4" */
+    char model[64];
     int64_t gpus; /* 0: the setups have different numbers of GPUs */
 } pp_front;
 
