@@ -4,17 +4,36 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define CELL_BYTES 64
 
 /* The columns that are drawn or used in names. */
-enum { STATUS, SCHEDULE, VPP, TP, DP, BATCH, RECOMPUTE, STEP, BUBBLE, PEAK, USED };
+enum {
+    STATUS,
+    SCHEDULE,
+    GPUS,
+    PP,
+    MICROBATCHES,
+    VPP,
+    TP,
+    DP,
+    BATCH,
+    RECOMPUTE,
+    STEP,
+    BUBBLE,
+    PEAK,
+    USED
+};
 enum { FIRST_SETTING = VPP, LAST_SETTING = RECOMPUTE };
 
 static const char *const names[USED] = {
     "status",
     "schedule",
+    "gpus",
+    "pp",
+    "microbatches",
     "vpp",
     "tp",
     "dp",
@@ -126,6 +145,11 @@ static pp_status add_row(char cells[USED][CELL_BYTES], const char *where, pp_pic
                           cells[BUBBLE]);
     bar->bubble_fraction = bubble;
     snprintf(bar->name, sizeof bar->name, "%s", cells[SCHEDULE]);
+    if (*cells[GPUS])
+        snprintf(bar->about, sizeof bar->about, "%s GPUs (pp %s), batch %.0f", cells[GPUS],
+                 cells[PP],
+                 strtod(cells[BATCH], NULL) * strtod(cells[MICROBATCHES], NULL) *
+                     strtod(cells[DP], NULL));
     return PP_OK;
 }
 
@@ -152,7 +176,7 @@ static void add_settings(const char *text, const int place[USED], const settings
                          pp_picture *picture)
 {
     static const char *const names_of[USED] = {
-        [VPP] = "vpp", [TP] = "tp", [DP] = "dp", [BATCH] = "mbs", [RECOMPUTE] = "recompute"
+        [VPP] = "vpp", [TP] = "tp", [DP] = "dp", [BATCH] = "micro-batch", [RECOMPUTE] = "recompute"
     };
     char cells[USED][CELL_BYTES];
     for (size_t i = from; *text && i < picture->bar_count;) {

@@ -101,7 +101,12 @@ static pp_status add_study(const pp_args *args, const char *source, pp_picture *
         return status;
     if (s.plan->memory_limit_bytes)
         picture->memory_limit_bytes = s.plan->memory_limit_bytes;
-    return add_bar(s.plan->schedule, source, s.plan->prediction, picture, err);
+    status = add_bar(s.plan->schedule, source, s.plan->prediction, picture, err);
+    if (!status && *s.plan->model) {
+        pp_bar *bar = &picture->bar[picture->bar_count - 1];
+        describe(s.plan, bar->about, sizeof bar->about);
+    }
+    return status;
 }
 
 /* Reads the 5 % quantiles. Reports of versions before 0.2 do not have them. */
@@ -149,6 +154,22 @@ static pp_status read_jitter(const pp_json_at *root, const pp_bar *bar, pp_pictu
     return pp_json_get_int(&jitter, "scenarios", 1, INT64_MAX, &j->spec.scenarios, err);
 }
 
+/* Prints the size of a report's step. A report names neither model nor batch. */
+static pp_status describe_report(const pp_json_at *root, pp_bar *bar, pp_err *err)
+{
+    int64_t ranks = 0;
+    int64_t microbatches = 0;
+    if (!pp_json_has(root, "ranks") || !pp_json_has(root, "microbatches"))
+        return PP_OK;
+    pp_status status = pp_json_get_int(root, "ranks", 1, PP_RANKS_MAX, &ranks, err);
+    if (status ||
+        (status = pp_json_get_int(root, "microbatches", 1, INT64_MAX, &microbatches, err)))
+        return status;
+    snprintf(bar->about, sizeof bar->about, "%" PRId64 " pipeline rank%s, %" PRId64 " microbatch%s",
+             ranks, ranks == 1 ? "" : "s", microbatches, microbatches == 1 ? "" : "es");
+    return PP_OK;
+}
+
 /* Reads those keys of a report that are drawn, and checks no others. */
 static pp_status add_report(const pp_json_at *root, const char *source, pp_picture *picture,
                             pp_err *err)
@@ -168,8 +189,9 @@ static pp_status add_report(const pp_json_at *root, const char *source, pp_pictu
         (status = pp_json_get_int(root, "memory_limit_bytes", 0, PP_BYTES_MAX,
                                   &picture->memory_limit_bytes, err)))
         return status;
-    status = add_bar(schedule, source, &report, picture, err);
-    if (status || !pp_json_has(root, "jitter"))
+    if ((status = add_bar(schedule, source, &report, picture, err)) ||
+        (status = describe_report(root, &picture->bar[picture->bar_count - 1], err)) ||
+        !pp_json_has(root, "jitter"))
         return status;
     return read_jitter(root, &picture->bar[picture->bar_count - 1], picture, err);
 }

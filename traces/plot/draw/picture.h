@@ -12,6 +12,7 @@
 /* One of the setups that are compared. */
 typedef struct pp_bar {
     char name[160];
+    char about[200]; /* "llama3-8b on 8 GPUs (pp 4, tp 2), batch 32"; "": not known */
     pp_ns step_ns;
     double bubble_fraction;
     int64_t peak_bytes; /* negative: not known */
