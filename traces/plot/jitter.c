@@ -1,184 +1,339 @@
-/* Draws the distribution of the step time under jitter: quantiles, mean, and the step without
- * jitter. Several distributions are shown relative to their own step without jitter. */
+/* Draws the distribution of the step time under jitter as a histogram per report, with the step
+ * without jitter, the median and the p95 marked. A report has quantiles, not scenarios: the
+ * scenarios between two quantiles are taken as evenly spread. Several reports stand below each
+ * other and are shown relative to their own step without jitter. */
 #include "sim/base/field.h"
-#include "traces/plot/draw/gnuplot.h"
+#include "traces/plot/draw/quiet.h"
 #include "traces/plot/draw/units.h"
 #include "traces/plot/draw/view.h"
 #include "traces/plot/plot.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 900, HEIGHT = 500, LEFT = 62, RIGHT = 30, BOTTOM = 48, TIC_PX = 24 }; /* pixels */
+enum { WIDTH = 900, HEIGHT = 420, ROW = 170, LEFT = 50, RIGHT = 24, BOTTOM = 48 }; /* pixels */
+enum {
+    FONT = 12,
+    FONT_LEAST = 8,
+    TIC_PX = 30,
+    LINE_PX = 16,
+    BIN_PX = 14,
+    BINS_MAX = 60,
+    LABEL_PX = 5
+};
+enum { MARKS = 3, LEAST_PX = 30, QUANTILES = PP_JITTER_TWENTIETHS + 3 };
 
-/* The axis of step times. */
-typedef struct axis {
+#define BAR_FILL "fc rgb '" PP_PLOT_PALE "' fs solid 1.0 border lc rgb 'white'"
+#define TAIL_FILL "fc rgb '" PP_PLOT_ACCENT "' fs solid 1.0 border lc rgb 'white'"
+
+/* The layout and the axis of step times. */
+typedef struct sheet {
+    const pp_picture *picture;
+    pp_plot_size size;
+    double top, row_px; /* of the first report */
+    double left, right; /* edges of the plots in pixels */
     pp_plot_unit unit;
     bool relative;    /* in percent beyond the step without jitter */
-    double low, high; /* its ends */
-} axis;
+    double low, high; /* ends of the axis */
+    double high_bin;  /* share of the highest bar of all reports */
+    int bins;
+} sheet;
 
 static bool fits(const pp_picture *picture)
 {
     return picture->spread_count > 0;
 }
 
-static double place(const axis *a, const pp_spread *spread, double ns)
+static double place(const sheet *s, const pp_spread *spread, double ns)
 {
     double step_ns = spread->step_ns ? (double)spread->step_ns : 1;
-    return a->relative ? 100 * (ns / step_ns - 1) : ns / (double)a->unit.divisor;
+    return s->relative ? 100 * (ns / step_ns - 1) : ns / (double)s->unit.divisor;
 }
 
-static void add_point(const axis *a, const pp_spread *spread, pp_ns at_ns, double percent,
-                      pp_text *data)
+static double pixel(const sheet *s, double at)
 {
-    pp_text_add(data, "%.7g %.4g\n", place(a, spread, (double)at_ns), percent);
+    return s->left + (at - s->low) / (s->high - s->low) * (s->right - s->left);
 }
 
-/* Appends all quantiles: of n sorted scenarios, the q quantile is number ceil(q n). */
-static void add_quantiles(const axis *a, const pp_spread *spread, const char *name, pp_text *data)
+/* A share of the scenarios whose steps take at most so long. */
+typedef struct quantile {
+    double percent, at;
+} quantile;
+
+/* Lists the known quantiles of a report, from the fastest step to the slowest; of n sorted
+ * scenarios, the q quantile is number ceil(q n). Returns how many there are. */
+static size_t list_quantiles(const sheet *s, const pp_spread *spread, quantile list[QUANTILES])
 {
     const pp_jitter_result *j = &spread->jitter;
     bool known = j->twentieth_ns[0] > 0;
-    pp_plot_begin(data, "quantiles ", name);
-    add_point(a, spread, j->min_ns, 100.0 / (double)j->spec.scenarios, data);
+    size_t count = 0;
+    list[count++] = (quantile){ 0, place(s, spread, (double)j->min_ns) };
     for (int i = 0; i < PP_JITTER_TWENTIETHS - 1; i++) {
         int percent = 5 * (i + 1);
         if (percent == 50)
-            add_point(a, spread, j->p50_ns, 50, data);
+            list[count++] = (quantile){ 50, place(s, spread, (double)j->p50_ns) };
         else if (known)
-            add_point(a, spread, j->twentieth_ns[i], percent, data);
+            list[count++] = (quantile){ percent, place(s, spread, (double)j->twentieth_ns[i]) };
     }
-    add_point(a, spread, j->p95_ns, 95, data);
-    add_point(a, spread, j->p99_ns, 99, data);
-    add_point(a, spread, j->max_ns, 100, data);
-    pp_plot_begin(data, "mean ", name);
-    pp_text_add(data, "%.7g\n", place(a, spread, j->mean_ns));
-    pp_plot_begin(data, "step ", name);
-    pp_text_add(data, "%.7g\n", place(a, spread, (double)spread->step_ns));
+    list[count++] = (quantile){ 95, place(s, spread, (double)j->p95_ns) };
+    list[count++] = (quantile){ 99, place(s, spread, (double)j->p99_ns) };
+    list[count++] = (quantile){ 100, place(s, spread, (double)j->max_ns) };
+    return count;
 }
 
-/* Adds a curve to the key. */
-static void add_key(const pp_spread *spread, const char *line, const char *point,
-                    pp_plot_head *head)
+/* Returns the percentage of the scenarios from `from` to `to`. Scenarios of one time belong to the
+ * interval that ends there. */
+static double share(const quantile *list, size_t count, double from, double to)
 {
-    char time[4][32];
-    char words[sizeof head->entry[0].words];
-    snprintf(words, sizeof words, "%s: %s without jitter, p50 %s, p95 %s, p99 %s", spread->name,
-             pp_format_duration(time[0], sizeof time[0], spread->step_ns),
-             pp_format_duration(time[1], sizeof time[1], spread->jitter.p50_ns),
-             pp_format_duration(time[2], sizeof time[2], spread->jitter.p95_ns),
-             pp_format_duration(time[3], sizeof time[3], spread->jitter.p99_ns));
-    pp_plot_head_add(head, NULL, line, point, words);
-}
-
-/* Appends a curve. Each has its own line and points, so that curves differ without colour. */
-static void add_curve(const axis *a, const pp_spread *spread, int number, const char *name,
-                      pp_plot_head *head, pp_text *script)
-{
-    const char *shade = pp_plot_colour((size_t)number);
-    char line[48];
-    char point[48];
-    snprintf(line, sizeof line, "dt %d lw 1.5 lc rgb '%s'", number % 5 + 1, shade);
-    snprintf(point, sizeof point, "pt %d ps 0.6 lc rgb '%s'", 2 * (number % 4) + 5, shade);
-    add_key(spread, line, point, head);
-    pp_plot_next(script, "quantiles ", name);
-    pp_text_add(script, "using 1:2 with linespoints %s pt %d ps 0.6 notitle", line,
-                2 * (number % 4) + 5);
-    pp_plot_next(script, "mean ", name);
-    pp_text_add(script, "using 1:(0):(0):(100) with vectors nohead dt 3 lw 1.5 lc rgb '%s' notitle",
-                shade);
-    if (a->relative && number)
-        return; /* the line of the step without jitter is the same for all */
-    pp_plot_next(script, "step ", name);
-    pp_text_add(script, "using 1:(0):(0):(100) with vectors nohead dt 1 lw 1 lc rgb '%s' notitle",
-                shade);
+    double percent = 0;
+    for (size_t i = 1; i < count; i++) {
+        const quantile *a = &list[i - 1];
+        const quantile *b = &list[i];
+        double wide = b->at - a->at;
+        double common = fmin(to, b->at) - fmax(from, a->at);
+        if (wide <= 0)
+            percent += a->at > from && a->at <= to ? b->percent - a->percent : 0;
+        else if (common > 0)
+            percent += (b->percent - a->percent) * common / wide;
+    }
+    return percent;
 }
 
 /* Finds the axis; returns whether only some quantiles of a report are known. */
-static bool look(const pp_picture *picture, axis *a)
+static bool find_axis(sheet *s)
 {
+    const pp_picture *p = s->picture;
     pp_ns most_ns = 0;
     bool guesses = false;
-    for (size_t i = 0; i < picture->spread_count; i++) {
-        const pp_spread *spread = &picture->spread[i];
+    for (size_t i = 0; i < p->spread_count; i++) {
+        const pp_spread *spread = &p->spread[i];
         pp_ns own_ns =
             spread->jitter.max_ns > spread->step_ns ? spread->jitter.max_ns : spread->step_ns;
         most_ns = own_ns > most_ns ? own_ns : most_ns;
         guesses |= spread->jitter.twentieth_ns[0] == 0;
     }
-    a->unit = pp_plot_time_unit(most_ns);
-    for (size_t i = 0; i < picture->spread_count; i++) {
-        const pp_spread *spread = &picture->spread[i];
+    s->unit = pp_plot_time_unit(most_ns);
+    for (size_t i = 0; i < p->spread_count; i++) {
+        const pp_spread *spread = &p->spread[i];
         pp_ns step_ns = spread->step_ns;
         pp_ns min_ns = spread->jitter.min_ns;
         pp_ns max_ns = spread->jitter.max_ns;
-        double low = place(a, spread, (double)(min_ns < step_ns ? min_ns : step_ns));
-        double high = place(a, spread, (double)(max_ns > step_ns ? max_ns : step_ns));
-        a->low = i == 0 || low < a->low ? low : a->low;
-        a->high = i == 0 || high > a->high ? high : a->high;
+        double low = place(s, spread, (double)(min_ns < step_ns ? min_ns : step_ns));
+        double high = place(s, spread, (double)(max_ns > step_ns ? max_ns : step_ns));
+        s->low = i == 0 || low < s->low ? low : s->low;
+        s->high = i == 0 || high > s->high ? high : s->high;
     }
-    double room = a->high > a->low ? 0.05 * (a->high - a->low) : 1; /* an axis needs a length */
-    a->low -= room;
-    a->high += room;
+    double room = s->high > s->low ? 0.05 * (s->high - s->low) : 1; /* an axis needs a length */
+    s->low -= room;
+    s->high += room;
     return guesses;
 }
 
-static void make_head(const pp_picture *picture, bool guesses, pp_plot_head *head)
+static void make_head(const sheet *s, bool guesses, pp_plot_head *head)
 {
-    char scenarios[64];
-    snprintf(scenarios, sizeof scenarios, ", %" PRId64 " scenarios",
-             picture->spread[0].jitter.spec.scenarios);
-    snprintf(head->title, sizeof head->title, "Step time under jitter%s",
-             picture->spread_count == 1 ? scenarios : "");
+    const pp_picture *p = s->picture;
+    const pp_spread *first = &p->spread[0];
+    if (p->spread_count == 1)
+        snprintf(head->title, sizeof head->title,
+                 "%.120s%s%.160s: step time under jitter, %" PRId64 " scenarios", first->name,
+                 *first->about ? ", " : "", first->about, first->jitter.spec.scenarios);
+    else
+        snprintf(head->title, sizeof head->title, "Step time under jitter");
     snprintf(head->note, sizeof head->note,
-             "A point is the share of the scenarios whose step takes at most so long.%s",
-             guesses ? " The lines between points are guesses." : "");
+             "%sThe slowest twentieth of the scenarios, beyond the p95, is dark.%s",
+             s->relative ? "Bars show percentages of the scenarios. " : "",
+             guesses ? " Only some quantiles are known; the bars between them are guesses." : "");
+}
+
+/* Appends the bars of a report, those up to the p95 and those beyond it. */
+static void add_bars(const sheet *s, size_t number, pp_text *data)
+{
+    const pp_spread *spread = &s->picture->spread[number];
+    quantile list[QUANTILES];
+    size_t count = list_quantiles(s, spread, list);
+    double p95 = place(s, spread, (double)spread->jitter.p95_ns);
+    double wide = (s->high - s->low) / s->bins;
+    for (int tail = 0; tail < 2; tail++) {
+        char name[32];
+        snprintf(name, sizeof name, "%zu:", number);
+        pp_plot_begin(data, tail ? "tail " : "steps ", name);
+        for (int bin = 0; bin < s->bins; bin++) {
+            double from = s->low + bin * wide;
+            double percent = share(list, count, from, from + wide);
+            double end[2] = { tail ? fmax(from, p95) : from,
+                              tail ? from + wide : fmin(from + wide, p95) };
+            if (percent > 0 && end[0] < end[1])
+                pp_text_add(data, "%.7g %.7g %.4g\n", end[0], end[1], percent);
+        }
+    }
+}
+
+static double highest(const sheet *s)
+{
+    double most = 1;
+    for (size_t i = 0; i < s->picture->spread_count; i++) {
+        quantile list[QUANTILES];
+        size_t count = list_quantiles(s, &s->picture->spread[i], list);
+        double wide = (s->high - s->low) / s->bins;
+        for (int bin = 0; bin < s->bins; bin++)
+            most = fmax(most, share(list, count, s->low + bin * wide, s->low + (bin + 1) * wide));
+    }
+    return most;
+}
+
+/* One of the times that are marked, with its label. */
+typedef struct mark {
+    double x; /* in pixels */
+    char words[96];
+    bool flipped; /* the label is left of the line, since there is no room right of it */
+    const char *line, *style;
+} mark;
+
+/* Orders marks from the highest label to the lowest, so that no line crosses a label: the line of a
+ * mark begins at its label, and a label reaches over the marks behind it in this order. */
+static int by_height(const void *left, const void *right)
+{
+    const mark *a = left;
+    const mark *b = right;
+    if (a->flipped != b->flipped)
+        return a->flipped ? -1 : 1;
+    double ahead = a->flipped ? b->x - a->x : a->x - b->x;
+    return (ahead > 0) - (ahead < 0);
+}
+
+/* Returns how far a label reaches from its line. */
+static double label_px(const mark *m, int font)
+{
+    return pp_plot_text_px(m->words, strlen(m->words), font) + LABEL_PX;
+}
+
+static void list_marks(const sheet *s, const pp_spread *spread, int font, mark list[MARKS])
+{
+    static const mark looks[MARKS] = {
+        { .words = "without jitter",
+          .line = "dt 2 lw 1.2 lc rgb '#707070'",
+          .style = "tc rgb '" PP_PLOT_LETTERS "'" },
+        { .words = "median", .line = "lw 1.8 lc rgb '#202020'", .style = "" },
+        { .words = "p95",
+          .line = "lw 1.8 lc rgb '" PP_PLOT_ACCENT "'",
+          .style = "tc rgb '" PP_PLOT_ACCENT "'" },
+    };
+    const pp_ns at_ns[MARKS] = { spread->step_ns, spread->jitter.p50_ns, spread->jitter.p95_ns };
+    for (int i = 0; i < MARKS; i++) {
+        char time[32];
+        double later = spread->step_ns ? 100 * ((double)at_ns[i] / (double)spread->step_ns - 1) : 0;
+        list[i] = looks[i];
+        list[i].x = pixel(s, place(s, spread, (double)at_ns[i]));
+        size_t used = strlen(list[i].words);
+        used += (size_t)snprintf(list[i].words + used, sizeof list[i].words - used, " %s",
+                                 pp_format_duration(time, sizeof time, at_ns[i]));
+        if (i)
+            snprintf(list[i].words + used, sizeof list[i].words - used, ", %+.2f %%", later);
+        list[i].flipped = list[i].x + label_px(&list[i], font) > s->size.width - 4;
+    }
+    qsort(list, MARKS, sizeof *list, by_height);
+}
+
+/* Appends the lines of the marks and, unless font is 0, their labels above the plot, each in a line
+ * of its own. top, bottom: edges of the plot. */
+static void add_marks(const sheet *s, const pp_spread *spread, double top, double bottom, int font,
+                      pp_text *script)
+{
+    mark list[MARKS];
+    list_marks(s, spread, font, list);
+    for (int i = 0; i < MARKS; i++) {
+        const mark *m = &list[i];
+        double y = top - (MARKS - i - 0.5) * LINE_PX * font / FONT;
+        pp_text_add(script, "set arrow from screen %.5f,%.5f to screen %.5f,%.5f nohead front %s\n",
+                    m->x / s->size.width, 1 - bottom / s->size.height, m->x / s->size.width,
+                    1 - (font ? y - 5 : top) / s->size.height, m->line);
+        if (font && (!m->flipped || m->x > label_px(m, font)))
+            pp_plot_text_at(s->size, m->flipped ? m->x - LABEL_PX : m->x + LABEL_PX, y,
+                            m->flipped ? PP_PLOT_RIGHT : PP_PLOT_LEFT, font, m->style, m->words,
+                            script);
+    }
+}
+
+/* Appends the plot of a report. */
+static void add_row(const sheet *s, size_t number, pp_text *script)
+{
+    const pp_spread *spread = &s->picture->spread[number];
+    bool last = number + 1 == s->picture->spread_count;
+    bool named = s->picture->spread_count > 1;
+    int font = FONT;
+    double top = s->top + (double)number * s->row_px;
+    double letters;
+    char name[32];
+    while ((letters = (named + MARKS) * LINE_PX * font / FONT + GAP) > s->row_px - LEAST_PX &&
+           font >= FONT_LEAST)
+        font--;
+    if (font < FONT_LEAST)
+        font = 0;
+    const double edges[4] = { s->left, top + (font ? letters : 4), s->right, top + s->row_px - 4 };
+    pp_plot_margins(s->size, edges, script);
+    if (font && named) {
+        char words[sizeof spread->name];
+        pp_plot_shorten(spread->name, font, s->size.width - 24, words, sizeof words);
+        pp_plot_text_at(s->size, 12, top + GAP + LINE_PX * 0.5 * font / FONT, PP_PLOT_LEFT, font,
+                        "", words, script);
+    }
+    add_marks(s, spread, edges[1], edges[3], font, script);
+    pp_text_add(script, "set xtics nomirror %g\nset format x '%s'\nset ytics %g\n",
+                pp_plot_step(s->high - s->low, (s->right - s->left) / PP_PLOT_TIME_PX),
+                last ? "%g" : "", pp_plot_step(s->high_bin, (edges[3] - edges[1]) / TIC_PX));
+    snprintf(name, sizeof name, "%zu:", number);
+    pp_text_add(script, "plot ");
+    for (int tail = 0; tail < 2; tail++) {
+        pp_plot_next(script, tail ? "tail " : "steps ", name);
+        pp_text_add(script, "using (0):(0):1:2:(0):3 with boxxyerror %s notitle",
+                    tail ? TAIL_FILL : BAR_FILL);
+    }
+    pp_text_add(script, "\nunset arrow\nunset label\nunset object\n");
 }
 
 static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data, pp_err *err)
 {
     char words[64];
-    axis a = { .relative = picture->spread_count > 1 };
     pp_plot_head head = { .entries = 0 };
-    pp_text elements PP_CLEANUP(pp_text_free) = { 0 };
-    const pp_plot_size size = { picture->width ? picture->width : WIDTH,
-                                picture->height ? picture->height : HEIGHT, picture->out };
+    sheet s = { .picture = picture,
+                .relative = picture->spread_count > 1,
+                .size = { picture->width ? picture->width : WIDTH, 0, picture->png } };
     (void)err;
-    make_head(picture, look(picture, &a), &head);
-    pp_text_add(&elements, "plot ");
+    make_head(&s, find_axis(&s), &head);
+    pp_plot_head_lay_out(&head, s.size.width, pp_plot_head_room(picture->height));
+    s.top = head.px + (s.relative ? 0 : PP_PLOT_CAPTION_PX);
+    s.size.height = picture->height ? picture->height
+                    : s.relative    ? (int)s.top + ROW * (int)picture->spread_count + BOTTOM
+                                    : HEIGHT;
+    s.row_px = (s.size.height - BOTTOM - s.top) / (double)picture->spread_count;
+    s.left = LEFT;
+    s.right = s.size.width - RIGHT;
+    s.bins = (int)((s.right - s.left) / BIN_PX);
+    s.bins = s.bins > BINS_MAX ? BINS_MAX : s.bins;
+    s.high_bin = highest(&s);
+    pp_plot_terminal(s.size.png, s.size.width, s.size.height, script);
+    pp_plot_head_draw(&head, s.size, script);
+    snprintf(words, sizeof words, "%s (%s)", s.relative ? "longer than without jitter" : "step",
+             s.relative ? "%" : s.unit.name);
+    const double edges[4] = { s.left, s.top, s.right, s.size.height - BOTTOM };
+    pp_plot_captions(s.size, edges, words, s.relative ? "" : "scenarios (%)", script);
+    pp_plot_quiet_axes("y", script);
+    pp_text_add(script, "set multiplot\nset xrange [%.7g:%.7g]\nset yrange [0:%.4g]\n", s.low,
+                s.high, s.high_bin * 1.05);
     for (size_t i = 0; i < picture->spread_count; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "%zu:", i);
-        add_quantiles(&a, &picture->spread[i], name, data);
-        add_curve(&a, &picture->spread[i], (int)i, name, &head, &elements);
+        add_bars(&s, i, data);
+        add_row(&s, i, script);
     }
-    pp_plot_head_add(&head, NULL, "dt 1 lw 1 lc rgb 'black'", NULL, "without jitter");
-    pp_plot_head_add(&head, NULL, "dt 3 lw 1.5 lc rgb 'black'", NULL, "mean");
-    pp_plot_head_lay_out(&head, size.width, pp_plot_head_room(size.height));
-    const double edges[4] = { LEFT, head.px, size.width - RIGHT, size.height - BOTTOM };
-    pp_plot_terminal(size, script);
-    pp_plot_head_draw(&head, size, script);
-    pp_plot_margins(size, edges, script);
-    snprintf(words, sizeof words, "%s (%s)", a.relative ? "longer than without jitter" : "step",
-             a.relative ? "%" : a.unit.name);
-    pp_plot_axis_names(size, edges, words, "scenarios (%)", script);
-    pp_text_add(script,
-                "unset key\nset border 3 lc rgb '#606060'\nset xtics nomirror %g\n"
-                "set ytics nomirror %g\nset xrange [%.7g:%.7g]\nset yrange [0:105]\n"
-                "set grid ytics lt 1 lw 0.3 lc rgb '#cccccc'\n",
-                pp_plot_step(a.high - a.low, (edges[2] - edges[0]) / PP_PLOT_TIME_PX),
-                pp_plot_step(100, (edges[3] - edges[1]) / TIC_PX), a.low, a.high);
-    pp_text_add_bytes(script, elements.data ? elements.data : "", elements.bytes);
-    script->failed |= elements.failed;
-    pp_text_add(script, "\n");
+    pp_text_add(script, "unset multiplot\n");
     return PP_OK;
 }
 
 const pp_plot pp_plot_jitter = {
     .name = "jitter",
-    .summary = "distribution of the step time under jitter",
+    .summary = "distribution of the step time under jitter, with median and p95",
     .input = PP_FIELD_JITTER_REPORTS,
     .fits = fits,
     .draw = draw,

@@ -140,6 +140,7 @@ static pp_status read_jitter(const pp_json_at *root, const pp_bar *bar, pp_pictu
     if (!spread)
         return PP_NOMEM;
     snprintf(spread->name, sizeof spread->name, "%s", bar->name);
+    snprintf(spread->about, sizeof spread->about, "%s", bar->about);
     spread->step_ns = bar->step_ns;
     pp_jitter_result *j = &spread->jitter;
     pp_status status = pp_json_get(root, "jitter", &jitter, err);

@@ -21,6 +21,7 @@ typedef struct pp_bar {
 /* How long a step takes under jitter. */
 typedef struct pp_spread {
     char name[160];
+    char about[200];         /* like that of a bar */
     pp_ns step_ns;           /* without jitter */
     pp_jitter_result jitter; /* in its spec only the number of scenarios is set */
 } pp_spread;
