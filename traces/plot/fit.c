@@ -1,6 +1,7 @@
 /* Draws cost functions with the measurements to which they were fitted: a cell per class, with
- * times above and errors below. */
-#include "traces/plot/draw/gnuplot.h"
+ * times above and deviations from the fit below. A band shows where 95 % of single measurements
+ * are expected; over several decades of time only the deviations show its width. */
+#include "traces/plot/draw/quiet.h"
 #include "traces/plot/draw/units.h"
 #include "traces/plot/draw/view.h"
 #include "traces/plot/plot.h"
@@ -9,14 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CELL_WIDTH = 420, CELL_HEIGHT = 300 };                                      /* pixels */
-enum { LEFT = 72, RIGHT = 25, CELL_TOP = 26, BOTTOM = 46, GAP = 18, NARROW = 12 }; /* of a cell */
-enum { COLUMNS = 3, ERROR_SHARE = 3, ERROR_TICS = 4 }; /* errors have a third of a cell */
+enum { CELL_WIDTH = 420, CELL_HEIGHT = 320 };                                      /* pixels */
+enum { LEFT = 72, RIGHT = 25, CELL_TOP = 26, BOTTOM = 46, GAP = 24, NARROW = 12 }; /* of a cell */
+enum { COLUMNS = 3, DEVIATION_SHARE = 40, DEVIATION_TICS = 4 }; /* share in percent */
 enum { LEAST_WIDTH = 260, LEAST_HEIGHT = 220, FONT = 12, TIC_PX = 24 };
 
-#define MEASURED "pt 6 ps 0.8 lc rgb '#2f62bd'"
-#define FITTED_POINT "pt 2 ps 0.6 lc rgb '#c9421a'"
-#define FITTED_LINE "lw 1.2 lc rgb '#c9421a'"
+#define MEASURED "pt 6 ps 0.7 lw 1.2 lc rgb '#202020'"
+#define FITTED "lw 2 lc rgb '" PP_PLOT_ACCENT "'"
+#define BAND "fc rgb '" PP_PLOT_PALE "' fs solid 0.6 noborder"
 
 /* The layout of all cells. */
 typedef struct sheet {
@@ -30,14 +31,21 @@ static bool fits(const pp_picture *picture)
     return picture->curve_count > 0;
 }
 
+/* Appends the measurements of a curve: place, measured and fitted time, ends of the band; then
+ * deviation and ends of the band in percent of the fitted time. */
 static void add_data(const pp_picture *picture, size_t number, const char *name, pp_text *data)
 {
     pp_plot_begin(data, "curve ", name);
     for (size_t i = 0; i < picture->fitted_count; i++) {
         const pp_fitted *point = &picture->fitted[i];
-        if (point->curve == number)
-            pp_text_add(data, "%.6g %.6g %.5g %.3f\n", point->at, point->measured_s,
-                        point->fitted_s, 100 * (point->fitted_s / point->measured_s - 1));
+        if (point->curve != number)
+            continue;
+        const double values[] = { point->measured_s, point->low_s, point->high_s };
+        pp_text_add(data, "%.6g %.6g %.5g %.5g %.5g", point->at, point->measured_s, point->fitted_s,
+                    fmax(point->low_s, 1e-3 * point->fitted_s), point->high_s);
+        for (int k = 0; k < 3; k++)
+            pp_text_add(data, " %.3f", 100 * (values[k] / point->fitted_s - 1));
+        pp_text_add(data, "\n");
     }
 }
 
@@ -61,49 +69,76 @@ static void find_range(const pp_picture *picture, size_t number, bool place, dou
         *low = *high = 1; /* an axis needs a range even if there is nothing to show */
 }
 
-/* Appends the times of a curve. The fit is drawn as a line if the axis alone determines it. */
+/* Appends one of the two plots of a cell: band, fit and measurements. columns: of the ends of the
+ * band, of the fit (0: a line at 0) and of the measurements. */
+static void add_lines(const char *name, const int columns[4], pp_text *script)
+{
+    pp_text_add(script, "plot ");
+    pp_plot_next(script, "curve ", name);
+    pp_text_add(script, "using 1:%d:%d with filledcurves " BAND " notitle", columns[0], columns[1]);
+    if (columns[2]) {
+        pp_plot_next(script, "curve ", name);
+        pp_text_add(script, "using 1:%d with lines " FITTED " notitle", columns[2]);
+    } else {
+        pp_text_add(script, ", \\\n    0 with lines " FITTED " notitle");
+    }
+    pp_plot_next(script, "curve ", name);
+    pp_text_add(script, "using 1:%d with points " MEASURED " notitle\n", columns[3]);
+}
+
 static void add_times(const pp_picture *picture, const sheet *s, size_t number, const char *name,
                       const double edges[4], pp_text *script)
 {
+    static const int columns[4] = { 4, 5, 3, 2 };
     double low;
     double high;
-    bool is_time = strcmp(picture->curve[number].axis, PP_CURVE_TIME) == 0;
     pp_plot_margins(s->size, edges, script);
     pp_text_add(script, "set logscale xy\nset format x ''\nset format y '%s'\n",
-                s->compact ? "" : "%.0s%cs");
+                s->compact ? "" : "%.0s %cs");
     find_range(picture, number, false, &low, &high);
     pp_plot_log_axis('y', low, high, (edges[3] - edges[1]) / TIC_PX, script);
     find_range(picture, number, true, &low, &high);
     pp_plot_log_axis('x', low, high, (edges[2] - edges[0]) / PP_PLOT_TIME_PX, script);
-    pp_text_add(script, "plot ");
-    pp_plot_next(script, "curve ", name);
-    pp_text_add(script, "using 1:2 with points " MEASURED " notitle");
-    pp_plot_next(script, "curve ", name);
-    pp_text_add(script, "using 1:3 %snotitle\nunset label\nunset object\nunset arrow\n",
-                is_time ? "with points " FITTED_POINT " "
-                        : "smooth unique with lines " FITTED_LINE " ");
+    add_lines(name, columns, script);
+    pp_text_add(script, "unset label\nunset object\nunset arrow\n");
 }
 
-static void add_errors(const sheet *s, const pp_curve *curve, const char *name,
-                       const double edges[4], pp_text *script)
+/* Returns the end of the axis of deviations, in percent: that of the band, unless the band is much
+ * wider than the deviations. */
+static double most_deviation(const pp_picture *picture, size_t number)
 {
-    bool is_time = strcmp(curve->axis, PP_CURVE_TIME) == 0;
-    double step = pp_plot_step(2.2 * curve->most_error, ERROR_TICS);
-    double end = step * ceil(1.1 * curve->most_error / step);
+    double most = picture->curve[number].most_error;
+    double band = 0;
+    for (size_t i = 0; i < picture->fitted_count; i++) {
+        const pp_fitted *point = &picture->fitted[i];
+        if (point->curve == number)
+            band = fmax(band, 100 * fmax(point->high_s / point->fitted_s - 1,
+                                         1 - point->low_s / point->fitted_s));
+    }
+    return fmax(most, fmin(band, 3 * most));
+}
+
+static void add_deviations(const pp_picture *picture, const sheet *s, size_t number,
+                           const char *name, const double edges[4], pp_text *script)
+{
+    static const int columns[4] = { 7, 8, 0, 6 };
+    bool is_time = strcmp(picture->curve[number].axis, PP_CURVE_TIME) == 0;
+    double most = most_deviation(picture, number);
+    double step = pp_plot_step(2.2 * most, DEVIATION_TICS);
+    double end = step * ceil(1.1 * most / step);
     pp_plot_margins(s->size, edges, script);
     pp_text_add(script, "unset logscale y\nset yrange [%.4g:%.4g]\n", -end, end);
     if (!s->compact)
-        pp_text_add(script, "set format y '%%g'\nset format x '%%.0s%%c%s'\n", is_time ? "s" : "");
+        pp_text_add(script, "set format y '%%g'\nset format x '%%.0s %%c%s'\n",
+                    is_time ? "s" : "");
     pp_text_add(script, "set ytics %.4g\n", step);
-    pp_text_add(script, "plot ");
-    pp_plot_next(script, "curve ", name);
-    pp_text_add(script, "using 1:4 with points " FITTED_POINT " notitle, \\\n"
-                        "    0 with lines lw 0.6 lc rgb '#606060' notitle\n");
+    add_lines(name, columns, script);
 }
 
 static void add_cell(const pp_picture *picture, const sheet *s, size_t number, pp_text *script,
                      pp_text *data)
 {
+    static const char letters[] = "tc rgb '" PP_PLOT_LETTERS "'";
     char name[32];
     char title[sizeof picture->curve[0].name];
     const pp_curve *curve = &picture->curve[number];
@@ -113,10 +148,10 @@ static void add_cell(const pp_picture *picture, const sheet *s, size_t number, p
     const int below = s->compact ? NARROW : BOTTOM;
     const int gap = s->compact ? 4 : GAP;
     const double bottom = top + s->height - below;
-    const double middle = bottom - (bottom - top - CELL_TOP) / ERROR_SHARE;
+    const double middle = bottom - (bottom - top - CELL_TOP) * DEVIATION_SHARE / 100;
     const double times[4] = { left + side[0], top + CELL_TOP, left + s->width - side[1],
                               middle - gap / 2.0 };
-    const double errors[4] = { times[0], middle + gap / 2.0, times[2], bottom };
+    const double deviations[4] = { times[0], middle + gap / 2.0, times[2], bottom };
     int font = pp_plot_fitting_font(curve->name, FONT, s->width - 2 * NARROW);
     snprintf(name, sizeof name, "%zu:", number);
     add_data(picture, number, name, data);
@@ -124,27 +159,26 @@ static void add_cell(const pp_picture *picture, const sheet *s, size_t number, p
     pp_plot_text_at(s->size, left + NARROW, top + CELL_TOP / 2.0, PP_PLOT_LEFT, font, "", title,
                     script);
     if (!s->compact) {
-        pp_plot_text_at(s->size, left + 12, (times[1] + times[3]) / 2, PP_PLOT_CENTRE, FONT - 1,
-                        "rotate by 90", "time", script);
-        pp_plot_text_at(s->size, left + 12, (errors[1] + errors[3]) / 2, PP_PLOT_CENTRE, FONT - 1,
-                        "rotate by 90", "error (%)", script);
-        pp_plot_text_at(s->size, (times[0] + times[2]) / 2, bottom + BOTTOM - 13, PP_PLOT_CENTRE,
-                        FONT - 1, "", curve->axis, script);
+        pp_plot_text_at(s->size, times[0], middle, PP_PLOT_LEFT, FONT - 1, letters,
+                        "deviation of a measurement from the fit (%)", script);
+        pp_plot_text_at(s->size, (times[0] + times[2]) / 2, bottom + BOTTOM - 15, PP_PLOT_CENTRE,
+                        FONT - 1, letters, curve->axis, script);
     }
     add_times(picture, s, number, name, times, script);
-    add_errors(s, curve, name, errors, script);
+    add_deviations(picture, s, number, name, deviations, script);
 }
 
 static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data, pp_err *err)
 {
-    pp_plot_head head = { .title = "Measured times and their fits" };
-    sheet s = { .size.out = picture->out };
+    pp_plot_head head = { .title = "Fitted costs against measured times" };
+    sheet s = { .size.png = picture->png };
     (void)err;
     int curves = (int)picture->curve_count;
     s.columns = curves < COLUMNS ? curves : COLUMNS;
     int rows = (curves + s.columns - 1) / s.columns;
     pp_plot_head_add(&head, NULL, NULL, MEASURED, "measured");
-    pp_plot_head_add(&head, NULL, FITTED_LINE, FITTED_POINT, "fitted");
+    pp_plot_head_add(&head, NULL, FITTED, NULL, "fitted");
+    pp_plot_head_add(&head, BAND, NULL, NULL, "95 % of single measurements are expected here");
     s.size.width = picture->width ? picture->width : CELL_WIDTH * s.columns;
     pp_plot_head_lay_out(&head, s.size.width, pp_plot_head_room(picture->height));
     s.top = head.px;
@@ -154,8 +188,10 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     s.compact = s.width < LEAST_WIDTH || s.height < LEAST_HEIGHT;
     pp_plot_terminal(s.size, script);
     pp_plot_head_draw(&head, s.size, script);
-    pp_text_add(script, "set multiplot\nunset key\nset grid y lt 1 lw 0.3 lc rgb '#cccccc'\n%s",
-                s.compact ? "unset xtics\nunset ytics\n" : "");
+    pp_text_add(script, "set multiplot\n");
+    pp_plot_quiet_axes("xy", script);
+    if (s.compact)
+        pp_text_add(script, "unset xtics\nunset ytics\n");
     for (size_t i = 0; i < picture->curve_count; i++)
         add_cell(picture, &s, i, script, data);
     pp_text_add(script, "unset multiplot\n");
@@ -164,7 +200,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
 
 const pp_plot pp_plot_fit = {
     .name = "fit",
-    .summary = "fitted cost functions against the measurements, with their errors",
+    .summary = "fitted cost functions against the measurements, with a band of 95 %",
     .needs = "a profile",
     .fits = fits,
     .draw = draw,

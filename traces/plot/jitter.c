@@ -15,15 +15,8 @@
 #include <string.h>
 
 enum { WIDTH = 900, HEIGHT = 420, ROW = 170, LEFT = 50, RIGHT = 24, BOTTOM = 48 }; /* pixels */
-enum {
-    FONT = 12,
-    FONT_LEAST = 8,
-    TIC_PX = 30,
-    LINE_PX = 16,
-    BIN_PX = 14,
-    BINS_MAX = 60,
-    LABEL_PX = 5
-};
+enum { FONT = 12, FONT_LEAST = 8, LINE_PX = 16, LABEL_PX = 5, GAP = 10 };
+enum { TIC_PX = 30, BIN_PX = 14, BINS_MAX = 60 };
 enum { MARKS = 3, LEAST_PX = 30, QUANTILES = PP_JITTER_TWENTIETHS + 3 };
 
 #define BAR_FILL "fc rgb '" PP_PLOT_PALE "' fs solid 1.0 border lc rgb 'white'"

@@ -52,7 +52,9 @@ static pp_status add_points(const pp_profile *profile, const pp_profile_entry *e
             *point = (pp_fitted){ .curve = picture->curve_count - 1,
                                   .at = sample->at[variable],
                                   .measured_s = sample->seconds,
-                                  .fitted_s = fitted.seconds };
+                                  .fitted_s = fitted.seconds,
+                                  .low_s = fitted.low_s,
+                                  .high_s = fitted.high_s };
         }
     }
     return PP_OK;
@@ -90,10 +92,13 @@ static pp_status choose_axis(const pp_profile *profile, const pp_profile_entry *
              time ? PP_CURVE_TIME : pp_variable_key((pp_variable)best));
     for (size_t i = from; i < picture->fitted_count && !status; i++) {
         pp_fitted *point = &picture->fitted[i];
-        double error = 100 * fabs(point->fitted_s / point->measured_s - 1);
+        double error = 100 * fabs(point->measured_s / point->fitted_s - 1);
         point->at = time ? point->fitted_s : point->at;
         curve->most_error = error > curve->most_error ? error : curve->most_error;
     }
+    if (!status && picture->fitted_count > from)
+        qsort(&picture->fitted[from], picture->fitted_count - from, sizeof *picture->fitted,
+              by_place);
     return status;
 }
 
@@ -104,7 +109,7 @@ static pp_status add_entry(const pp_profile *profile, const pp_profile_entry *en
     pp_curve *curve = pp_picture_add_curve(picture, err);
     if (!curve)
         return PP_NOMEM;
-    snprintf(curve->name, sizeof curve->name, "%s%s%s: %s, %.1f %%", entry->class_name,
+    snprintf(curve->name, sizeof curve->name, "%s%s%s: %s, mean error %.1f %%", entry->class_name,
              entry->spans ? ", between nodes" : "", entry->cold ? ", cold" : "", fit->form->name,
              100 * fit->mape);
     curve->most_error = 1;

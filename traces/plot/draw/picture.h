@@ -30,15 +30,16 @@ typedef struct pp_spread {
 
 /* A cost function that was fitted to measurements. */
 typedef struct pp_curve {
-    char name[160];    /* "stage_f: affine, 1.2 %" */
+    char name[160];    /* "stage_f: affine, mean error 1.2 %" */
     char axis[48];     /* what pp_fitted.at measures; PP_CURVE_TIME: seconds */
     double most_error; /* the end of the axis of errors, in percent */
 } pp_curve;
 
 /* One measurement of a curve. */
 typedef struct pp_fitted {
-    size_t curve; /* index of the pp_curve */
+    size_t curve; /* index of the pp_curve; the measurements of a curve are sorted by `at` */
     double at, measured_s, fitted_s;
+    double low_s, high_s; /* 95 % interval of a single measurement there */
 } pp_fitted;
 
 /* A step of a Pareto front: the fastest setup for memory limits from peak_bytes up to limit_bytes.
