@@ -7,7 +7,6 @@
 #include "traces/plot/draw/view.h"
 #include "traces/plot/plot.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -108,7 +107,7 @@ static void make_head(const sheet *s, pp_plot_head *head)
 {
     const pp_picture *p = s->picture;
     char words[80];
-    char limit[32];
+    char limit[40];
     bool same = true;
     bool over = false;
     for (size_t i = 0; i < p->bar_count; i++) {
@@ -124,13 +123,8 @@ static void make_head(const sheet *s, pp_plot_head *head)
         pp_plot_head_add(head, FASTEST_FILL, NULL, NULL,
                          s->limit ? "fastest that fits" : "fastest");
     pp_plot_head_add(head, IDLE_FILL, NULL, NULL, "idle: share of all ranks' time");
-    if (s->limit && s->limit % 1000000000 == 0)
-        snprintf(limit, sizeof limit, "%" PRId64 " GB (%.4g GiB)", s->limit / 1000000000,
-                 (double)s->limit / (1 << 30));
-    else
-        snprintf(limit, sizeof limit, "%.4g %s", (double)s->limit / (double)s->bytes.divisor,
-                 s->bytes.name);
-    snprintf(words, sizeof words, "memory limit, %s", limit);
+    snprintf(words, sizeof words, "memory limit, %s",
+             pp_format_limit(limit, sizeof limit, s->limit));
     if (s->limit)
         pp_plot_head_add(head, NULL, LIMIT_LINE, NULL, words);
     if (over)

@@ -208,14 +208,35 @@ static void describe(const request *r, uint32_t point, const char *schedule, pp_
     cell->note[0] = '\0';
     for (size_t i = 0; i < grid->axes; i++) {
         bool varies = grid->axis[i].count > 1 && i != r->x && i != r->y && !r->fixed[i];
-        named |= strcmp(grid->axis[i].option->name, "--schedule") == 0;
+        bool schedules = strcmp(grid->axis[i].option->name, "--schedule") == 0;
+        named |= schedules;
         if (varies && used < sizeof cell->note)
-            used += (size_t)snprintf(cell->note + used, sizeof cell->note - used, "%s%s %s",
-                                     used ? ", " : "", pp_axis_name(&grid->axis[i]),
-                                     pp_grid_value(grid, point, i));
+            used +=
+                (size_t)snprintf(cell->note + used, sizeof cell->note - used, "%s%s%s%s",
+                                 used ? ", " : "", schedules ? "" : pp_axis_name(&grid->axis[i]),
+                                 schedules ? "" : " ", pp_grid_value(grid, point, i));
     }
     if (!named && !used)
         snprintf(cell->note, sizeof cell->note, "%.31s", schedule);
+}
+
+/* Notes how much memory lacks for a point that does not fit, if its reason tells that, and if it is
+ * less than for other points of its cell. */
+static void note_shortage(const char *reason, pp_cell *cell)
+{
+    const char *found = strstr(reason, "short by ");
+    char number[16];
+    char unit[8];
+    char size[24];
+    int64_t bytes = 0;
+    if (!found || sscanf(found, "short by %15[0-9.] %7[A-Za-z]", number, unit) != 2)
+        return;
+    snprintf(size, sizeof size, "%s%s", number, unit);
+    if (pp_parse_bytes(size, "reason", &bytes, NULL) ||
+        (*cell->note && (double)bytes >= cell->value))
+        return;
+    cell->value = (double)bytes;
+    snprintf(cell->note, sizeof cell->note, "%s %s short", number, unit);
 }
 
 /* Adds a point to its cell. A cell keeps its best point; without one, the state that comes first in
@@ -241,6 +262,8 @@ static pp_status add_point(const request *r, uint32_t point, pp_cell *cell, pp_e
     pp_cell_state state = class_of(status_text, reason);
     if (state != PP_CELL_OK) {
         cell->state = state < cell->state ? state : cell->state;
+        if (cell->state == PP_CELL_MEMORY)
+            note_shortage(reason, cell);
         return PP_OK;
     }
     if (!pp_json_has(&root, r->metric->key))
@@ -322,13 +345,17 @@ static void add_names(const request *r)
     snprintf(heat->x, sizeof heat->x, "%.40s", pp_axis_name(&grid->axis[r->x]));
     if (r->y != SIZE_MAX)
         snprintf(heat->y, sizeof heat->y, "%.40s", pp_axis_name(&grid->axis[r->y]));
-    snprintf(heat->metric, sizeof heat->metric, "%s; dark is better", r->metric->words);
+    snprintf(heat->metric, sizeof heat->metric, "%s, dark is better", r->metric->words);
     heat->larger = r->metric->larger;
     for (size_t i = 0; i < grid->axes; i++) {
         const pp_axis *axis = &grid->axis[i];
         const char *value = r->fixed[i] ? r->fixed[i] : axis->count == 1 ? axis->value[0] : NULL;
         if (i == r->x || i == r->y)
             continue;
+        if (value && is_model(axis)) {
+            snprintf(heat->model, sizeof heat->model, "%.60s", value);
+            continue;
+        }
         if (value && used < sizeof heat->about)
             used += (size_t)snprintf(heat->about + used, sizeof heat->about - used, "%s%s %s",
                                      used ? ", " : "", pp_axis_name(axis), value);

@@ -80,8 +80,10 @@ typedef enum pp_cell_state {
 typedef struct pp_cell {
     uint32_t x, y; /* indices of the ticks of each axis */
     pp_cell_state state;
-    double value;  /* of the best point, when the state is OK */
-    char note[32]; /* the other settings of that point; "" when nothing else varies */
+    double value; /* of the best point, when the state is OK */
+    /* The other settings of that point, "" when nothing else varies; if the state is MEMORY, what
+     * lacks: "1.41 GiB short". */
+    char note[32];
 } pp_cell;
 
 /* A value of one axis of a heat map. The ticks of an axis are in its order. */
@@ -93,6 +95,7 @@ typedef struct pp_tick {
 /* The contents of a heat map. */
 typedef struct pp_heat {
     char x[48], y[48]; /* names of the axes; y "": the map has one row */
+    char model[64];    /* of all points; "": there are several */
     char metric[64];   /* "peak memory (GiB)" */
     char about[400];   /* the settings that all points share */
     bool larger;       /* a larger value is better */
