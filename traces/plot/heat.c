@@ -123,7 +123,7 @@ static void print_cell(const pp_cell *cell, char *text, size_t size)
 
 static bool has_room(const sheet *s, const char *text, int font)
 {
-    return pp_plot_text_px(text, strlen(text), font) <= s->cell_px - 4 && font + 2 <= s->row_px;
+    return pp_plot_text_px(text, strlen(text), font) <= s->cell_px - 8 && font + 2 <= s->row_px;
 }
 
 /* Returns the largest font with which all values fit into their cells, or, if values is false, all
