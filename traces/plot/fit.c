@@ -129,8 +129,7 @@ static void add_deviations(const pp_picture *picture, const sheet *s, size_t num
     pp_plot_margins(s->size, edges, script);
     pp_text_add(script, "unset logscale y\nset yrange [%.4g:%.4g]\n", -end, end);
     if (!s->compact)
-        pp_text_add(script, "set format y '%%g'\nset format x '%%.0s %%c%s'\n",
-                    is_time ? "s" : "");
+        pp_text_add(script, "set format y '%%g'\nset format x '%%.0s %%c%s'\n", is_time ? "s" : "");
     pp_text_add(script, "set ytics %.4g\n", step);
     add_lines(name, columns, script);
 }
@@ -170,12 +169,13 @@ static void add_cell(const pp_picture *picture, const sheet *s, size_t number, p
 
 static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data, pp_err *err)
 {
-    pp_plot_head head = { .title = "Fitted costs against measured times" };
-    sheet s = { .size.png = picture->png };
+    pp_plot_head head = { .entries = 0 };
+    sheet s = { .size.out = picture->out };
     (void)err;
     int curves = (int)picture->curve_count;
     s.columns = curves < COLUMNS ? curves : COLUMNS;
     int rows = (curves + s.columns - 1) / s.columns;
+    pp_plot_head_name(&head, "", "", "Fitted costs against measured times", "");
     pp_plot_head_add(&head, NULL, NULL, MEASURED, "measured");
     pp_plot_head_add(&head, NULL, FITTED, NULL, "fitted");
     pp_plot_head_add(&head, BAND, NULL, NULL, "95 % of single measurements are expected here");

@@ -84,12 +84,11 @@ static void make_head(sheet *s)
 {
     const pp_heat *heat = &s->picture->heat;
     bool seen[PP_CELL_COUNT] = { false };
-    snprintf(s->head.title, sizeof s->head.title, "%s%s%s", heat->model, *heat->model ? ": " : "",
-             heat->metric);
+    char more[sizeof heat->about + 64];
     bool same = s->best && s->same_notes && *s->best->note;
-    snprintf(s->head.note, sizeof s->head.note, "%s%s%s%s", heat->about,
-             same && *heat->about ? "; " : "", same ? "all cells: " : "",
-             same ? s->best->note : "");
+    snprintf(more, sizeof more, "%s%s%s%s", heat->about, same && *heat->about ? "; " : "",
+             same ? "all cells: " : "", same ? s->best->note : "");
+    pp_plot_head_name(&s->head, "", heat->model, heat->metric, more);
     for (size_t i = 0; i < s->picture->cell_count; i++)
         seen[s->picture->cell[i].state] = true;
     for (int state = PP_CELL_OK + 1; state < PP_CELL_COUNT; state++) {
@@ -275,7 +274,7 @@ static void add_labels(const sheet *s, int letters, int font, pp_text *script, p
     for (int note = 0; note < (high ? 2 : 1) && any; note++) {
         pp_plot_next(script, "text ", names[letters]);
         pp_text_add(script, "using 1:%s with labels font ',%d' tc rgb '%s' notitle",
-                    note ? "5:4" : "2:3", pp_plot_font(p->png, note ? NOTE_FONT : font),
+                    note ? "5:4" : "2:3", pp_plot_font(p->out, note ? NOTE_FONT : font),
                     colours[letters]);
     }
 }

@@ -129,16 +129,19 @@ static void make_head(const sheet *s, bool guesses, pp_plot_head *head)
 {
     const pp_picture *p = s->picture;
     const pp_spread *first = &p->spread[0];
-    if (p->spread_count == 1)
-        snprintf(head->title, sizeof head->title,
-                 "%.120s%s%.160s: step time under jitter, %" PRId64 " scenarios", first->name,
-                 *first->about ? ", " : "", first->about, first->jitter.spec.scenarios);
-    else
-        snprintf(head->title, sizeof head->title, "Step time under jitter");
-    snprintf(head->note, sizeof head->note,
-             "%sThe slowest twentieth of the scenarios, beyond the p95, is dark.%s",
-             s->relative ? "Bars show percentages of the scenarios. " : "",
-             guesses ? " Only some quantiles are known; the bars between them are guesses." : "");
+    char more[256];
+    char name[300];
+    char shown[80];
+    bool one = p->spread_count == 1;
+    snprintf(name, sizeof name, "%.120s%s%.160s", first->name, *first->about ? ", " : "",
+             first->about);
+    snprintf(shown, sizeof shown, "step time under jitter, %" PRId64 " scenarios",
+             first->jitter.spec.scenarios);
+    snprintf(
+        more, sizeof more, "%sThe slowest twentieth of the scenarios, beyond the p95, is dark.%s",
+        s->relative ? "Bars show percentages of the scenarios. " : "",
+        guesses ? " Only some quantiles are known, and the bars between them are guesses." : "");
+    pp_plot_head_name(head, "", one ? name : "", one ? shown : "Step time under jitter", more);
 }
 
 /* Appends the bars of a report, those up to the p95 and those beyond it. */
@@ -293,7 +296,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     pp_plot_head head = { .entries = 0 };
     sheet s = { .picture = picture,
                 .relative = picture->spread_count > 1,
-                .size = { picture->width ? picture->width : WIDTH, 0, picture->png } };
+                .size = { picture->width ? picture->width : WIDTH, 0, picture->out } };
     (void)err;
     make_head(&s, find_axis(&s), &head);
     pp_plot_head_lay_out(&head, s.size.width, pp_plot_head_room(picture->height));
@@ -307,7 +310,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     s.bins = (int)((s.right - s.left) / BIN_PX);
     s.bins = s.bins > BINS_MAX ? BINS_MAX : s.bins;
     s.high_bin = highest(&s);
-    pp_plot_terminal(s.size.png, s.size.width, s.size.height, script);
+    pp_plot_terminal(s.size, script);
     pp_plot_head_draw(&head, s.size, script);
     snprintf(words, sizeof words, "%s (%s)", s.relative ? "longer than without jitter" : "step",
              s.relative ? "%" : s.unit.name);

@@ -139,21 +139,21 @@ static void make_head(const sheet *s, bool named, pp_plot_head *head)
     char shared[160] = "";
     char line[64];
     char name[330];
-    char gpus[32] = "";
+    char about[200] = "";
+    char more[300];
     *head = (pp_plot_head){ .entries = 0 };
-    if (p->front_count == 1 && p->front[0].gpus)
-        snprintf(gpus, sizeof gpus, ", %" PRId64 " GPU%s", p->front[0].gpus,
-                 p->front[0].gpus == 1 ? "" : "s");
-    snprintf(head->title, sizeof head->title, "%s%s%s", p->front_count == 1 ? p->front[0].name : "",
-             gpus,
-             p->front_count == 1 ? ": the fastest step at every memory limit"
-                                 : "The fastest step at every memory limit");
-    if (p->front_count == 1)
+    if (p->front_count == 1) {
+        snprintf(about, sizeof about, "%s", p->front[0].name);
         print_settings(s, p->trade, false, shared);
-    snprintf(head->note, sizeof head->note, "%s%s%s%s", *shared ? "All setups: " : "", shared,
+    }
+    if (p->front_count == 1 && p->front[0].gpus)
+        snprintf(about, sizeof about, "%s, %" PRId64 " GPU%s", p->front[0].name, p->front[0].gpus,
+                 p->front[0].gpus == 1 ? "" : "s");
+    snprintf(more, sizeof more, "%s%s%s%s", *shared ? "All setups: " : "", shared,
              *shared ? ". " : "",
              p->front_count > 1 ? "Left of a dotted line no setup that was tried fits."
                                 : "In the grey area no setup that was tried fits.");
+    pp_plot_head_name(head, about, "", "The fastest step at every memory limit", more);
     for (size_t i = 0; i < p->front_count && !named; i++) {
         snprintf(line, sizeof line, "lw 2.5 lc rgb '%s'", pp_plot_colour(i));
         print_name(s, i, name);
@@ -391,12 +391,12 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     sheet s PP_CLEANUP(free_sheet) = { .picture = picture,
                                        .size = { picture->width ? picture->width : WIDTH,
                                                  picture->height ? picture->height : HEIGHT,
-                                                 picture->png } };
+                                                 picture->out } };
     find_ranges(&s);
     lay_out(&s, true, &head);
     bool named = add_names(&s, NULL);
     lay_out(&s, named, &head);
-    pp_plot_terminal(picture->png, s.size.width, s.size.height, script);
+    pp_plot_terminal(s.size, script);
     pp_plot_head_draw(&head, s.size, script);
     pp_plot_margins(s.size, s.edges, script);
     add_axes(&s, script);

@@ -108,17 +108,17 @@ static void make_head(const sheet *s, pp_plot_head *head)
     const pp_picture *p = s->picture;
     char words[80];
     char limit[40];
+    char shared[200];
     bool same = true;
     bool over = false;
     for (size_t i = 0; i < p->bar_count; i++) {
         same &= strcmp(p->bar[i].about, p->bar[0].about) == 0;
         over |= is_over(s, &p->bar[i]);
     }
-    same &= *p->bar[0].about != '\0';
-    snprintf(head->title, sizeof head->title, "%s%step and idle time%s",
-             same ? p->bar[0].about : "", same ? ": s" : "S", s->memory ? ", and peak memory" : "");
-    snprintf(head->note, sizeof head->note, "%s%s%s", *p->bars_share ? "All setups: " : "",
-             p->bars_share, *p->bars_share ? "." : "");
+    snprintf(shared, sizeof shared, "%s%s%s", *p->bars_share ? "All setups: " : "", p->bars_share,
+             *p->bars_share ? "." : "");
+    pp_plot_head_name(head, same ? p->bar[0].about : "", "",
+                      s->memory ? "Step, idle time and peak memory" : "Step and idle time", shared);
     if (s->fastest != SIZE_MAX)
         pp_plot_head_add(head, FASTEST_FILL, NULL, NULL,
                          s->limit ? "fastest that fits" : "fastest");
@@ -288,7 +288,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
                           "a picture shows at most %d setups, but there are %zu", BARS_MAX,
                           picture->bar_count);
     pp_plot_head head = { .entries = 0 };
-    sheet s = { .picture = picture, .size.png = picture->png };
+    sheet s = { .picture = picture, .size.out = picture->out };
     find_most(&s);
     make_head(&s, &head);
     s.size.width = picture->width ? picture->width : WIDTH;
@@ -300,7 +300,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     s.row_px = (s.bottom - s.top) / (double)picture->bar_count;
     place_names(&s);
     place_columns(&s);
-    pp_plot_terminal(picture->png, s.size.width, s.size.height, script);
+    pp_plot_terminal(s.size, script);
     pp_plot_head_draw(&head, s.size, script);
     pp_text_add(script, "set multiplot\nset yrange [%zu.5:-0.5]\n", picture->bar_count - 1);
     pp_plot_quiet_axes("x", script);
