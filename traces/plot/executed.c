@@ -3,7 +3,7 @@
  * matched by sorting both timelines by op: O(n log n). */
 #include "sim/base/field.h"
 #include "traces/plot/draw/boxes.h"
-#include "traces/plot/draw/gnuplot.h"
+#include "traces/plot/draw/quiet.h"
 #include "traces/plot/draw/units.h"
 #include "traces/plot/draw/view.h"
 #include "traces/plot/plot.h"
@@ -12,9 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEFT = 72, RIGHT = 30, BOTTOM = 48, LOWER_MAX = 150, GAP = 22 }; /* pixels */
+enum { LEFT = 60, RIGHT = 76, BOTTOM = 48, LOWER_MAX = 150, GAP = 34 }; /* pixels */
 
-#define TIC_PX 20      /* distance of two labels of the delays */
+#define TIC_PX 20    /* distance of two labels of the delays */
+#define ROW_FONT 10  /* of the words at the rows, in pixels */
+#define ROWS_NAMED 8 /* of more ranks only the first has words at its rows */
+#define END_LINE "dt 2 lw 1.2 lc rgb '" PP_PLOT_LETTERS "'"
 #define MARKS_MAX 2000 /* more marks than this are drawn small, so that none is hidden */
 
 static const pp_plot_row rows[PP_PICTURE_TRACKS] = {
@@ -122,11 +125,12 @@ static void add_lower(const pp_track *track, const pp_plot_view *view, const dou
         shown += shows;
     }
     pp_plot_margins(view->size, edges, script);
-    pp_text_add(
-        script,
-        "set yrange [%.6g:%.6g]\nset ytics nomirror scale 0.5 %g\nset xtics format '%%g'\nplot ",
-        low - room, high + room,
-        pp_plot_step(high - low + 2 * room, (edges[3] - edges[1]) / TIC_PX));
+    pp_text_add(script,
+                "set yrange [%.6g:%.6g]\nset ytics nomirror scale 0 %g\nset xtics format '%%g'\n"
+                "set tics tc rgb '" PP_PLOT_LETTERS "'\n"
+                "set grid ytics lt 1 lw 0.6 lc rgb '" PP_PLOT_GRID "'\nplot ",
+                low - room, high + room,
+                pp_plot_step(high - low + 2 * room, (edges[3] - edges[1]) / TIC_PX));
     for (int kind = 0; kind < PP_OP_KIND_COUNT; kind++) {
         char name[] = { pp_op_letter((pp_op_kind)kind), '\0' };
         if (!present[kind])
@@ -150,21 +154,48 @@ static void name_picture(const pp_track *track, pp_plot_head *head)
 {
     char predicted[32];
     char executed[32];
+    char shown[120];
     pp_ns first_ns = end_of(&track[0]);
     pp_ns second_ns = end_of(&track[1]);
-    pp_format_duration(predicted, sizeof predicted, first_ns);
-    pp_format_duration(executed, sizeof executed, second_ns);
-    snprintf(head->title, sizeof head->title, "%s%spredicted %s, executed %s: %+.2f %%",
-             track[1].name, *track[1].name ? ": " : "", predicted, executed,
+    snprintf(shown, sizeof shown, "predicted %s, executed %s (%+.2f %%)",
+             pp_format_duration(predicted, sizeof predicted, first_ns),
+             pp_format_duration(executed, sizeof executed, second_ns),
              first_ns ? 100 * ((double)second_ns / (double)first_ns - 1) : 0.0);
-    snprintf(head->note, sizeof head->note, "%s",
-             "Each rank has two rows: predicted above, executed below. The lower plot shows how "
-             "much later than predicted each op ended.");
+    pp_plot_head_name(head, track[0].about, track[1].name, shown,
+                      "Each rank has two rows: predicted above, executed below.");
+}
+
+/* Appends words at the right of the rows, which say which one is which, if rows are high enough. */
+static void add_row_names(const pp_plot_view *view, pp_text *script)
+{
+    static const char *const names[PP_PICTURE_TRACKS] = { "predicted", "executed" };
+    uint32_t ranks = pp_plot_ranks(view);
+    uint32_t named = ranks <= ROWS_NAMED ? ranks : 1;
+    for (uint32_t rank = 0; rank < named && view->row_px / 2 >= ROW_FONT + 1; rank++) {
+        for (int i = 0; i < PP_PICTURE_TRACKS; i++) {
+            double middle = (rows[i].low + rows[i].high) / 2;
+            pp_plot_text_at(view->size, view->edges[2] + 6,
+                            view->edges[1] + (rank + 0.5 + middle) * view->row_px, PP_PLOT_LEFT,
+                            ROW_FONT, "tc rgb '" PP_PLOT_LETTERS "'", names[i], script);
+        }
+    }
+}
+
+/* Appends a line at the end of the predicted step, through both plots: what is right of it is
+ * late. */
+static void add_end(const pp_plot_view *view, const double lower[4], pp_ns end_ns, pp_text *script)
+{
+    double x = view->edges[0] + (double)(end_ns - view->from_ns) /
+                                    (double)(view->to_ns - view->from_ns) * view->plot_px;
+    if (end_ns > view->from_ns && end_ns < view->to_ns)
+        pp_text_add(script, "set arrow from screen %.5f,%.5f to screen %.5f,%.5f nohead %s\n",
+                    x / view->size.width, 1 - lower[3] / view->size.height, x / view->size.width,
+                    1 - view->edges[1] / view->size.height, "front " END_LINE);
 }
 
 static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data, pp_err *err)
 {
-    char words[32];
+    char words[64];
     pp_ns range[2] = { 0, 0 };
     pp_plot_head head = { .entries = 0 };
     pp_plot_view view;
@@ -176,6 +207,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     int lower_px = low ? picture->height / 5 : LOWER_MAX;
     name_picture(picture->track, &head);
     pp_plot_boxes_key(&picture->track[0], &view, &head);
+    pp_plot_head_add(&head, NULL, END_LINE, NULL, "end of the predicted step");
     pp_plot_place(picture, &view, &head,
                   ranks <= 8    ? 56
                   : ranks <= 24 ? 36
@@ -185,10 +217,13 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     const double lower[4] = { view.edges[0], view.edges[3] + GAP, view.edges[2],
                               view.size.height - BOTTOM };
     snprintf(words, sizeof words, "time (%s)", view.unit.name);
-    pp_plot_axis_names(view.size, view.edges, words, "rank", script);
-    snprintf(words, sizeof words, "later by (%s)", view.unit.name);
-    pp_plot_axis_names(view.size, lower, "", words, script);
-    pp_text_add(script, "set multiplot\nset xtics format ''\nplot ");
+    pp_plot_axis_names(view.size, view.edges, "", "rank", script);
+    pp_plot_captions(view.size, view.edges, words, "", script);
+    snprintf(words, sizeof words, "ended later than predicted by (%s)", view.unit.name);
+    pp_plot_captions(view.size, lower, "", words, script);
+    add_row_names(&view, script);
+    add_end(&view, lower, end_of(&picture->track[0]), script);
+    pp_text_add(script, "set multiplot\nset border 0\nset xtics scale 0 format ''\nplot ");
     bool wide =
         pp_plot_is_wide(&picture->track[0], &view) && pp_plot_is_wide(&picture->track[1], &view);
     for (int i = 0; i < PP_PICTURE_TRACKS && !status; i++) {

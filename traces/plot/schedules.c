@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum { WIDTH = 1000, ROW = 26, BOTTOM = 30, EDGE = 12 }; /* pixels */
-enum { HEADS = 22, FONT = 12, FONT_LEAST = 8, BARS_MAX = 100, TIC_PX = 60, GAP = 14 };
+enum { HEADS = 22, FONT = 12, FONT_LEAST = 8, BARS_MAX = 100, TIC_PX = 45, GAP = 14 };
 enum { PANEL_LEAST_PX = 70 };
 
 #define LIMIT_LINE "dt 2 lw 1.5 lc rgb '#202020'"
