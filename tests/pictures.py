@@ -1,10 +1,12 @@
-"""Finds texts of SVG pictures that lie outside the picture or on each other: pictures.py FILE.svg...
+"""Finds faults of SVG pictures: texts that lie outside the picture or on each other, and files of a
+megabyte or more, which browsers and mail handle badly: pictures.py FILE.svg...
 
 A text's box comes from its place, its anchor, its rotation, and widths of letters of DejaVu Sans,
 which is wider than Helvetica and Arial: texts that are apart here are apart with those, too. Prints
 a line per fault; the exit status is 1 if there is any. Understands what gnuplot writes: a group with
 `transform`, `font-size` and `text-anchor` around the text.
 """
+import os
 import re
 import sys
 import xml.etree.ElementTree as tree
@@ -19,6 +21,7 @@ BOLD = 1.1     # a bold letter's width over a plain one's
 ASCENT = 0.73  # of a capital letter or digit above the base line, as a share of the font size
 DESCENT = 0.2  # of a letter with a tail
 TOUCH_PX = 0.5  # boxes may touch
+BYTES_MAX = 999999
 
 
 def width(text, font):
@@ -56,6 +59,9 @@ def texts(root):
 
 
 def faults(path):
+    size = os.path.getsize(path)
+    if size > BYTES_MAX:
+        yield f'has {size} bytes, more than {BYTES_MAX}'
     root = tree.parse(path).getroot()
     left, top, wide, high = (float(n) for n in root.get('viewBox').split())
     found = sorted(texts(root), key=lambda t: t[1])

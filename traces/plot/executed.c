@@ -1,6 +1,7 @@
 /* Draws a predicted and an executed timeline over each other: every rank has two rows on one axis
  * of time, and a second plot below shows how much later than predicted each op ended. Ops are
  * matched by sorting both timelines by op: O(n log n). */
+#include "sim/base/alloc.h"
 #include "sim/base/field.h"
 #include "traces/plot/draw/boxes.h"
 #include "traces/plot/draw/quiet.h"
@@ -8,6 +9,7 @@
 #include "traces/plot/draw/view.h"
 #include "traces/plot/plot.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +20,8 @@ enum { LEFT = 60, RIGHT = 76, BOTTOM = 48, LOWER_MAX = 150, GAP = 34 }; /* pixel
 #define ROW_FONT 10  /* of the words at the rows, in pixels */
 #define ROWS_NAMED 8 /* of more ranks only the first has words at its rows */
 #define END_LINE "dt 2 lw 1.2 lc rgb '" PP_PLOT_LETTERS "'"
-#define MARKS_MAX 2000 /* more marks than this are drawn small, so that none is hidden */
+#define MARKS_MAX 2000 /* of more ops the delays are drawn by columns */
+#define COLUMN_PX 3
 
 static const pp_plot_row rows[PP_PICTURE_TRACKS] = {
     { .prefix = "predicted ", .low = -0.45, .high = -0.02 },
@@ -59,17 +62,47 @@ static void free_list(const pp_box ***list)
     free(*list);
 }
 
-/* Appends the delay of each op, and widens `range`, the least and the largest one in ns. Fails if
- * both timelines do not have the same ops on the same ranks: they then belong to different
+/* How much later than predicted an op ended. */
+typedef struct delay {
+    pp_op_kind kind;
+    pp_ns end_ns, later_ns; /* end_ns: predicted */
+} delay;
+
+/* The delays of the visible ops, sorted by their predicted ends. */
+typedef struct delays {
+    delay *list;
+    size_t count;
+    pp_ns least_ns, most_ns; /* 0 is between them */
+    pp_plot_unit unit;
+} delays;
+
+static void free_delays(delays *d)
+{
+    free(d->list);
+}
+
+static int compare_delays(const void *left, const void *right)
+{
+    const delay *a = left;
+    const delay *b = right;
+    if (a->end_ns != b->end_ns)
+        return a->end_ns < b->end_ns ? -1 : 1;
+    if (a->later_ns != b->later_ns)
+        return a->later_ns < b->later_ns ? -1 : 1;
+    return (int)a->kind - (int)b->kind;
+}
+
+/* Fails if both timelines do not have the same ops on the same ranks: they then belong to different
  * plans. */
-static pp_status add_delays(const pp_picture *picture, const pp_plot_view *view, pp_ns range[2],
-                            pp_text *data, pp_err *err)
+static pp_status find_delays(const pp_picture *picture, const pp_plot_view *view, delays *d,
+                             pp_err *err)
 {
     const pp_track *track = picture->track;
     size_t count = track[0].box_count;
     const pp_box **predicted PP_CLEANUP(free_list) = sorted(&track[0]);
     const pp_box **executed PP_CLEANUP(free_list) = sorted(&track[1]);
-    if (!predicted || !executed)
+    d->list = pp_alloc_array(count, sizeof *d->list);
+    if (!predicted || !executed || !d->list)
         return pp_err_nomem(err);
     bool same = count == track[1].box_count;
     for (size_t i = 0; i < count && same; i++)
@@ -77,26 +110,18 @@ static pp_status add_delays(const pp_picture *picture, const pp_plot_view *view,
     if (!same)
         return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_KIND),
                           "the two timelines have different ops; give two of one plan");
-    for (int kind = 0; kind < PP_OP_KIND_COUNT; kind++) {
-        char name[] = { pp_op_letter((pp_op_kind)kind), '\0' };
-        bool any = false;
-        for (size_t i = 0; i < count; i++) {
-            const pp_box *box = predicted[i];
-            if ((int)box->op.kind != kind ||
-                !pp_plot_shows(view, box->rank, box->start_ns, box->end_ns))
-                continue;
-            if (!any)
-                pp_plot_begin(data, "later ", name);
-            any = true;
-            pp_plot_number(data, box->end_ns, view->unit);
-            pp_text_add(data, " ");
-            pp_ns later_ns = executed[i]->end_ns - box->end_ns;
-            range[0] = later_ns < range[0] ? later_ns : range[0];
-            range[1] = later_ns > range[1] ? later_ns : range[1];
-            pp_plot_number(data, later_ns, view->unit);
-            pp_text_add(data, "\n");
-        }
+    for (size_t i = 0; i < count; i++) {
+        const pp_box *box = predicted[i];
+        if (!pp_plot_shows(view, box->rank, box->start_ns, box->end_ns))
+            continue;
+        pp_ns later_ns = executed[i]->end_ns - box->end_ns;
+        d->list[d->count++] =
+            (delay){ .kind = box->op.kind, .end_ns = box->end_ns, .later_ns = later_ns };
+        d->least_ns = later_ns < d->least_ns ? later_ns : d->least_ns;
+        d->most_ns = later_ns > d->most_ns ? later_ns : d->most_ns;
     }
+    qsort(d->list, d->count, sizeof *d->list, compare_delays);
+    d->unit = pp_plot_time_unit(d->most_ns > -d->least_ns ? d->most_ns : -d->least_ns);
     return PP_OK;
 }
 
@@ -109,21 +134,73 @@ static const char *const marks[PP_OP_KIND_COUNT] = {
     [PP_OP_B] = "pt 4 lc rgb '#1c8448'",
 };
 
-/* Appends the lower plot. edges: of the plot, in pixels from the upper left corner. */
-static void add_lower(const pp_track *track, const pp_plot_view *view, const double edges[4],
-                      const pp_ns range[2], pp_text *script)
+static void add_marks(const delays *d, const pp_plot_view *view, pp_text *script, pp_text *data)
 {
-    const double low = (double)range[0] / (double)view->unit.divisor;
-    const double high = (double)range[1] / (double)view->unit.divisor;
-    const double room = high > low ? 0.06 * (high - low) : 1; /* an axis must not be empty */
-    bool present[PP_OP_KIND_COUNT] = { false };
-    size_t shown = 0;
-    for (size_t i = 0; i < track->box_count; i++) {
-        const pp_box *box = &track->box[i];
-        bool shows = pp_plot_shows(view, box->rank, box->start_ns, box->end_ns);
-        present[box->op.kind] |= shows;
-        shown += shows;
+    for (int kind = 0; kind < PP_OP_KIND_COUNT; kind++) {
+        char name[] = { pp_op_letter((pp_op_kind)kind), '\0' };
+        bool any = false;
+        for (size_t i = 0; i < d->count; i++) {
+            if ((int)d->list[i].kind != kind)
+                continue;
+            if (!any)
+                pp_plot_begin(data, "later ", name);
+            any = true;
+            pp_plot_number(data, d->list[i].end_ns, view->unit);
+            pp_text_add(data, " ");
+            pp_plot_number(data, d->list[i].later_ns, d->unit);
+            pp_text_add(data, "\n");
+        }
+        if (!any)
+            continue;
+        pp_plot_next(script, "later ", name);
+        pp_text_add(script, "using 1:2 with points %s ps 0.6 notitle", marks[kind]);
     }
+}
+
+static int compare_later(const void *left, const void *right)
+{
+    const delay *a = left;
+    const delay *b = right;
+    return (a->later_ns > b->later_ns) - (a->later_ns < b->later_ns);
+}
+
+/* Appends the least, the median and the largest delay of each column of the picture: single marks
+ * would hide each other. */
+static void add_columns(delays *d, const pp_plot_view *view, pp_text *script, pp_text *data)
+{
+    const double wide_ns = (double)(view->to_ns - view->from_ns) * COLUMN_PX / view->plot_px;
+    pp_plot_begin(data, "later ", "columns");
+    for (size_t first = 0, end; first < d->count; first = end) {
+        double column = floor((double)d->list[first].end_ns / wide_ns);
+        for (end = first + 1; end < d->count; end++) {
+            if (floor((double)d->list[end].end_ns / wide_ns) != column)
+                break;
+        }
+        pp_ns at_ns = d->list[first].end_ns;
+        qsort(&d->list[first], end - first, sizeof *d->list, compare_later);
+        const pp_ns values[] = { at_ns, d->list[first].later_ns,
+                                 d->list[first + (end - first) / 2].later_ns,
+                                 d->list[end - 1].later_ns };
+        for (int i = 0; i < 4; i++) {
+            pp_plot_number(data, values[i], i ? d->unit : view->unit);
+            pp_text_add(data, i < 3 ? " " : "\n");
+        }
+    }
+    pp_plot_next(script, "later ", "columns");
+    pp_text_add(script, "using 1:2:4 with filledcurves fc rgb '" PP_PLOT_PALE
+                        "' fs solid 1.0 noborder notitle");
+    pp_plot_next(script, "later ", "columns");
+    pp_text_add(script,
+                "using 1:3 with lines lw 1.5 lc rgb '" PP_PLOT_ACCENT "' notitle, \\\n    ");
+}
+
+/* Appends the lower plot. edges: of the plot, in pixels from the upper left corner. */
+static void add_lower(delays *d, const pp_plot_view *view, const double edges[4], pp_text *script,
+                      pp_text *data)
+{
+    const double low = (double)d->least_ns / (double)d->unit.divisor;
+    const double high = (double)d->most_ns / (double)d->unit.divisor;
+    const double room = high > low ? 0.06 * (high - low) : 1; /* an axis must not be empty */
     pp_plot_margins(view->size, edges, script);
     pp_text_add(script,
                 "set yrange [%.6g:%.6g]\nset ytics nomirror scale 0 %g\nset xtics format '%%g'\n"
@@ -131,14 +208,10 @@ static void add_lower(const pp_track *track, const pp_plot_view *view, const dou
                 "set grid ytics lt 1 lw 0.6 lc rgb '" PP_PLOT_GRID "'\nplot ",
                 low - room, high + room,
                 pp_plot_step(high - low + 2 * room, (edges[3] - edges[1]) / TIC_PX));
-    for (int kind = 0; kind < PP_OP_KIND_COUNT; kind++) {
-        char name[] = { pp_op_letter((pp_op_kind)kind), '\0' };
-        if (!present[kind])
-            continue;
-        pp_plot_next(script, "later ", name);
-        pp_text_add(script, "using 1:2 with points %s ps %s notitle", marks[kind],
-                    shown > MARKS_MAX ? "0.2" : "0.6");
-    }
+    if (d->count > MARKS_MAX)
+        add_columns(d, view, script, data);
+    else
+        add_marks(d, view, script, data);
     pp_text_add(script, ", \\\n    0 with lines lw 0.6 lc rgb '#606060' notitle\n");
 }
 
@@ -196,11 +269,11 @@ static void add_end(const pp_plot_view *view, const double lower[4], pp_ns end_n
 static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data, pp_err *err)
 {
     char words[64];
-    pp_ns range[2] = { 0, 0 };
+    delays late PP_CLEANUP(free_delays) = { 0 };
     pp_plot_head head = { .entries = 0 };
     pp_plot_view view;
     pp_status status = pp_plot_view_of(picture, LEFT, RIGHT, &view, err);
-    if (status)
+    if (status || (status = find_delays(picture, &view, &late, err)))
         return status;
     uint32_t ranks = pp_plot_ranks(&view);
     bool low = picture->height && picture->height < 4 * LOWER_MAX;
@@ -219,7 +292,8 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     snprintf(words, sizeof words, "time (%s)", view.unit.name);
     pp_plot_axis_names(view.size, view.edges, "", "rank", script);
     pp_plot_captions(view.size, view.edges, words, "", script);
-    snprintf(words, sizeof words, "ended later than predicted by (%s)", view.unit.name);
+    snprintf(words, sizeof words, "ended later than predicted by (%s)%s", late.unit.name,
+             late.count > MARKS_MAX ? ": median and range" : "");
     pp_plot_captions(view.size, lower, "", words, script);
     add_row_names(&view, script);
     add_end(&view, lower, end_of(&picture->track[0]), script);
@@ -232,9 +306,9 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
         status = pp_plot_boxes(&picture->track[i], &view, row, script, data, err);
     }
     pp_text_add(script, "\nunset label\nunset object\nunset arrow\n");
-    if (status || (status = add_delays(picture, &view, range, data, err)))
+    if (status)
         return status;
-    add_lower(&picture->track[0], &view, lower, range, script);
+    add_lower(&late, &view, lower, script, data);
     pp_text_add(script, "unset multiplot\n");
     return PP_OK;
 }
