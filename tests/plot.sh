@@ -90,23 +90,23 @@ costs='--costs F=1ms,I=1ms,W=0.8ms,comm=0.1ms --memory-costs F=1GiB,I=-512MiB,W=
     done
 }
 draw both.svg ideal.json torch.json
-look both.svg 'predicted' 'executed' 'later by (ms)'
+look both.svg 'predicted' 'executed' 'ended later than predicted by (us)' 'end of the predicted step'
 draw bars.svg ideal-report.json torch-report.json --kind schedules
-look bars.svg 'step (ms)' 'bubble (%)' 'peak memory (GiB)' '1f1b (ideal-report.json)'
+look bars.svg 'step (ms)' 'idle' 'vs fastest' 'peak memory (GiB)' '1f1b (ideal-report.json)' '4 pipeline ranks, 6 microbatches'
 draw jitter.svg ideal-report.json torch-report.json
-look jitter.svg 'p50' 'p99' 'without jitter' 'longer than without jitter (%)' 'mean'
+look jitter.svg 'median ' 'p95 ' 'without jitter' 'longer than without jitter (%)'
 draw one.svg ideal-report.json
-look one.svg 'p50' 'p99' 'step (ms)'
+look one.svg 'median ' 'p95 ' 'step (ms)' 'scenarios (%)' '100 scenarios'
 "$ppsim" plan --model llama3-8b --pp 4 --tp 2 --micro-batch-size 1 --pareto --json -o pareto.json
 draw pareto.svg pareto.json
-look pareto.svg 'memory limit per GPU (GiB)' 'fastest step (s)' 'no order of ops in any setup tried is faster' 'interleaved-zb'
+look pareto.svg 'memory limit per GPU (GiB)' 'fastest step (s)' 'no order of ops in any setup tried is faster' 'llama3-8b on h100-80g, pp 4' 'no recompute'
 "$ppsim" sweep --model llama3-8b --pp 1,2,4 --tp 1,2,8 --schedule 1f1b,zbv -o s.jsonl >words
 draw heat.svg s.jsonl --x pp --y tp
-look heat.svg 'tokens/s per GPU' 'best over schedule' 'does not fit the memory' 'best'
+look heat.svg 'tokens/s per GPU' 'best over schedule' 'does not fit the memory' 'best' 'memory' ' GiB short'
 
 "$ppsim" calibrate --import "$samples" -o profile.json >words
 draw fit.svg profile.json
-look fit.svg 'measured' 'fitted' 'error (%)' 'thread_link: '
+look fit.svg 'measured' 'fitted' 'deviation of a measurement from the fit (%)' '95 %' 'thread_link: '
 
 # Names that a shell or gnuplot would take for something else.
 mkdir 'a b'

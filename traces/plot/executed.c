@@ -190,8 +190,7 @@ static void add_columns(delays *d, const pp_plot_view *view, pp_text *script, pp
     pp_text_add(script, "using 1:2:4 with filledcurves fc rgb '" PP_PLOT_PALE
                         "' fs solid 1.0 noborder notitle");
     pp_plot_next(script, "later ", "columns");
-    pp_text_add(script,
-                "using 1:3 with lines lw 1.5 lc rgb '" PP_PLOT_ACCENT "' notitle, \\\n    ");
+    pp_text_add(script, "using 1:3 with lines lw 1.5 lc rgb '" PP_PLOT_ACCENT "' notitle");
 }
 
 /* Appends the lower plot. edges: of the plot, in pixels from the upper left corner. */
