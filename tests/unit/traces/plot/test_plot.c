@@ -216,7 +216,7 @@ static pp_picture whole_picture(size_t tracks)
         pp_fitted *point = pp_picture_add_fitted(&picture, &err);
         ck_assert(curve && point);
         *curve = (pp_curve){ .name = "it's", .axis = "bytes", .most_error = 10 };
-        *point = (pp_fitted){ (size_t)i, 1024, 1e-3, 1.01e-3 };
+        *point = (pp_fitted){ (size_t)i, 1024, 1e-3, 1.01e-3, 0.9e-3, 1.1e-3 };
         pp_bar *bar = pp_picture_add_bar(&picture, &err);
         pp_spread *spread = pp_picture_add_spread(&picture, &err);
         ck_assert(bar && spread);
@@ -238,14 +238,21 @@ static pp_picture whole_picture(size_t tracks)
         ck_assert(cell && tick && trade);
         *cell = (pp_cell){ i % 6, i / 6, (pp_cell_state)(i % PP_CELL_COUNT), 7.5 * i, "it\"s" };
         *tick = (pp_tick){ i >= 6, "it's" };
-        *trade =
-            (pp_trade){ i / 6, 900 - 100 * (i % 6), 999 - 100 * (i % 6), 1 + i, 0.5, "zbv", "" };
+        *trade = (pp_trade){ .front = i / 6,
+                             .peak_bytes = 900 - 100 * (i % 6),
+                             .limit_bytes = 999 - 100 * (i % 6),
+                             .cost_s = 1 + i,
+                             .least_s = 0.5,
+                             .tp = 2,
+                             .vpp = 1,
+                             .micro_batch = 1,
+                             .recompute = "none" };
         snprintf(trade->schedule, sizeof trade->schedule, "%.*s", 1 + (int)i, "zbvzbvzbvzbv");
     }
     for (int i = 0; i < 2; i++) {
         pp_front *front = pp_picture_add_front(&picture, &err);
         ck_assert(front);
-        *front = (pp_front){ "it's", 8 };
+        *front = (pp_front){ .name = "it's", .model = "m", .gpus = 8 };
     }
     return picture;
 }
