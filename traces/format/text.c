@@ -1,5 +1,7 @@
 /* Prints an order as rows of tokens, and a timeline as a grid of ranks by time, for terminals.
- * Kinds of ops have different letters, so that nothing depends on colour. */
+ * Kinds of ops have different letters, so that nothing depends on colour. Where times are scaled,
+ * an op that is narrower than a cell may have none; a cell that hides one of another kind is an
+ * asterisk, so that no block of equal letters appears that does not exist. */
 #include "traces/format/export/format.h"
 
 #include "sim/base/alloc.h"
@@ -30,7 +32,7 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
     return pp_text_check(text, err);
 }
 
-/* How a timeline is laid out. */
+/* How a timeline is laid out, and what was found while drawing it. */
 typedef struct grid {
     const pp_program *program;
     const pp_timeline *timeline;
@@ -43,6 +45,9 @@ typedef struct grid {
     int columns;     /* of all cells */
     bool with_stage; /* tokens name the stage, since ranks have several */
     bool is_bare;    /* some ops are drawn without their numbers, for want of room */
+    bool *mixed;     /* [columns]: cells of a rank in which an op lies that has no cell of its own,
+                      * next to what has a cell and is of another kind */
+    bool any_mixed;  /* in some rank */
 } grid;
 
 static pp_ns greatest_divisor(pp_ns a, pp_ns b)
@@ -131,15 +136,59 @@ static int column_of(const grid *g, pp_ns at_ns)
     return (int)((2 * at_ns * g->columns + whole_ns - 1) / (2 * whole_ns));
 }
 
-/* Writes op `i` into its columns: its token, then dashes, and a space if cells are spaced. If they
- * are not, a token that begins with a stage must not touch the digits of the token before it. */
+/* Returns whether the cells from *first to *last (before which they end) are of op `i`; they are
+ * none if it is narrower than a cell and does not cover the middle of one. */
+static bool has_cells(const grid *g, size_t i, int *first, int *last)
+{
+    *first = column_of(g, g->timeline->start_ns[i]);
+    *last = column_of(g, g->timeline->end_ns[i]) - (g->spaced ? 1 : 0);
+    return *first < *last;
+}
+
+/* Finds the mixed cells of a rank. line: scratch, as long as its cells. */
+static void find_mixed(grid *g, uint32_t rank, int used, char *line)
+{
+    const pp_ns *start_ns = g->timeline->start_ns;
+    const pp_ns *end_ns = g->timeline->end_ns;
+    const size_t begin = g->program->rank_begin[rank];
+    const size_t end = g->program->rank_begin[rank + 1];
+    int first;
+    int last;
+    memset(line, '.', (size_t)used);
+    memset(g->mixed, 0, (size_t)used * sizeof *g->mixed);
+    for (size_t i = begin; i < end; i++) {
+        if (has_cells(g, i, &first, &last))
+            memset(line + first, pp_op_letter((pp_op_kind)g->program->op[i].kind),
+                   (size_t)(last - first));
+    }
+    for (size_t i = begin; i < end && !g->tick_ns; i++) {
+        if (start_ns[i] == end_ns[i] || has_cells(g, i, &first, &last))
+            continue;
+        double middle = ((double)start_ns[i] + (double)end_ns[i]) / 2 / (double)g->makespan_ns;
+        int cell = (int)(middle * g->columns);
+        cell = cell < used ? cell : used - 1;
+        g->mixed[cell] |= line[cell] != pp_op_letter((pp_op_kind)g->program->op[i].kind);
+        g->any_mixed |= g->mixed[cell];
+    }
+}
+
+/* Writes op `i` into its columns, less mixed ones at its ends: its token, then dashes, and a space
+ * if cells are spaced. If they are not, a token that begins with a stage must not touch the digits
+ * of the token before it. */
 static void draw_op(grid *g, size_t i, char *line)
 {
     char token[64];
-    int first = column_of(g, g->timeline->start_ns[i]);
-    int width = column_of(g, g->timeline->end_ns[i]) - first - (g->spaced ? 1 : 0);
-    if (width <= 0)
+    int first;
+    int last;
+    if (!has_cells(g, i, &first, &last))
         return;
+    while (first < last && g->mixed[first])
+        first++;
+    while (first < last && g->mixed[last - 1])
+        last--;
+    if (first == last)
+        return;
+    int width = last - first;
     int length = print_label(g, i, token, sizeof token);
     if (length > width)
         length = print_token(g, g->program->op[i], token, sizeof token);
@@ -163,9 +212,12 @@ static void draw_idle(const grid *g, int used, char *line)
 
 static void draw_rank(grid *g, uint32_t rank, int used, char *line, pp_text *text)
 {
+    find_mixed(g, rank, used, line);
     draw_idle(g, used, line);
     for (size_t i = g->program->rank_begin[rank]; i < g->program->rank_begin[rank + 1]; i++)
         draw_op(g, i, line);
+    for (int c = 0; c < used; c++)
+        line[c] = g->mixed[c] ? '*' : line[c];
     while (used > 0 && line[used - 1] == ' ')
         used--;
     pp_text_add(text, "r%-*" PRIu32 " ", g->label - 2, rank);
@@ -196,7 +248,8 @@ static void draw_legend(const grid *g, pp_text *text)
         if (seen[kind])
             pp_text_add(text, "%c %s; ", pp_op_letter((pp_op_kind)kind), words[kind]);
     }
-    pp_text_add(text, "%s. idle\n", g->is_bare ? "- goes on; " : "");
+    pp_text_add(text, "%s%s. idle\n", g->is_bare ? "- goes on; " : "",
+                g->any_mixed ? "* several, too short to tell apart; " : "");
     if (g->is_bare)
         pp_text_add(text, "with room, ");
     pp_text_add(text, "%smicrobatch after the letter; ", g->with_stage ? "stage before, " : "");
@@ -207,6 +260,11 @@ static void draw_legend(const grid *g, pp_text *text)
         pp_text_add(text, "ranks %" PRIu32 " to %" PRIu32 " shown, %" PRIu32 " left out\n",
                     g->first_rank, g->first_rank + ranks_shown(g) - 1,
                     g->program->ranks - ranks_shown(g));
+}
+
+static void free_mixed(bool **mixed)
+{
+    free(*mixed);
 }
 
 static pp_status trace(const pp_export *data, pp_text *text, pp_err *err)
@@ -223,8 +281,10 @@ static pp_status trace(const pp_export *data, pp_text *text, pp_err *err)
     }
     int used = column_of(&g, g.makespan_ns);
     char *line PP_CLEANUP(pp_free_text) = pp_alloc_array((size_t)used + 1, 1);
-    if (!line)
+    bool *mixed PP_CLEANUP(free_mixed) = pp_alloc_array((size_t)used + 1, sizeof *mixed);
+    if (!line || !mixed)
         return pp_err_nomem(err);
+    g.mixed = mixed;
     draw_scale(&g, used, text);
     for (uint32_t r = 0; r < ranks_shown(&g); r++)
         draw_rank(&g, g.first_rank + r, used, line, text);

@@ -68,6 +68,24 @@ START_TEST(other_durations_are_drawn_to_scale)
 }
 END_TEST
 
+/* 40 F and B that take turns are no block of either, but all F before all B are two. */
+START_TEST(cells_of_several_kinds_are_no_blocks)
+{
+    step turns PP_CLEANUP(step_free) =
+        step_of(step_order("1f1b", 1, 1, 40, 0), "F=1ms,B=1.0001ms,comm=0");
+    step blocks PP_CLEANUP(step_free) =
+        step_of(step_order("gpipe", 1, 1, 40, 0), "F=1ms,B=1.0001ms,comm=0");
+    expect_grid(&turns, 23,
+                "   0           80.00 ms\nr0 ********************\nF forward; B backward, input + "
+                "weight; * several, too short to tell apart; . idle\nmicrobatch after the letter; "
+                "one column is about 4.000 ms\n");
+    expect_grid(&blocks, 23,
+                "   0           80.00 ms\nr0 FFFFFFFFFFBBBBBBBBBB\nF forward; B backward, input + "
+                "weight; - goes on; . idle\nwith room, microbatch after the letter; one column is "
+                "about 4.000 ms\n");
+}
+END_TEST
+
 START_TEST(split_backwards_and_stages_are_distinguished)
 {
     const char *rows = "0F0,3F0,3I0,3W0,0I0,0W0\n1F0,2F0,2I0,2W0,1B0\n";
@@ -130,6 +148,7 @@ int main(void)
     tcase_add_test(tc, multiples_of_a_tick_are_drawn_exactly);
     tcase_add_test(tc, cells_without_room_for_spaces_stay_equal);
     tcase_add_test(tc, other_durations_are_drawn_to_scale);
+    tcase_add_test(tc, cells_of_several_kinds_are_no_blocks);
     tcase_add_test(tc, split_backwards_and_stages_are_distinguished);
     tcase_add_test(tc, ranks_beyond_64_are_counted_not_drawn);
     tcase_add_test(tc, a_step_without_time_says_so);
