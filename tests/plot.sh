@@ -104,6 +104,15 @@ look pareto.svg 'memory limit per GPU (GiB)' 'fastest step (s)' 'no order of ops
 draw heat.svg s.jsonl --x pp --y tp
 look heat.svg 'tokens/s per GPU' 'best over schedule' 'does not fit the memory' 'best' 'memory' ' GiB short'
 
+# A plan and its trace give the same picture, whose title says what is trained.
+"$ppsim" plan --model llama3-8b --pp 4 --tp 2 --global-batch-size 8 --micro-batch-size 1 --schedule zbv \
+    --emit plan=step.json >words
+"$ppsim" simulate step.json --trace chrome=traced.json >words
+draw step.svg step.json
+draw traced.svg traced.json
+cmp step.svg traced.svg || wrong 'a plan and its trace give different pictures'
+look traced.svg 'llama3-8b on 8 GPUs (pp 4, tp 2), batch 8 x 8192 tokens' 'the small number is the stage'
+
 "$ppsim" calibrate --import "$samples" -o profile.json >words
 draw fit.svg profile.json
 look fit.svg 'measured' 'fitted' 'deviation of a measurement from the fit (%)' '95 %' 'thread_link: '

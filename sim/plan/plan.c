@@ -11,7 +11,10 @@
 #include "sim/program/comm.h"
 #include "sim/program/program_new.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +30,42 @@ pp_status pp_plan_new(pp_plan **plan_out, pp_err *err)
     plan->recompute = PP_RECOMPUTE_UNKNOWN;
     *plan_out = plan;
     return PP_OK;
+}
+
+/* Appends to a text of limited length. */
+static void add_words(char *text, size_t bytes, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text + used, bytes - used, format, values);
+    va_end(values);
+}
+
+void pp_plan_describe(const pp_plan *plan, char *text, size_t bytes)
+{
+    const pp_parallel *p = &plan->parallel;
+    const int64_t gpus = pp_parallel_gpus(p);
+    const struct {
+        const char *name;
+        int64_t degree;
+    } degrees[] = { { "tp", p->tp }, { "cp", p->cp }, { "ep", p->ep }, { "dp", p->dp } };
+    *text = '\0';
+    if (!*plan->model)
+        return;
+    add_words(text, bytes, "%s on %" PRId64 " GPU%s (pp %d", plan->model, gpus,
+              gpus == 1 ? "" : "s", (int)p->pp);
+    for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++) {
+        if (degrees[i].degree > 1)
+            add_words(text, bytes, ", %s %" PRId64, degrees[i].name, degrees[i].degree);
+    }
+    if (p->etp && p->etp != p->tp)
+        add_words(text, bytes, ", etp %d", (int)p->etp);
+    add_words(text, bytes, ")");
+    if (plan->global_batch_size)
+        add_words(text, bytes, ", batch %" PRId64, plan->global_batch_size);
+    if (plan->global_batch_size && plan->seq_length)
+        add_words(text, bytes, " x %" PRId64 " tokens", plan->seq_length);
 }
 
 void pp_plan_free(pp_plan **plan)

@@ -127,6 +127,10 @@ bool pp_plan_splits_backward(const pp_plan *plan);
 /* The costs of a replica under the plan's framework. */
 const pp_costs *pp_plan_costs(const pp_plan *plan, uint32_t replica);
 
+/* Prints what the plan trains, on how many GPUs and in which batches, for titles: "llama3-8b on 8
+ * GPUs (pp 4, tp 2), batch 32 x 4096 tokens"; "" if the model has no name. */
+void pp_plan_describe(const pp_plan *plan, char *text, size_t bytes);
+
 /* Lowers an order by the plan's framework and size protocol. costs: those of the order.
  * Fails: USAGE (the framework does not support the protocol), INFEASIBLE (the order cannot finish,
  * or sizes are mismatched), NOMEM. */

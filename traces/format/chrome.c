@@ -73,11 +73,14 @@ static void add_name(pp_text *text, const char *key, const char *name)
 static void add_head(const pp_export *data, pp_text *text)
 {
     const pp_plan *plan = data->plan;
+    char trains[200];
     pp_text_add(text, "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"producer\":\"ppsim\"");
     if (data->measured)
         add_name(text, "times", "measured");
     if (plan) {
+        pp_plan_describe(plan, trains, sizeof trains);
         add_name(text, "model", plan->model);
+        add_name(text, "trains", trains);
         add_name(text, "schedule", plan->schedule);
         add_name(text, "executor",
                  data->report      ? pp_report_framework_name(data->report)

@@ -193,16 +193,20 @@ static pp_status take_event(void *context, const pp_event *event, pp_err *err)
     return read_event(event, &at, &r->track, err);
 }
 
-/* Reads the name, such as "zbv, executor ideal", from the data of the trace. */
+/* Reads from the data of the trace its name, such as "zbv, executor ideal", and what is trained. */
 static pp_status read_name(const pp_json_at *data, pp_track *track, pp_err *err)
 {
     const char *schedule = "";
     const char *framework = "";
+    const char *trains = "";
     pp_status status = PP_OK;
     if (pp_json_has(data, "schedule"))
         status = pp_json_get_text(data, "schedule", &schedule, err);
     if (!status && pp_json_has(data, "executor"))
         status = pp_json_get_text(data, "executor", &framework, err);
+    if (!status && pp_json_has(data, "trains"))
+        status = pp_json_get_text(data, "trains", &trains, err);
+    snprintf(track->about, sizeof track->about, "%s", trains);
     if (!status)
         snprintf(track->name, sizeof track->name, "%.64s%s%.64s", schedule,
                  *framework ? ", executor " : "", framework);

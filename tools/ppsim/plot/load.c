@@ -36,34 +36,6 @@ static pp_status add_bar(const char *schedule, const char *source, const pp_repo
     return PP_OK;
 }
 
-/* Prints what a plan trains, on how many GPUs, and the batch of a step. */
-static void describe(const pp_plan *plan, char *text, size_t bytes)
-{
-    const pp_parallel *p = &plan->parallel;
-    int64_t gpus = (int64_t)p->pp * p->tp * p->cp * p->dp;
-    int used = snprintf(text, bytes, "%s on %" PRId64 " GPU%s (pp %d", plan->model, gpus,
-                        gpus == 1 ? "" : "s", (int)p->pp);
-    const struct {
-        const char *name;
-        int degree;
-    } degrees[] = {
-        { "tp", (int)p->tp }, { "cp", (int)p->cp }, { "ep", (int)p->ep }, { "dp", (int)p->dp }
-    };
-    for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++) {
-        if (degrees[i].degree > 1)
-            used += snprintf(text + used, bytes - (size_t)used, ", %s %d", degrees[i].name,
-                             degrees[i].degree);
-    }
-    if (p->etp && p->etp != p->tp)
-        used += snprintf(text + used, bytes - (size_t)used, ", etp %d", (int)p->etp);
-    used += snprintf(text + used, bytes - (size_t)used, ")");
-    if (plan->global_batch_size)
-        used += snprintf(text + used, bytes - (size_t)used, ", batch %" PRId64,
-                         plan->global_batch_size);
-    if (plan->global_batch_size && plan->seq_length)
-        snprintf(text + used, bytes - (size_t)used, " x %" PRId64 " tokens", plan->seq_length);
-}
-
 /* Adds a prediction. It is drawn from the trace that it would write, so that both give the same
  * picture. */
 static pp_status add_prediction(const pp_scenario *s, pp_picture *picture, pp_err *err)
@@ -81,8 +53,6 @@ static pp_status add_prediction(const pp_scenario *s, pp_picture *picture, pp_er
     if (status || (status = chrome->trace(&data, &text, err)) ||
         (status = pp_chrome_read(text.data, text.bytes, "prediction", &track, err)))
         return status;
-    if (*s->plan->model)
-        describe(s->plan, track.about, sizeof track.about);
     pp_picture_add_track(picture, &track);
     return PP_OK;
 }
@@ -104,7 +74,7 @@ static pp_status add_study(const pp_args *args, const char *source, pp_picture *
     status = add_bar(s.plan->schedule, source, s.plan->prediction, picture, err);
     if (!status && *s.plan->model) {
         pp_bar *bar = &picture->bar[picture->bar_count - 1];
-        describe(s.plan, bar->about, sizeof bar->about);
+        pp_plan_describe(s.plan, bar->about, sizeof bar->about);
     }
     return status;
 }
