@@ -85,13 +85,17 @@ if [ -n "$long" ]; then
     ranks='4 16 64'
     for p in 16 64; do
         model=$([ $p = 16 ] && echo gpt175b || echo gpt1t)
-        "$ppsim" plan --model $model --pp $p --tp 8 --budget 50it --candidates c$p.csv --emit plan=$p.json >words 2>&1
-        "$ppsim" plan --model $model --pp $p --tp 8 --budget 50it --pareto --json -o p$p.json 2>words
+        batch="--global-batch-size $((4 * p))"
+        # shellcheck disable=SC2086 # an option and its value
+        "$ppsim" plan --model $model --pp $p --tp 8 $batch --budget 50it --candidates c$p.csv \
+            --trace chrome=plan$p.json >words 2>&1
+        # shellcheck disable=SC2086 # an option and its value
+        "$ppsim" plan --model $model --pp $p --tp 8 $batch --budget 50it --pareto --json -o p$p.json 2>words
     done
     draw pareto all p4.json p16.json p64.json
 fi
 for p in $ranks; do
-    [ $p = 4 ] || for kind in timeline memory peaks; do draw $kind plan-$p $p.json; done
+    [ $p = 4 ] || for kind in timeline memory peaks; do draw $kind plan-$p plan$p.json --memory-limit 60GiB; done
     draw schedules $p c$p.csv --memory-limit 30GiB
     draw pareto $p p$p.json
 done

@@ -4,6 +4,7 @@
 #include "sim/base/alloc.h"
 #include "sim/base/field.h"
 #include "traces/plot/draw/boxes.h"
+#include "traces/plot/draw/look.h"
 #include "traces/plot/draw/quiet.h"
 #include "traces/plot/draw/units.h"
 #include "traces/plot/draw/view.h"
@@ -237,6 +238,23 @@ static void name_picture(const pp_track *track, pp_plot_head *head)
                       "Each rank has two rows: predicted above, executed below.");
 }
 
+/* Appends the backgrounds of the rows of a timeline, up to its end: time without an op is idle. */
+static void add_idle(const pp_plot_view *view, pp_plot_row row, pp_ns end_ns, pp_text *script,
+                     pp_text *data)
+{
+    if (end_ns <= view->from_ns)
+        return;
+    pp_plot_begin(data, row.prefix, "idle");
+    for (uint32_t rank = view->first_rank; rank <= view->last_rank; rank++) {
+        pp_plot_number(data, view->from_ns, view->unit);
+        pp_text_add(data, " ");
+        pp_plot_number(data, end_ns < view->to_ns ? end_ns : view->to_ns, view->unit);
+        pp_text_add(data, " %.2f %.2f\n", rank + row.low, rank + row.high);
+    }
+    pp_plot_next(script, row.prefix, "idle");
+    pp_text_add(script, "using 1:3:1:2:3:4 with boxxyerror " PP_PLOT_IDLE_FILL " notitle");
+}
+
 /* Appends words at the right of the rows, which say which one is which, if rows are high enough. */
 static void add_row_names(const pp_plot_view *view, pp_text *script)
 {
@@ -279,6 +297,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     int lower_px = low ? picture->height / 5 : LOWER_MAX;
     name_picture(picture->track, &head);
     pp_plot_boxes_key(&picture->track[0], &view, &head);
+    pp_plot_head_add(&head, PP_PLOT_IDLE_FILL, NULL, NULL, "idle");
     pp_plot_head_add(&head, NULL, END_LINE, NULL, "end of the predicted step");
     pp_plot_place(picture, &view, &head,
                   ranks <= 8    ? 56
@@ -302,6 +321,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     for (int i = 0; i < PP_PICTURE_TRACKS && !status; i++) {
         pp_plot_row row = rows[i];
         row.bare = !wide; /* so that both timelines look alike */
+        add_idle(&view, row, end_of(&picture->track[i]), script, data);
         status = pp_plot_boxes(&picture->track[i], &view, row, script, data, err);
     }
     pp_text_add(script, "\nunset label\nunset object\nunset arrow\n");

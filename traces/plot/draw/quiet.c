@@ -5,7 +5,6 @@
 #include "traces/plot/draw/quiet.h"
 
 #include "sim/base/alloc.h"
-#include "traces/plot/draw/head.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,8 +64,8 @@ static bool is_free(const pp_plot_taken *taken, pp_plot_rect r)
     return true;
 }
 
-bool pp_plot_label(pp_plot_taken *taken, pp_plot_size size, double x, double y, int align, int font,
-                   const char *style, const char *words, pp_text *script)
+bool pp_plot_label(pp_plot_taken *taken, pp_plot_size size, double x, double y, pp_plot_align align,
+                   int font, const char *style, const char *words, pp_text *script)
 {
     double wide = pp_plot_text_px(words, strlen(words), font);
     double left = x - (align == PP_PLOT_RIGHT ? wide : align == PP_PLOT_CENTRE ? wide / 2 : 0);
@@ -75,6 +74,6 @@ bool pp_plot_label(pp_plot_taken *taken, pp_plot_size size, double x, double y, 
         return false;
     pp_plot_take(taken, rect);
     if (script)
-        pp_plot_text_at(size, x, y, (pp_plot_align)align, font, style, words, script);
+        pp_plot_text_at(size, x, y, align, font, style, words, script);
     return true;
 }

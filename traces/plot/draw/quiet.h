@@ -3,7 +3,7 @@
 #ifndef PPSIM_TRACES_PLOT_DRAW_QUIET_H
 #define PPSIM_TRACES_PLOT_DRAW_QUIET_H
 
-#include "traces/plot/draw/gnuplot.h"
+#include "traces/plot/draw/head.h"
 
 #define PP_PLOT_ACCENT "#2f62bd"
 #define PP_PLOT_PALE "#b9cbe9"    /* the accent colour for what is less important */
@@ -39,7 +39,7 @@ void pp_plot_taken_free(pp_plot_taken *taken);
 void pp_plot_take(pp_plot_taken *taken, pp_plot_rect rect);
 /* Appends a label like pp_plot_text_at if its place is free, and takes that place. Returns whether
  * it was free. script NULL: only looks and takes. */
-bool pp_plot_label(pp_plot_taken *taken, pp_plot_size size, double x, double y, int align, int font,
-                   const char *style, const char *words, pp_text *script);
+bool pp_plot_label(pp_plot_taken *taken, pp_plot_size size, double x, double y, pp_plot_align align,
+                   int font, const char *style, const char *words, pp_text *script);
 
 #endif
