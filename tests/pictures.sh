@@ -85,7 +85,7 @@ if [ -n "$long" ]; then
     ranks='4 16 64'
     for p in 16 64; do
         model=$([ $p = 16 ] && echo gpt175b || echo gpt1t)
-        batch="--global-batch-size $((4 * p))"
+        batch="--global-batch-size $((2 * p))"
         # shellcheck disable=SC2086 # an option and its value
         "$ppsim" plan --model $model --pp $p --tp 8 $batch --budget 50it --candidates c$p.csv \
             --trace chrome=plan$p.json >words 2>&1
