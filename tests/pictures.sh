@@ -95,7 +95,6 @@ if [ -n "$long" ]; then
     draw pareto all p4.json p16.json p64.json
 fi
 for p in $ranks; do
-    [ $p = 4 ] || for kind in timeline memory peaks; do draw $kind plan-$p plan$p.json --memory-limit 60GiB; done
     draw schedules $p c$p.csv --memory-limit 30GiB
     draw pareto $p p$p.json
 done
@@ -107,6 +106,12 @@ draw jitter two jitter.json jitter.json
 draw heat two sweep.jsonl --x pp --y tp
 draw heat row sweep.jsonl --x schedule --metric peak_memory_bytes
 draw fit h100 "$root/traces/data/profiles/h100-ib.json"
+sizes='default 800 1600x900' # reading the trace of 64 ranks takes seconds
+for p in ${long:+16 64}; do
+    for kind in timeline memory peaks; do
+        draw $kind plan-$p plan$p.json --memory-limit 60GiB
+    done
+done
 for kind in $("$ppsim" list plots | sed 's/ .*//'); do
     ls $kind-*.svg >words || { echo "no picture of kind $kind"; exit 1; }
 done

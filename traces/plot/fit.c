@@ -13,7 +13,7 @@
 enum { CELL_WIDTH = 420, CELL_HEIGHT = 320 };                                      /* pixels */
 enum { LEFT = 72, RIGHT = 25, CELL_TOP = 26, BOTTOM = 46, GAP = 24, NARROW = 12 }; /* of a cell */
 enum { COLUMNS = 3, DEVIATION_SHARE = 40, DEVIATION_TICS = 4 }; /* share in percent */
-enum { LEAST_WIDTH = 260, LEAST_HEIGHT = 220, FONT = 12, TIC_PX = 24 };
+enum { LEAST_WIDTH = 260, LEAST_HEIGHT = 220, FONT = 12, TIC_PX = 24, PLACE_PX = 54 };
 
 #define MEASURED "pt 6 ps 0.7 lw 1.2 lc rgb '#202020'"
 #define FITTED "lw 2 lc rgb '" PP_PLOT_ACCENT "'"
@@ -98,7 +98,7 @@ static void add_times(const pp_picture *picture, const sheet *s, size_t number, 
     find_range(picture, number, false, &low, &high);
     pp_plot_log_axis('y', low, high, (edges[3] - edges[1]) / TIC_PX, script);
     find_range(picture, number, true, &low, &high);
-    pp_plot_log_axis('x', low, high, (edges[2] - edges[0]) / PP_PLOT_TIME_PX, script);
+    pp_plot_log_axis('x', low, high, (edges[2] - edges[0]) / PLACE_PX, script);
     add_lines(name, columns, script);
     pp_text_add(script, "unset label\nunset object\nunset arrow\n");
 }

@@ -13,9 +13,6 @@
 enum {
     STATUS,
     SCHEDULE,
-    GPUS,
-    PP,
-    MICROBATCHES,
     VPP,
     TP,
     DP,
@@ -24,6 +21,9 @@ enum {
     STEP,
     BUBBLE,
     PEAK,
+    GPUS,
+    PP,
+    MICROBATCHES,
     USED
 };
 enum { FIRST_SETTING = VPP, LAST_SETTING = RECOMPUTE };
@@ -31,9 +31,6 @@ enum { FIRST_SETTING = VPP, LAST_SETTING = RECOMPUTE };
 static const char *const names[USED] = {
     "status",
     "schedule",
-    "gpus",
-    "pp",
-    "microbatches",
     "vpp",
     "tp",
     "dp",
@@ -42,6 +39,9 @@ static const char *const names[USED] = {
     "step_ns",
     "bubble_fraction",
     "peak_memory_bytes",
+    "gpus",
+    "pp",
+    "microbatches",
 };
 
 /* The settings of the first row, and which of them differ in other rows. */

@@ -236,7 +236,7 @@ static void note_shortage(const char *reason, pp_cell *cell)
         (*cell->note && (double)bytes >= cell->value))
         return;
     cell->value = (double)bytes;
-    snprintf(cell->note, sizeof cell->note, "%s %s short", number, unit);
+    snprintf(cell->note, sizeof cell->note, "%.3g %s short", strtod(number, NULL), unit);
 }
 
 /* Adds a point to its cell. A cell keeps its best point; without one, the state that comes first in
