@@ -273,7 +273,7 @@ static void add_labels(const sheet *s, int letters, int font, pp_text *script, p
     }
     for (int note = 0; note < (high ? 2 : 1) && any; note++) {
         pp_plot_next(script, "text ", names[letters]);
-        pp_text_add(script, "using 1:%s with labels font ',%d' tc rgb '%s' notitle",
+        pp_text_add(script, "using 1:%s with labels font ',%g' tc rgb '%s' notitle",
                     note ? "5:4" : "2:3", pp_plot_font(p->out, note ? NOTE_FONT : font),
                     colours[letters]);
     }

@@ -22,7 +22,8 @@ enum {
     PANEL_TOP = 24,
     COMPACT_TOP = 17,
     PANEL = 110,
-    TITLE_FONT = 12
+    TITLE_FONT = 12,
+    COMPACT_FONT = 10
 }; /* of a panel, in pixels */
 enum {
     COLUMNS_MAX = 8,
@@ -50,6 +51,7 @@ typedef struct sheet {
     pp_plot_layers layers;
     int columns, rows, panel_px;      /* height of a panel */
     double column_px;                 /* of which one sample is drawn */
+    bool peaks;                       /* compact panels have room for the peak beside the rank */
     const pp_memory_sample_row *dies; /* the first sample over the limit; NULL: none */
     bool compact;                     /* there is no room for labels of axes */
     pp_plot_head head;
@@ -126,12 +128,12 @@ static void make_head(sheet *s)
     int used = snprintf(more, sizeof more,
                         "%sThe components are stacked from below in the order of the key.", end);
     if (s->compact)
-        snprintf(
-            more + used, sizeof more - (size_t)used,
-            " Every panel shows 0 to %.4g %s over %.4g to %.4g %s, with the rank and its peak.",
-            (double)s->most_bytes / (double)s->unit.divisor, s->unit.name,
-            (double)s->view.from_ns / (double)s->view.unit.divisor,
-            (double)s->view.to_ns / (double)s->view.unit.divisor, s->view.unit.name);
+        snprintf(more + used, sizeof more - (size_t)used,
+                 " Every panel shows 0 to %.4g %s over %.4g to %.4g %s, with the rank%s.",
+                 (double)s->most_bytes / (double)s->unit.divisor, s->unit.name,
+                 (double)s->view.from_ns / (double)s->view.unit.divisor,
+                 (double)s->view.to_ns / (double)s->view.unit.divisor, s->view.unit.name,
+                 s->peaks ? " and its peak" : "");
     s->head.entries = 0;
     pp_plot_head_name(&s->head, track->about, track->name, shown, more);
     pp_plot_layers_key(&s->layers, s->limit_bytes, s->dies != NULL, &s->head);
@@ -156,6 +158,7 @@ static void size_panels(const pp_picture *picture, sheet *s)
     s->panel_px = (s->view.size.height - around) / s->rows;
     s->view.plot_px =
         (s->view.size.width - LEFT - RIGHT) / (double)s->columns - PANEL_LEFT - PANEL_RIGHT;
+    s->peaks = s->view.plot_px >= pp_plot_text_px("00: 00.0", 8, COMPACT_FONT);
     s->compact = s->view.plot_px < 3 * TIC_WIDTH || s->panel_px < PANEL_TOP + 2 * TIC_PX;
 }
 
@@ -324,13 +327,16 @@ static void name_panel(const sheet *s, uint32_t rank, marks found, const double 
                  pp_format_duration(time, sizeof time, found.over->at_ns), *op[1] ? ", in " : "",
                  op[1]);
     }
-    if (s->compact)
+    if (s->compact && !s->peaks)
+        snprintf(words, sizeof words, "%" PRIu32, rank);
+    else if (s->compact)
         snprintf(words, sizeof words, "%" PRIu32 ": %.3g", rank,
                  found.peak ? (double)pp_plot_total(found.peak) / (double)s->unit.divisor : 0.0);
     else
         snprintf(words, sizeof words, "rank %" PRIu32 ": peak %s%s%s%s", rank, bytes,
                  *op[0] ? " in " : "", op[0], over);
-    int font = pp_plot_fitting_font(words, TITLE_FONT, edges[2] - edges[0]);
+    int font = pp_plot_fitting_font(words, s->compact && s->peaks ? COMPACT_FONT : TITLE_FONT,
+                                    edges[2] - edges[0]);
     if (pp_plot_text_px(words, strlen(words), font) <= edges[2] - edges[0])
         pp_plot_text_at(s->view.size, edges[0], edges[1] - TITLE_FONT * 0.7, PP_PLOT_LEFT, font,
                         found.over ? "tc rgb '#b01010'" : "", words, script);

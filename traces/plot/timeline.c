@@ -235,7 +235,10 @@ static void name_picture(const pp_track *track, const pp_plot_view *view, pp_plo
              area_ns > 0 ? 100 * (1 - busy_ns / area_ns) : 0.0);
     pp_plot_head_name(
         head, track->about, track->name, shown,
-        pp_plot_is_dense(track, view)
+        pp_plot_is_dense(track, view) && pp_plot_is_mixed(view, whole)
+            ? "Too narrow to draw one by one, ops give each moment of a rank the mean of their "
+              "colours. Fewer ranks or a shorter part of the step show more."
+        : pp_plot_is_dense(track, view)
             ? "Too narrow to draw one by one, ops are shares of the height of their rank: what "
               "part of a moment it spends in each kind. A shorter part of the step shows single "
               "ops."
@@ -253,7 +256,8 @@ static void add_key(const pp_track *track, const pp_plot_view *view, bool path, 
     for (int cause = 0; cause < PP_IDLE_COUNT; cause++) {
         const char *fill = pp_plot_idle_fill((pp_idle_cause)cause);
         bool has = pp_plot_is_dense(track, view)
-                       ? pp_plot_shares_cause(track, view, (pp_idle_cause)cause)
+                       ? !pp_plot_is_mixed(view, whole) &&
+                             pp_plot_shares_cause(track, view, (pp_idle_cause)cause)
                        : has_cause(track, view, (pp_idle_cause)cause);
         if (fill && has)
             pp_plot_head_add(head, fill, NULL, NULL, pp_plot_idle_words((pp_idle_cause)cause));
@@ -277,8 +281,9 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
         return status;
     bool dense = pp_plot_is_dense(track, &view);
     int row_px = row_height(pp_plot_ranks(&view), track->chunks > 1 && !dense);
-    add_key(track, &view, !picture->no_path, &head);
-    for (int i = 0; i < 2; i++) { /* the note depends on the height of rows */
+    for (int i = 0; i < 2; i++) { /* note and key depend on the height of rows */
+        head.entries = 0;
+        add_key(track, &view, !picture->no_path, &head);
         name_picture(track, &view, &head);
         pp_plot_place(picture, &view, &head, row_px, BOTTOM);
     }

@@ -232,7 +232,7 @@ static void add_labels(const pp_track *track, const pp_plot_view *view, pp_plot_
     if (!any)
         return;
     pp_plot_next(script, row.prefix, name);
-    pp_text_add(script, "using 1:2:3 with labels font ',%d' tc rgb '%s' notitle",
+    pp_text_add(script, "using 1:2:3 with labels font ',%g' tc rgb '%s' notitle",
                 pp_plot_font(view->size.out, below ? STAGE_FONT : style.font),
                 white ? "white" : "black");
 }

@@ -36,9 +36,9 @@ const char *pp_plot_suffix(pp_plot_format format)
     return suffixes[format];
 }
 
-int pp_plot_font(pp_plot_output out, int pixels)
+double pp_plot_font(pp_plot_output out, int pixels)
 {
-    return out.format == PP_PLOT_SVG ? pixels : (pixels * 3 + 2) / 4;
+    return out.format == PP_PLOT_SVG ? pixels : pixels * 0.75;
 }
 
 void pp_plot_terminal(pp_plot_size size, pp_text *script)

@@ -44,7 +44,7 @@ typedef struct pp_plot_size {
 
 /* Returns the size of a font of `pixels` in the unit of the terminal: pixels (SVG), points (PNG,
  * PDF). */
-int pp_plot_font(pp_plot_output out, int pixels);
+double pp_plot_font(pp_plot_output out, int pixels);
 /* Sets the terminal, its size, the encoding and short tics. A line of width 1 is 1 pixel wide in
  * every format; in a PDF 1 pixel is 1/96 inch. */
 void pp_plot_terminal(pp_plot_size size, pp_text *script);

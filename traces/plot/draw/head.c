@@ -8,6 +8,7 @@
 
 enum { EDGE = 12, TOP = 8, BELOW = 10 };              /* margins of the head, in pixels */
 enum { SWATCH = 22, SWATCH_GAP = 5, ENTRY_GAP = 18 }; /* of the entries of the legend, in pixels */
+enum { SMALL_FONT = 10 }; /* widths of smaller letters are rounded up to whole pixels in a PNG */
 enum { FONT_MAX = 12, FONT_MIN = 7, TITLE_MORE = 3 }; /* the title's letters are larger */
 
 #define STRIPE_IN 2 /* distance of a stripe from the edge of its swatch, in pixels */
@@ -37,7 +38,7 @@ double pp_plot_text_px(const char *words, size_t bytes, int font)
         else if (c < 0x80 || c >= 0xc0) /* not the second byte of a letter */
             sum += 100;
     }
-    return sum * font * 0.01;
+    return sum * font * (font <= SMALL_FONT ? 0.0108 : 0.01);
 }
 
 int pp_plot_fitting_font(const char *words, int most, double room_px)
@@ -96,7 +97,7 @@ void pp_plot_text_at(pp_plot_size size, double x, double y, pp_plot_align align,
     static const char *const sides[] = { "left", "center", "right" };
     pp_text_add(script, "set label ");
     pp_plot_quoted(script, words);
-    pp_text_add(script, " at screen %.5f,%.5f %s font ',%d'%s%s\n", x / size.width,
+    pp_text_add(script, " at screen %.5f,%.5f %s font ',%g'%s%s\n", x / size.width,
                 1 - y / size.height, sides[align], pp_plot_font(size.out, font), *style ? " " : "",
                 style);
 }

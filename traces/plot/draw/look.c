@@ -29,6 +29,16 @@ int pp_plot_shade(uint32_t chunk, uint32_t chunks)
     return chunks < 2 ? 0 : (int)(chunk * (PP_PLOT_SHADES - 1) / (chunks - 1));
 }
 
+uint32_t pp_plot_op_rgb(pp_op_kind kind)
+{
+    return (uint32_t)(looks[kind].red << 16 | looks[kind].green << 8 | looks[kind].blue);
+}
+
+uint32_t pp_plot_idle_rgb(void)
+{
+    return 0xe9e9e9; /* of PP_PLOT_IDLE_FILL */
+}
+
 bool pp_plot_op_colour(pp_op_kind kind, int shade, char colour[PP_PLOT_COLOUR_BYTES])
 {
     double white = LIGHTEST * shade / (PP_PLOT_SHADES - 1);

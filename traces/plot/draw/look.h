@@ -18,6 +18,9 @@ const char *pp_plot_op_words(pp_op_kind kind);
 /* Returns the shade, from 0 (full colour) to PP_PLOT_SHADES - 1 (lightest), of the stage that is
  * number `chunk` of the `chunks` stages of a rank. */
 int pp_plot_shade(uint32_t chunk, uint32_t chunks);
+/* Returns the colour of a kind of op, or of idle time, as 0xrrggbb. */
+uint32_t pp_plot_op_rgb(pp_op_kind kind);
+uint32_t pp_plot_idle_rgb(void);
 /* Prints the colour of a kind of op in a shade. Returns whether text on it is white. */
 bool pp_plot_op_colour(pp_op_kind kind, int shade, char colour[PP_PLOT_COLOUR_BYTES]);
 /* Prints gnuplot's fill style of a kind of op in a shade. Returns whether text on it is white. */

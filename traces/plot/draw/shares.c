@@ -4,21 +4,23 @@
  * The time of each rank is divided into columns of a few pixels. Columns that hold a few ops each
  * would make combs of teeth, as ops and columns beat; so each column has the mean of its
  * neighbours, over the length of some ops and some pixels at least, but not across idle time that
- * fills whole columns, whose ends stay sharp. Columns that look alike become one step; their mean
- * keeps all areas. If there are more steps than an SVG of a megabyte holds, columns are alike from
- * a larger distance on. O(ops + ranks * columns). */
+ * fills whole columns, whose ends stay sharp. In rows that are only a few pixels high the layers
+ * become one mixed colour. Columns that look alike become one step; their mean keeps all areas. If
+ * there are more steps than an SVG of a megabyte holds, columns are alike from a larger distance
+ * on. O(ops + ranks * columns). */
 #include "traces/plot/draw/shares.h"
 
 #include "sim/base/alloc.h"
 #include "traces/plot/draw/look.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum {
     COLUMN_PX = 2,
-    LEAST_PX = 2,
+    LEAST_PX = 3,
     PASSES = 2,
     LEAST_REACH = 3,
     LAYERS = PP_OP_KIND_COUNT + PP_IDLE_COUNT
@@ -28,8 +30,12 @@ enum {
 #define BOXES_MOST 8400  /* more ops are not drawn one by one: an SVG has some 70 bytes for each */
 #define STEPS_MOST 24000 /* of all layers: an SVG has some 30 bytes for each */
 #define SAME_PX 0.75     /* columns are alike whose layers differ by less */
-#define LEAST_SHARE 5e-3 /* of a column, below which a layer is not there */
-#define LEAST_CAUSE 5e-3 /* of all time, below which a cause of idle time is not told apart */
+#define SAME_MIXED 0.02  /* the same for columns in mixed colours */
+#define MIXED_PX 5       /* boxes lower than this have no room for layers */
+#define OVERLAP_PX 0.4   /* of boxes in mixed colours, so that no seam shines through */
+#define STEP_BYTES_MIXED 4 /* a box has as many bytes as so many steps of a layer */
+#define LEAST_SHARE 5e-3   /* of a column, below which a layer is not there */
+#define LEAST_CAUSE 5e-3   /* of all time, below which a cause of idle time is not told apart */
 
 typedef struct shares {
     const pp_plot_view *view;
@@ -64,6 +70,11 @@ bool pp_plot_shares_cause(const pp_track *track, const pp_plot_view *view, pp_id
             sum_ns += (double)(gap->end_ns - gap->start_ns);
     }
     return sum_ns > LEAST_CAUSE * (double)(view->to_ns - view->from_ns) * pp_plot_ranks(view);
+}
+
+bool pp_plot_is_mixed(const pp_plot_view *view, pp_plot_row row)
+{
+    return view->row_px * (row.high - row.low) < MIXED_PX;
 }
 
 /* Adds the interval between two times to the columns that it overlaps. */
@@ -270,6 +281,48 @@ static void draw_layer(const shares *s, int layer, pp_plot_row row, pp_text *scr
     }
 }
 
+/* Returns the mean of the colours of what a column holds. */
+static uint32_t mix(const float share[LAYERS])
+{
+    uint32_t mixed = 0;
+    for (int shift = 0; shift < 24; shift += 8) {
+        double idle = 1 - busy(share);
+        double sum = (idle > 0 ? idle : 0) * (pp_plot_idle_rgb() >> shift & 0xff);
+        for (int kind = 0; kind < PP_OP_KIND_COUNT; kind++)
+            sum += (double)share[kind] * (pp_plot_op_rgb((pp_op_kind)kind) >> shift & 0xff);
+        mixed |= (uint32_t)(sum < 255 ? sum + 0.5 : 255) << shift;
+    }
+    return mixed;
+}
+
+/* Appends a box per step in the mean of its colours. The rows touch: lines of white between rows
+ * this low would be most of the picture. */
+static void draw_mixed(const shares *s, pp_plot_row row, pp_text *script, pp_text *data)
+{
+    const pp_plot_view *view = s->view;
+    const double width_ns = (double)(view->to_ns - view->from_ns) / (double)s->columns;
+    const double middle = (row.low + row.high) / 2;
+    const double half = (row.high - row.low) / 2 * 1.25 + OVERLAP_PX / view->row_px;
+    pp_plot_begin(data, row.prefix, "mixed");
+    for (uint32_t rank = view->first_rank; rank <= view->last_rank; rank++) {
+        const size_t first = (rank - view->first_rank) * s->columns;
+        for (size_t c = 0, end; c < s->columns; c = end) {
+            for (end = c + 1; end < s->columns && !s->starts[first + end];)
+                end++;
+            double overlap = end < s->columns ? OVERLAP_PX / COLUMN_PX : 0;
+            pp_plot_number(data, view->from_ns + (pp_ns)((double)c * width_ns), view->unit);
+            pp_text_add(data, " ");
+            pp_plot_number(data, view->from_ns + (pp_ns)(((double)end + overlap) * width_ns),
+                           view->unit);
+            pp_text_add(data, " %.3f %.3f %" PRIu32 "\n", rank + middle - half,
+                        rank + middle + half, mix(s->of[first + c]));
+        }
+    }
+    pp_plot_next(script, row.prefix, "mixed");
+    pp_text_add(script, "using 1:3:1:2:3:4:5 with boxxyerror lc rgb variable fs solid 1.0 noborder "
+                        "notitle");
+}
+
 /* Adds the time of all ops to the columns, and of gaps that do not look like the background. */
 static void spread_all(const pp_track *track, shares *s)
 {
@@ -315,9 +368,16 @@ pp_status pp_plot_shares(const pp_track *track, const pp_plot_view *view, pp_plo
         return status;
     for (int layer = 0; layer < LAYERS; layer++)
         layers += s.present[layer];
-    while (find_steps(&s, tolerance) * (size_t)layers > STEPS_MOST / view->tracks && tolerance < 1)
+    bool mixed = pp_plot_is_mixed(view, row);
+    tolerance = mixed ? SAME_MIXED : tolerance;
+    const size_t most = STEPS_MOST / (mixed ? STEP_BYTES_MIXED : (size_t)layers) / view->tracks;
+    while (find_steps(&s, tolerance) > most && tolerance < 1)
         tolerance *= 1.5;
     level_steps(&s);
+    if (mixed) {
+        draw_mixed(&s, row, script, data);
+        return PP_OK;
+    }
     for (int layer = LAYERS; layer-- > 0;) {
         if (s.present[layer])
             draw_layer(&s, layer, row, script, data);

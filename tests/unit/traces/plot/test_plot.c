@@ -394,6 +394,81 @@ START_TEST(dense_ops_keep_their_time)
 }
 END_TEST
 
+/* Returns how often words appear in a text. */
+static size_t times_in(const char *text, const char *words)
+{
+    size_t count = 0;
+    for (; (text = strstr(text, words)); text++)
+        count++;
+    return count;
+}
+
+/* F has no stripe, I one above, W one below, B both: kinds differ without colour. */
+START_TEST(kinds_differ_by_stripes)
+{
+    static const struct {
+        const char *schedule, *set;
+        size_t above, below;
+    } cases[] = { { "zb-h1", "op F0", 0, 0 },
+                  { "zb-h1", "op I0", 1, 0 },
+                  { "zb-h1", "op W0", 0, 1 },
+                  { "1f1b", "op B0", 1, 1 } };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        step s PP_CLEANUP(step_free) = with_memory(cases[i].schedule, 4, 8);
+        pp_picture picture PP_CLEANUP(pp_picture_free) = { .last_rank = UINT32_MAX,
+                                                           .data_name = "x.dat" };
+        pp_text data PP_CLEANUP(pp_text_free) = { 0 };
+        char words[2][48];
+        pp_track track = track_of(&s);
+        pp_picture_add_track(&picture, &track);
+        pp_text script PP_CLEANUP(pp_text_free) = script_of(&picture, "timeline", &data);
+        snprintf(words[0], sizeof words[0], "'%s' using 1:($3+", cases[i].set);
+        snprintf(words[1], sizeof words[1], "'%s' using 1:($4-", cases[i].set);
+        ck_assert_uint_eq(times_in(script.data, words[0]), cases[i].above);
+        ck_assert_uint_eq(times_in(script.data, words[1]), cases[i].below);
+    }
+}
+END_TEST
+
+/* Dense ops in rows of a few pixels have one mixed colour, by their time. */
+START_TEST(low_rows_of_dense_ops_are_mixed)
+{
+    step s PP_CLEANUP(step_free) = with_memory("1f1b", 4, 1000);
+    pp_picture picture PP_CLEANUP(pp_picture_free) = {
+        .last_rank = UINT32_MAX, .data_name = "x.dat", .width = 600, .height = 300
+    };
+    pp_text data PP_CLEANUP(pp_text_free) = { 0 };
+    pp_track track = track_of(&s);
+    pp_picture_add_track(&picture, &track);
+    pp_text high PP_CLEANUP(pp_text_free) = script_of(&picture, "timeline", &data);
+    ck_assert_ptr_null(strstr(high.data, "'mixed'"));
+    pp_text_free(&data);
+    for (size_t i = 0; i < picture.track[0].box_count; i++) /* ranks 0 to 3 become 37 to 40 */
+        picture.track[0].box[i].rank += 37;
+    picture.track[0].ranks += 37;
+    pp_text low PP_CLEANUP(pp_text_free) = script_of(&picture, "timeline", &data);
+    ck_assert_ptr_nonnull(strstr(low.data, "'mixed'"));
+    ck_assert_ptr_null(strstr(low.data, "share"));
+    const char *rank = strstr(data.data, " 36.");
+    double at[4] = { 0 };
+    unsigned colour = 0;
+    ck_assert_ptr_nonnull(rank);
+    while (rank && colour == 0) { /* the first box in which ops run */
+        const char *line = rank;
+        while (line > data.data && line[-1] != '\n')
+            line--;
+        ck_assert_int_eq(
+            sscanf(line, "%lf %lf %lf %lf %u", &at[0], &at[1], &at[2], &at[3], &colour), 5);
+        colour = at[0] > 1 ? colour : 0; /* the middle of the step */
+        rank = strstr(rank + 1, " 36.");
+    }
+    /* A third of the time F, two thirds B, and little idle time. */
+    ck_assert_int_lt(abs((int)(colour >> 16) - (0x2f + 2 * 0x1c) / 3), 9);
+    ck_assert_int_lt(abs((int)(colour >> 8 & 0xff) - (0x62 + 2 * 0x84) / 3), 9);
+    ck_assert_int_lt(abs((int)(colour & 0xff) - (0xbd + 2 * 0x48) / 3), 9);
+}
+END_TEST
+
 START_TEST(a_part_shows_that_part_alone)
 {
     pp_picture picture PP_CLEANUP(pp_picture_free) = whole_picture(1);
@@ -533,6 +608,8 @@ int main(void)
     tcase_add_test(tc, nothing_fits_an_empty_picture);
     tcase_add_test(tc, labels_need_room);
     tcase_add_test(tc, dense_ops_keep_their_time);
+    tcase_add_test(tc, kinds_differ_by_stripes);
+    tcase_add_test(tc, low_rows_of_dense_ops_are_mixed);
     tcase_add_test(tc, a_part_shows_that_part_alone);
     tcase_add_test(tc, names_cannot_leave_their_quotes);
     tcase_add_loop_test(tc, a_histogram_holds_all_scenarios, 0, 2);
