@@ -71,8 +71,7 @@ static pp_status read_size(const pp_args *args, const pp_plot_files *files, pp_p
     int64_t size[2] = { 0, 0 };
     int64_t scale = 1;
     pp_status status = read_pair(args, "--size", 'x', SIZE_LEAST, SIZE_MOST, size, err);
-    if (status ||
-        (status = pp_args_int(args, "--width", SIZE_LEAST, SIZE_MOST, &size[0], err)) ||
+    if (status || (status = pp_args_int(args, "--width", SIZE_LEAST, SIZE_MOST, &size[0], err)) ||
         (status = pp_args_int(args, "--scale", 1, SCALE_MOST, &scale, err)))
         return status;
     if (pp_args_has(args, "--width") && pp_args_has(args, "--size"))
@@ -201,10 +200,10 @@ static pp_status plot(const pp_args *args, pp_err *err)
 }
 
 /* The options that --help shows. */
-static const char *const everyday[] = {
-    "--schedule", "--pp", "--microbatches", "--costs", "--kind",  "--from",  "--to", "--ranks",
-    "--x",        "--y",  "--metric",       "--size",  "--width", "--scale", "-o",   NULL
-};
+static const char *const everyday[] = { "--schedule", "--pp",   "--microbatches", "--costs",
+                                        "--kind",     "--from", "--to",           "--ranks",
+                                        "--x",        "--y",    "--metric",       "--size",
+                                        "-o",         NULL };
 
 const pp_command pp_command_plot = {
     .name = "plot",
