@@ -32,7 +32,7 @@ enum {
     TIC_WIDTH = 60,
     TICS_MOST = 8,
     PEAK_LEAST = 40,
-    POINTS_MOST = 25000 /* of all edges: an SVG has some 17 bytes for each */
+    POINTS_MOST = 20000 /* of all edges: an SVG has some 17 bytes for each */
 };
 
 #define CHANGE_PX 0.4    /* smaller changes of memory are not seen */
