@@ -277,10 +277,13 @@ static void add_end(const pp_plot_view *view, const double lower[4], pp_ns end_n
 {
     double x = view->edges[0] + (double)(end_ns - view->from_ns) /
                                     (double)(view->to_ns - view->from_ns) * view->plot_px;
-    if (end_ns > view->from_ns && end_ns < view->to_ns)
-        pp_text_add(script, "set arrow from screen %.5f,%.5f to screen %.5f,%.5f nohead %s\n",
-                    x / view->size.width, 1 - lower[3] / view->size.height, x / view->size.width,
-                    1 - view->edges[1] / view->size.height, "front " END_LINE);
+    const double *const edges[] = { view->edges, lower };
+    for (int i = 0; i < 2 && end_ns > view->from_ns && end_ns < view->to_ns; i++)
+        pp_text_add(script,
+                    "set arrow from screen %.5f,%.5f to screen %.5f,%.5f nohead front " END_LINE
+                    "\n",
+                    x / view->size.width, 1 - edges[i][3] / view->size.height, x / view->size.width,
+                    1 - edges[i][1] / view->size.height);
 }
 
 static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data, pp_err *err)

@@ -31,6 +31,7 @@ typedef struct sheet {
     pp_plot_unit unit;
     bool relative;    /* in percent beyond the step without jitter */
     double low, high; /* ends of the axis */
+    int font;         /* of the words at marks; 0: there is no room */
     double high_bin;  /* share of the highest bar of all reports */
     int bins;
 } sheet;
@@ -188,6 +189,16 @@ typedef struct mark {
     const char *line, *style;
 } mark;
 
+static const mark looks[MARKS] = {
+    { .words = "without jitter",
+      .line = "dt 2 lw 1.2 lc rgb '#707070'",
+      .style = "tc rgb '" PP_PLOT_LETTERS "'" },
+    { .words = "median", .line = "lw 1.8 lc rgb '#202020'", .style = "" },
+    { .words = "p95",
+      .line = "lw 1.8 lc rgb '" PP_PLOT_ACCENT "'",
+      .style = "tc rgb '" PP_PLOT_ACCENT "'" },
+};
+
 /* Orders marks from the highest label to the lowest, so that no line crosses a label: the line of a
  * mark begins at its label, and a label reaches over the marks behind it in this order. */
 static int by_height(const void *left, const void *right)
@@ -208,15 +219,6 @@ static double label_px(const mark *m, int font)
 
 static void list_marks(const sheet *s, const pp_spread *spread, int font, mark list[MARKS])
 {
-    static const mark looks[MARKS] = {
-        { .words = "without jitter",
-          .line = "dt 2 lw 1.2 lc rgb '#707070'",
-          .style = "tc rgb '" PP_PLOT_LETTERS "'" },
-        { .words = "median", .line = "lw 1.8 lc rgb '#202020'", .style = "" },
-        { .words = "p95",
-          .line = "lw 1.8 lc rgb '" PP_PLOT_ACCENT "'",
-          .style = "tc rgb '" PP_PLOT_ACCENT "'" },
-    };
     const pp_ns at_ns[MARKS] = { spread->step_ns, spread->jitter.p50_ns, spread->jitter.p95_ns };
     for (int i = 0; i < MARKS; i++) {
         char time[32];
@@ -253,24 +255,42 @@ static void add_marks(const sheet *s, const pp_spread *spread, double top, doubl
     }
 }
 
+/* Returns the height of the letters above a report: its name, if there are several, and marks. */
+static double letters_px(const sheet *s, int font)
+{
+    return (s->relative + MARKS) * LINE_PX * font / FONT + GAP;
+}
+
+/* Places the plots below the head. */
+static void lay_out(sheet *s, pp_plot_head *head)
+{
+    int count = (int)s->picture->spread_count;
+    int request = s->picture->height;
+    pp_plot_head_lay_out(head, s->size.width, pp_plot_head_room(request));
+    s->top = head->px + (s->relative ? 0 : PP_PLOT_CAPTION_PX);
+    s->size.height = request ? request : s->relative ? (int)s->top + ROW * count + BOTTOM : HEIGHT;
+    s->row_px = (s->size.height - BOTTOM - s->top) / count;
+    s->font = FONT;
+    while (letters_px(s, s->font) > s->row_px - LEAST_PX && s->font >= FONT_LEAST)
+        s->font--;
+    if (s->font < FONT_LEAST)
+        s->font = 0;
+}
+
 /* Appends the plot of a report. */
 static void add_row(const sheet *s, size_t number, pp_text *script)
 {
     const pp_spread *spread = &s->picture->spread[number];
     bool last = number + 1 == s->picture->spread_count;
-    bool named = s->picture->spread_count > 1;
-    int font = FONT;
+    int font = s->font;
     double top = s->top + (double)number * s->row_px;
-    double letters;
+    double letters = letters_px(s, font);
     char name[32];
-    while ((letters = (named + MARKS) * LINE_PX * font / FONT + GAP) > s->row_px - LEAST_PX &&
-           font >= FONT_LEAST)
-        font--;
-    if (font < FONT_LEAST)
-        font = 0;
-    const double edges[4] = { s->left, top + (font ? letters : 4), s->right, top + s->row_px - 4 };
+    const double gap = fmin(4, s->row_px / 4);
+    const double edges[4] = { s->left, top + (font ? letters : gap), s->right,
+                              top + s->row_px - gap };
     pp_plot_margins(s->size, edges, script);
-    if (font && named) {
+    if (font && s->relative) {
         char words[sizeof spread->name];
         pp_plot_shorten(spread->name, font, s->size.width - 24, words, sizeof words);
         pp_plot_text_at(s->size, 12, top + GAP + LINE_PX * 0.5 * font / FONT, PP_PLOT_LEFT, font,
@@ -299,12 +319,13 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
                 .size = { picture->width ? picture->width : WIDTH, 0, picture->out } };
     (void)err;
     make_head(&s, find_axis(&s), &head);
-    pp_plot_head_lay_out(&head, s.size.width, pp_plot_head_room(picture->height));
-    s.top = head.px + (s.relative ? 0 : PP_PLOT_CAPTION_PX);
-    s.size.height = picture->height ? picture->height
-                    : s.relative    ? (int)s.top + ROW * (int)picture->spread_count + BOTTOM
-                                    : HEIGHT;
-    s.row_px = (s.size.height - BOTTOM - s.top) / (double)picture->spread_count;
+    lay_out(&s, &head);
+    if (!s.font) { /* no room for words at the marks */
+        for (int i = 0; i < MARKS; i++)
+            pp_plot_head_add(&head, NULL, looks[i].line, NULL, looks[i].words);
+        lay_out(&s, &head);
+        s.font = 0;
+    }
     s.left = LEFT;
     s.right = s.size.width - RIGHT;
     s.bins = (int)((s.right - s.left) / BIN_PX);

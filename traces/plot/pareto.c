@@ -9,12 +9,13 @@
 #include "traces/plot/plot.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { WIDTH = 1000, HEIGHT = 560, LEFT = 60, RIGHT = 24, BOTTOM = 48 }; /* pixels */
-enum { FONT = 11, TIC_PX = 34, MARK_PX = 5, NAME_STEP_PX = 30 };
+enum { FONT = 11, TIC_PX = 34, TICS_MOST = 9, MARK_PX = 5, NAME_STEP_PX = 30 };
 
 #define BOUND_LINE "lw 1.2 dt 2 lc rgb '#8a8a8a'"
 
@@ -363,7 +364,8 @@ static void add_axes(const sheet *s, pp_text *script)
                 "set xrange [%.6g:%.6g]\nset yrange [%.6g:%.6g]\nset xtics %g\nset ytics %g\n",
                 s->low[0], s->high[0], s->low[1], s->high[1],
                 pp_plot_step(s->high[0] - s->low[0], (s->edges[2] - s->edges[0]) / PP_PLOT_TIME_PX),
-                pp_plot_step(s->high[1] - s->low[1], (s->edges[3] - s->edges[1]) / TIC_PX));
+                pp_plot_step(s->high[1] - s->low[1],
+                             fmin((s->edges[3] - s->edges[1]) / TIC_PX, TICS_MOST)));
 }
 
 /* Finds the edges and the places that lines take. named: the key does not name the fronts. */
