@@ -153,7 +153,6 @@ static label_style style_of(const pp_track *track, const pp_plot_view *view, pp_
     uint32_t microbatch = 0;
     double sum_ns[PP_OP_KIND_COUNT] = { 0 };
     size_t count[PP_OP_KIND_COUNT] = { 0 };
-    double typical_ns = 0; /* the average of the kind that is longest on average */
     double px_per_ns = view->plot_px / (double)(view->to_ns - view->from_ns);
     double box_px = view->row_px * (row.high - row.low);
     double room_px = box_px * 0.85;
@@ -165,15 +164,14 @@ static label_style style_of(const pp_track *track, const pp_plot_view *view, pp_
         sum_ns[op.kind] += (double)(track->box[i].end_ns - track->box[i].start_ns);
         count[op.kind]++;
     }
-    for (int kind = 0; kind < PP_OP_KIND_COUNT; kind++) {
-        double mean_ns = count[kind] ? sum_ns[kind] / (double)count[kind] : 0;
-        typical_ns = mean_ns > typical_ns ? mean_ns : typical_ns;
-    }
     for (; microbatch >= 10; microbatch /= 10)
         style.digits++;
-    double fitting_px = typical_ns * px_per_ns / (DIGIT * (style.digits + 0.7));
-    if (style.font > fitting_px && fitting_px >= FONT_NARROW)
-        style.font = (int)fitting_px;
+    for (int kind = 0; kind < PP_OP_KIND_COUNT; kind++) {
+        double mean_ns = count[kind] ? sum_ns[kind] / (double)count[kind] : 0;
+        double fitting_px = mean_ns * px_per_ns / (DIGIT * (style.digits + 0.7));
+        if (style.font > fitting_px && fitting_px >= FONT_NARROW)
+            style.font = (int)fitting_px;
+    }
     style.below = pp_plot_has_stages_below(track, view, row);
     return style;
 }
