@@ -50,10 +50,11 @@ enum { POLICIES_WANTED = 12, TIMED = 3 };
 #define SAMPLE_SHARE_MOST 0.25
 
 /* After PROVE_AFTER phases a proof looks for the shortest order until `proved` of the budget is
- * used; the phases behind it end at `bounded`, and larger bounds are looked for in the rest. The
- * more ops, the better the time serves the other phases. With iterations, each stands for
- * PROOF_WORK visits, divided by the number of ops: 0.1 s for 1000 iterations of 96 ops, as much as
- * all other phases with 800. */
+ * used; the phases behind it end at `bounded`, and larger bounds are looked for in the rest. If
+ * runners-up are wanted, it comes after the phases, which would end with it. The more ops, the
+ * better the time serves the other phases. With iterations, each stands for PROOF_WORK visits,
+ * divided by the number of ops: 0.1 s for 1000 iterations of 96 ops, as much as all other phases
+ * with 800. */
 enum { PROVE_AFTER = 2, PROOF_WORK = 8000000 };
 static const struct {
     uint32_t ops; /* for problems of at most so many */
@@ -320,29 +321,33 @@ static double spent_of_part(void *context)
     return p->to > p->from ? (spent - p->from) / (p->to - p->from) : 1;
 }
 
-/* Proves from the best order on, which is then that of its chain; until `to`. */
-static pp_status prove(search *s, bool shortest, double to, pp_err *err)
+/* Proves from the best order on, in a share of the budget that ends at `to`. */
+static pp_status prove(search *s, bool shortest, double share, double to, pp_err *err)
 {
     pp_search_chain *chain = &s->chain[best_chain(s) - s->chain];
     const pp_order_search_options *options = s->options;
-    const double work =
-        (double)options->iterations * (to - s->from) * PROOF_WORK / (s->problem->ops + 1.0);
-    part p = { .search = s, .to = to };
-    p.from = options->spent && !options->iterations ? options->spent(options->context) : 0;
+    const bool timed = options->spent && !options->iterations;
+    const double work = share * (double)options->iterations * PROOF_WORK / (s->problem->ops + 1.0);
+    part p = { .search = s, .from = timed ? options->spent(options->context) : 0, .to = to };
     const pp_prove_budget budget = {
         .work = options->iterations ? (int64_t)fmin(work + 1, 1e15) : 0,
         .spent = options->spent ? spent_of_part : NULL,
         .context = &p,
     };
-    pp_proved known = { .bound = s->bound, .makespan = chain->best, .ops = chain->ops };
-    memcpy(chain->ops, chain->best_ops, s->problem->ops * sizeof *chain->ops);
+    uint32_t *ops PP_CLEANUP(pp_free_array) = pp_alloc_array(s->problem->ops, sizeof *ops);
+    if (!ops)
+        return pp_err_nomem(err);
+    memcpy(ops, chain->best_ops, s->problem->ops * sizeof *ops);
+    pp_proved known = { .bound = s->bound, .makespan = chain->best, .ops = ops };
     pp_status status = shortest ? pp_prove_shortest(s->problem, &budget, &known, err)
                                 : pp_prove_bound(s->problem, &budget, &known, err);
-    chain->makespan = known.makespan;
-    chain->dispatched = INT64_MAX; /* this order was not made by a policy */
     s->bound = known.bound;
-    if (!status)
+    if (!status && known.makespan < chain->best) {
+        memcpy(chain->ops, ops, s->problem->ops * sizeof *ops);
+        chain->makespan = known.makespan;
+        chain->dispatched = INT64_MAX; /* this order was not made by a policy */
         record(s, &s->scratch[0], (uint32_t)(chain - s->chain));
+    }
     if (chain->best <= s->bound)
         s->proved = (uint32_t)(chain - s->chain);
     return status;
@@ -379,10 +384,10 @@ static double end_of(const search *s, uint32_t k)
     const double before = phases[PROVE_AFTER - 1].share;
     if (s->sampled != phases[0].share) /* else nothing is rounded */
         end = s->sampled + (end - phases[0].share) / (1 - phases[0].share) * (1 - s->sampled);
-    if (s->proves && k >= PROVE_AFTER)
-        end = s->proved_until +
-              (phases[k].share - before) / (1 - before) * (s->bound_from - s->proved_until);
-    return end;
+    if (!s->proves || k < PROVE_AFTER || s->options->iterations)
+        return end;
+    const double from = s->options->runners ? before : s->proved_until;
+    return from + (phases[k].share - before) / (1 - before) * (s->bound_from - from);
 }
 
 static bool is_over(const search *s, uint32_t k)
@@ -393,12 +398,12 @@ static bool is_over(const search *s, uint32_t k)
 
 static pp_status run(search *s, pp_err *err)
 {
+    const pp_order_search_options *options = s->options;
+    pp_status status = PP_OK;
     time_policies(s);
     for (uint32_t k = 0; k < PHASES && !is_over(s, k); k++) {
-        pp_status status = PP_OK;
-        if (k == PROVE_AFTER && s->proves) {
-            status = prove(s, true, s->proved_until, err);
-            s->from = s->proved_until;
+        if (k == PROVE_AFTER && s->proves && !options->runners) {
+            status = prove(s, true, s->proved_until, s->proved_until, err);
             if (status || is_over(s, k))
                 return status;
         }
@@ -410,7 +415,10 @@ static pp_status run(search *s, pp_err *err)
         if (k + 1 < PHASES && s->proved == CHAINS_MOST)
             adopt_best(s);
     }
-    return s->proves && !is_over(s, PHASES) ? prove(s, false, 1, err) : PP_OK;
+    const double left = 1 - s->bound_from;
+    if (s->proves && options->runners && !is_over(s, PHASES)) /* they are all there now */
+        status = prove(s, true, left, s->bound_from + left / 2, err);
+    return s->proves && !status && !is_over(s, PHASES) ? prove(s, false, left, 1, err) : status;
 }
 
 static pp_status add_runners(const search *s, pp_found_order *found, pp_err *err)
