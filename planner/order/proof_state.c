@@ -1,24 +1,18 @@
-/* Facts, clauses and learning of a proof (planner/order/prove.h).
- *
- * As in solvers of satisfiability with lazily explained bounds: conflict-driven learning up to the
- * first unique implication point (Marques-Silva and Sakallah 1999; Moskewicz et al. 2001: watched
- * literals, activities), with reasons of times found only when they are needed, and weakened to
- * what suffices (Ohrimenko, Stuckey and Codish 2009). Clauses have pairs alone; times in a reason
- * are explained until pairs are left. Less useful clauses, those whose literals are of many levels
- * (Audemard and Simon 2009), are forgotten. */
+/* Facts and clauses of a proof (planner/order/prove.h), as solvers of satisfiability keep them:
+ * facts by levels, a level for each guess; two watched literals per clause, and pairs tried by how
+ * often recent contradictions had them (Moskewicz et al. 2001). Less useful clauses, those whose
+ * literals are of many levels (Audemard and Simon 2009), are forgotten. */
 #include "planner/order/proof_state.h"
 
-#include "planner/order/proof_rules.h"
 #include "sim/base/alloc.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ACTIVITY_FADES 0.95
 #define ACTIVITY_MOST 1e100
 
-enum { CLAUSE_HEAD = 2, GLUE_KEPT = 2 };
+enum { GLUE_KEPT = 2 };
 
 void pp_proof_free(pp_proof **proof)
 {
@@ -189,6 +183,7 @@ pp_status pp_proof_new(const pp_order_problem *problem, int64_t limit, pp_proof 
         !(p->sorted_back = pp_alloc_array(x->ops, sizeof *p->sorted_back)) ||
         !(p->time = pp_alloc_array(2 * (size_t)p->most, sizeof *p->time)) ||
         !(p->bit = pp_alloc_array(p->most, sizeof *p->bit)) ||
+        !(p->lits = pp_alloc_array(pairs, sizeof *p->lits)) ||
         !(p->tail = pp_alloc_array(x->ops, sizeof *p->tail)))
         return pp_err_nomem(err);
     name_pairs(p);
@@ -355,7 +350,8 @@ void pp_proof_list_end(pp_proof *p)
 
 static bool is_above(const pp_proof *p, uint32_t a, uint32_t b)
 {
-    return p->activity[a] > p->activity[b] || (p->activity[a] == p->activity[b] && a < b);
+    const double x = p->activity[a], y = p->activity[b];
+    return x > y || (x == y && a < b);
 }
 
 static void put(pp_proof *p, uint32_t at, uint32_t pair)
@@ -393,7 +389,7 @@ static void push(pp_proof *p, uint32_t pair)
     rise(p, p->heap_count++);
 }
 
-static void bump(pp_proof *p, uint32_t pair)
+void pp_proof_bump(pp_proof *p, uint32_t pair)
 {
     p->activity[pair] += p->step;
     if (p->activity[pair] > ACTIVITY_MOST) {
@@ -434,8 +430,16 @@ bool pp_proof_choose(pp_proof *p)
     return false;
 }
 
-/* Takes back all facts of the levels above. */
-static void go_back(pp_proof *p, uint32_t level)
+/* What the rules had still to look at. */
+static void forget_waiting(pp_proof *p)
+{
+    while (p->ranks_waiting_count > 0)
+        p->rank_waits[p->ranks_waiting[--p->ranks_waiting_count]] = false;
+    while (p->ops_waiting_count > 0)
+        p->op_waits[p->ops_waiting[--p->ops_waiting_count]] = false;
+}
+
+void pp_proof_go_back(pp_proof *p, uint32_t level)
 {
     if (p->level <= level)
         return;
@@ -460,12 +464,12 @@ static void go_back(pp_proof *p, uint32_t level)
     p->listed_count = p->level_listed[level];
     p->level = level;
     p->looked_at = p->facts;
-    pp_proof_rules_clear(p);
+    forget_waiting(p);
 }
 
 void pp_proof_restart(pp_proof *p)
 {
-    go_back(p, 0);
+    pp_proof_go_back(p, 0);
 }
 
 bool pp_proof_tighten(pp_proof *p, int64_t limit)
@@ -506,6 +510,27 @@ static void watch(pp_proof *p, pp_literal l, uint32_t clause)
     list->clause[list->count++] = clause;
 }
 
+bool pp_proof_add_clause(pp_proof *p, uint32_t glue)
+{
+    void *list = p->clause, *offsets = p->learned;
+    const size_t at = p->clause_count, wanted = at + PP_PROOF_CLAUSE_HEAD + p->lit_count;
+    if (!grow(p, &list, &p->clause_capacity, wanted, sizeof *p->clause))
+        return false;
+    p->clause = list;
+    if (!grow(p, &offsets, &p->learned_capacity, p->learned_count + 1, sizeof *p->learned))
+        return false;
+    p->learned = offsets;
+    p->learned[p->learned_count++] = (uint32_t)at;
+    p->clause[at] = (uint32_t)p->lit_count;
+    p->clause[at + 1] = glue;
+    memcpy(p->clause + at + PP_PROOF_CLAUSE_HEAD, p->lits, p->lit_count * sizeof *p->lits);
+    p->clause_count = wanted;
+    watch(p, p->lits[0], (uint32_t)at);
+    watch(p, p->lits[1], (uint32_t)at);
+    return pp_proof_set_order(p, p->lits[0],
+                              (pp_reason){ .because = PP_BECAUSE_CLAUSE, .a = (uint32_t)at });
+}
+
 bool pp_proof_look_at_clauses(pp_proof *p, pp_literal l)
 {
     const pp_literal fell = l ^ 1;
@@ -515,7 +540,7 @@ bool pp_proof_look_at_clauses(pp_proof *p, pp_literal l)
     for (size_t k = 0; k < list->count; k++) {
         const uint32_t clause = list->clause[k];
         const uint32_t size = p->clause[clause];
-        pp_literal *lit = p->clause + clause + CLAUSE_HEAD;
+        pp_literal *lit = p->clause + clause + PP_PROOF_CLAUSE_HEAD;
         if (lit[0] == fell) {
             lit[0] = lit[1];
             lit[1] = fell;
@@ -571,12 +596,13 @@ void pp_proof_forget(pp_proof *p)
             (uint64_t)p->clause[from + 1] << 32 | (uint32_t)(p->learned_count - k);
         bool holds = false; /* in all orders, so that it says nothing */
         for (uint32_t i = 0; i < size; i++)
-            holds |= pp_proof_value(p, p->clause[from + CLAUSE_HEAD + i]) > 0;
+            holds |= pp_proof_value(p, p->clause[from + PP_PROOF_CLAUSE_HEAD + i]) > 0;
         if (holds || (rate > worst && p->clause[from + 1] > GLUE_KEPT))
             continue;
-        memmove(p->clause + end, p->clause + from, (size + CLAUSE_HEAD) * sizeof *p->clause);
+        memmove(p->clause + end, p->clause + from,
+                (size + PP_PROOF_CLAUSE_HEAD) * sizeof *p->clause);
         /* false ones last; two that are not false are watched */
-        pp_literal *lit = p->clause + end + CLAUSE_HEAD;
+        pp_literal *lit = p->clause + end + PP_PROOF_CLAUSE_HEAD;
         uint32_t open = 0;
         for (uint32_t i = 0; i < size; i++) {
             if (pp_proof_value(p, lit[i]) == 0) {
@@ -590,324 +616,8 @@ void pp_proof_forget(pp_proof *p)
         watch(p, lit[0], (uint32_t)end);
         watch(p, lit[1], (uint32_t)end);
         p->learned[kept++] = (uint32_t)end;
-        end += open + CLAUSE_HEAD;
+        end += open + PP_PROOF_CLAUSE_HEAD;
     }
     p->learned_count = kept;
     p->clause_count = end;
-}
-
-/* --- learning --- */
-
-typedef struct explaining {
-    pp_proof *p;
-    size_t before; /* facts before this one may be used */
-    uint32_t level;
-    uint32_t here, below; /* facts to explain: of `level`; times of lower ones */
-} explaining;
-
-static void mark(explaining *e, uint32_t index)
-{
-    pp_proof *p = e->p;
-    pp_fact *fact = &p->fact[index];
-    if (fact->seen)
-        return;
-    if (fact->level == 0)
-        return;
-    fact->seen = true;
-    if (fact->kind == PP_FACT_ORDER && e->level != PP_PROOF_NONE)
-        bump(p, fact->what >> 1);
-    if (fact->level == e->level)
-        e->here++;
-    else if (fact->kind != PP_FACT_ORDER)
-        e->below++;
-    else {
-        void *list = p->lits;
-        if (!grow(p, &list, &p->lit_capacity, p->lit_count + 1, sizeof *p->lits))
-            return;
-        p->lits = list;
-        p->lits[p->lit_count++] = fact->what ^ 1;
-    }
-}
-
-static void need_literal(explaining *e, pp_literal l)
-{
-    const uint32_t index = e->p->fact_of[l >> 1];
-    if (index != PP_PROOF_NONE)
-        mark(e, index);
-}
-
-/* The latest start of an op as it was known before the fact that is explained. */
-static int64_t until_then(const explaining *e, uint32_t op)
-{
-    uint32_t k = e->p->last_until[op];
-    while (k != PP_PROOF_NONE && k >= e->before)
-        k = e->p->fact[k].previous;
-    return k == PP_PROOF_NONE ? e->p->root_until[op] : e->p->fact[k].time;
-}
-
-/* Marks the first fact that says so. */
-static void need_from(explaining *e, uint32_t op, int64_t time)
-{
-    pp_proof *p = e->p;
-    uint32_t k = p->last_from[op], found = PP_PROOF_NONE;
-    if (p->root_from[op] >= time)
-        return;
-    for (; k != PP_PROOF_NONE; k = p->fact[k].previous) {
-        if (k >= e->before)
-            continue;
-        if (p->fact[k].time < time)
-            break;
-        found = k;
-    }
-    assert(found != PP_PROOF_NONE);
-    pp_fact *fact = &p->fact[found];
-    fact->wanted = !fact->seen || time > fact->wanted ? time : fact->wanted;
-    mark(e, found);
-}
-
-static void need_until(explaining *e, uint32_t op, int64_t time)
-{
-    pp_proof *p = e->p;
-    uint32_t k = p->last_until[op], found = PP_PROOF_NONE;
-    if (p->root_until[op] <= time)
-        return;
-    for (; k != PP_PROOF_NONE; k = p->fact[k].previous) {
-        if (k >= e->before)
-            continue;
-        if (p->fact[k].time > time)
-            break;
-        found = k;
-    }
-    assert(found != PP_PROOF_NONE);
-    pp_fact *fact = &p->fact[found];
-    fact->wanted = !fact->seen || time < fact->wanted ? time : fact->wanted;
-    mark(e, found);
-}
-
-static void explain_time(explaining *e, uint32_t a, uint32_t b)
-{
-    const int64_t until = until_then(e, b);
-    need_from(e, a, until - e->p->x->task[a].ticks + 1);
-    need_until(e, b, until);
-}
-
-static void need_known(void *context, pp_literal l)
-{
-    need_literal(context, l);
-}
-
-static void explain(explaining *e, const pp_fact *fact, int64_t wanted)
-{
-    pp_proof *p = e->p;
-    const pp_reason reason = fact->reason;
-    switch (reason.because) {
-    case PP_BECAUSE_CHOSEN:
-        break;
-    case PP_BECAUSE_CLAUSE:
-        for (uint32_t k = 0; k < p->clause[reason.a]; k++) {
-            const pp_literal l = p->clause[reason.a + CLAUSE_HEAD + k];
-            if (l != fact->what)
-                need_literal(e, l);
-        }
-        break;
-    case PP_BECAUSE_AFTER:
-        need_from(e, reason.a,
-                  wanted - p->x->task[reason.a].ticks -
-                      (reason.b == PP_PROOF_NONE ? p->x->task[fact->what].lag : 0));
-        if (reason.b != PP_PROOF_NONE)
-            need_literal(e, reason.b);
-        break;
-    case PP_BECAUSE_BEFORE:
-        need_until(e, reason.a,
-                   wanted + p->x->task[fact->what].ticks +
-                       (reason.b == PP_PROOF_NONE ? p->x->task[reason.a].lag : 0));
-        if (reason.b != PP_PROOF_NONE)
-            need_literal(e, reason.b);
-        break;
-    case PP_BECAUSE_TIME:
-        explain_time(e, reason.a, reason.b);
-        break;
-    case PP_BECAUSE_BOTH:
-        need_literal(e, reason.a);
-        need_literal(e, reason.b);
-        break;
-    case PP_BECAUSE_MEMORY:
-        pp_proof_explain_memory(p, reason.a, fact->what, e->before, need_known, e);
-        break;
-    case PP_BECAUSE_LISTED:
-        for (const pp_listed *part = p->listed + reason.a; part->what != PP_PROOF_NONE; part++) {
-            if (part->kind == PP_FACT_ORDER)
-                need_literal(e, part->what);
-            else if (part->kind == PP_FACT_FROM)
-                need_from(e, part->what, part->time);
-            else
-                need_until(e, part->what, part->time);
-        }
-        break;
-    }
-}
-
-static void explain_conflict(explaining *e)
-{
-    pp_proof *p = e->p;
-    const pp_fact *fact = &p->conflict;
-    explain(e, fact, fact->time);
-    if (!p->conflict_has_fact)
-        return;
-    if (fact->kind == PP_FACT_ORDER)
-        need_literal(e, fact->what);
-    else if (fact->kind == PP_FACT_FROM)
-        need_until(e, fact->what, fact->time - 1);
-    else
-        need_from(e, fact->what, fact->time + 1);
-}
-
-/* The highest level among the facts that contradict each other. Rules do not find everything at
- * once, so it may be below the present one. */
-static uint32_t level_of_conflict(pp_proof *p)
-{
-    explaining e = { .p = p, .before = p->facts, .level = PP_PROOF_NONE };
-    uint32_t level = 0;
-    explain_conflict(&e);
-    for (size_t k = 0; k < p->facts; k++) {
-        if (p->fact[k].seen) {
-            level = p->fact[k].level > level ? p->fact[k].level : level;
-            p->fact[k].seen = false;
-        }
-    }
-    p->lit_count = 0;
-    return level;
-}
-
-static bool add_clause(pp_proof *p, uint32_t glue)
-{
-    void *list = p->clause, *offsets = p->learned;
-    const size_t at = p->clause_count, wanted = at + CLAUSE_HEAD + p->lit_count;
-    if (!grow(p, &list, &p->clause_capacity, wanted, sizeof *p->clause))
-        return false;
-    p->clause = list;
-    if (!grow(p, &offsets, &p->learned_capacity, p->learned_count + 1, sizeof *p->learned))
-        return false;
-    p->learned = offsets;
-    p->learned[p->learned_count++] = (uint32_t)at;
-    p->clause[at] = (uint32_t)p->lit_count;
-    p->clause[at + 1] = glue;
-    memcpy(p->clause + at + CLAUSE_HEAD, p->lits, p->lit_count * sizeof *p->lits);
-    p->clause_count = wanted;
-    watch(p, p->lits[0], (uint32_t)at);
-    watch(p, p->lits[1], (uint32_t)at);
-    return pp_proof_set_order(p, p->lits[0],
-                              (pp_reason){ .because = PP_BECAUSE_CLAUSE, .a = (uint32_t)at });
-}
-
-static uint32_t level_of(const pp_proof *p, pp_literal l)
-{
-    return p->fact[p->fact_of[l >> 1]].level;
-}
-
-/* Levels of the literals, each counted once. */
-static uint32_t count_levels(const pp_proof *p)
-{
-    uint32_t count = 0;
-    for (size_t k = 0; k < p->lit_count && count < 64; k++) {
-        bool is_new = true;
-        for (size_t i = 0; i < k && is_new; i++)
-            is_new = level_of(p, p->lits[i]) != level_of(p, p->lits[k]);
-        count += is_new;
-    }
-    return count;
-}
-
-/* Goes down the facts and explains those that are needed, until one pair of this level is left, and
- * below it pairs alone. Returns that pair's literal. */
-static pp_literal find_implication_point(explaining *e)
-{
-    pp_proof *p = e->p;
-    pp_literal point = PP_PROOF_NONE;
-    for (size_t k = p->facts; k-- > 0 && (e->here > 0 || e->below > 0);) {
-        pp_fact *fact = &p->fact[k];
-        if (!fact->seen)
-            continue;
-        e->before = k;
-        if (fact->level == e->level) {
-            if (e->here == 1 && fact->kind == PP_FACT_ORDER)
-                point = fact->what;
-            else
-                explain(e, fact, fact->wanted);
-            e->here--;
-        } else if (fact->kind != PP_FACT_ORDER) {
-            explain(e, fact, fact->wanted);
-            e->below--;
-        }
-    }
-    return point;
-}
-
-/* Leaves out literals that follow from others by their clause or pair. */
-static void shorten(pp_proof *p)
-{
-    size_t kept = 1;
-    for (size_t k = 1; k < p->lit_count; k++) {
-        const pp_fact *fact = &p->fact[p->fact_of[p->lits[k] >> 1]];
-        bool follows = false;
-        if (fact->reason.because == PP_BECAUSE_BOTH) {
-            const uint32_t a = p->fact_of[fact->reason.a >> 1], b = p->fact_of[fact->reason.b >> 1];
-            follows =
-                (a == PP_PROOF_NONE || p->fact[a].seen) && (b == PP_PROOF_NONE || p->fact[b].seen);
-        } else if (fact->reason.because == PP_BECAUSE_CLAUSE) {
-            const uint32_t clause = fact->reason.a;
-            follows = true;
-            for (uint32_t i = 0; i < p->clause[clause] && follows; i++) {
-                const pp_literal l = p->clause[clause + CLAUSE_HEAD + i];
-                const uint32_t index = p->fact_of[l >> 1];
-                follows = l == fact->what || index == PP_PROOF_NONE || p->fact[index].seen;
-            }
-        }
-        if (!follows)
-            p->lits[kept++] = p->lits[k];
-    }
-    p->lit_count = kept;
-}
-
-bool pp_proof_learn(pp_proof *p)
-{
-    p->conflicts++;
-    p->work += (int64_t)p->facts;
-    if (p->starved)
-        return true;
-    const uint32_t level = level_of_conflict(p);
-    if (level == 0)
-        return false;
-    explaining e = { .p = p, .before = p->facts, .level = level };
-    p->lit_count = 0;
-    void *list = p->lits;
-    if (!grow(p, &list, &p->lit_capacity, 1, sizeof *p->lits))
-        return true;
-    p->lits = list;
-    p->lit_count = 1; /* the first one is the implication point */
-    explain_conflict(&e);
-    const pp_literal point = find_implication_point(&e);
-    assert(point != PP_PROOF_NONE);
-    p->lits[0] = point ^ 1;
-    /* only pairs below count as seen for `shorten`; times would have been explained */
-    shorten(p);
-    for (size_t k = 0; k < p->facts; k++)
-        p->fact[k].seen = false;
-    const uint32_t glue = count_levels(p);
-    uint32_t to = 0;
-    for (size_t k = 1; k < p->lit_count; k++) {
-        if (level_of(p, p->lits[k]) > to) {
-            to = level_of(p, p->lits[k]);
-            const pp_literal l = p->lits[1];
-            p->lits[1] = p->lits[k];
-            p->lits[k] = l;
-        }
-    }
-    p->step /= ACTIVITY_FADES;
-    go_back(p, to);
-    if (p->starved)
-        return true;
-    if (p->lit_count == 1)
-        return pp_proof_set_order(p, p->lits[0], (pp_reason){ .because = PP_BECAUSE_CHOSEN });
-    return add_clause(p, glue) || p->starved;
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #define PP_PROOF_NONE UINT32_MAX
+enum { PP_PROOF_CLAUSE_HEAD = 2 }; /* size and glue of a clause, before its literals */
 
 /* "The first op of the pair runs before the second" is 2 * pair; the contrary is that + 1. */
 typedef uint32_t pp_literal;
@@ -105,8 +106,8 @@ typedef struct pp_proof {
     /* the contradiction that was found */
     pp_fact conflict;
     bool conflict_has_fact; /* it contradicts what is known of conflict.what */
-    pp_literal *lits;       /* a clause that is being learned */
-    size_t lit_count, lit_capacity;
+    pp_literal *lits;       /* [pairs]: a clause that is being learned */
+    size_t lit_count;
     bool starved; /* no memory: the proof must end */
     /* what the rules have still to look at */
     bool *rank_waits, *op_waits;
@@ -172,9 +173,13 @@ bool pp_proof_look_at_clauses(pp_proof *p, pp_literal l);
 
 /* Tries a value for the pair that looks most decisive. False: all pairs are known. */
 bool pp_proof_choose(pp_proof *p);
-/* Learns a clause from the contradiction and goes back to where it forces a value. False: nothing
- * is left to try, so no order ends by the limit. */
-bool pp_proof_learn(pp_proof *p);
+/* Adds the clause p->lits, of p->lit_count > 1 literals: the first is not known, the others are
+ * false, the second one of the highest level. glue: levels that it has. Sets the first one. */
+bool pp_proof_add_clause(pp_proof *p, uint32_t glue);
+/* Takes back all facts of the levels above. */
+void pp_proof_go_back(pp_proof *p, uint32_t level);
+/* Pairs that contradictions have are tried sooner. */
+void pp_proof_bump(pp_proof *p, uint32_t pair);
 /* Forgets all choices. */
 void pp_proof_restart(pp_proof *p);
 /* At level 0, after all rules: what is known holds in all orders. */

@@ -3,7 +3,7 @@
  * "All ops end by T" is either refuted, which makes T + 1 a bound, or an order is found. It is a
  * question about pairs of ops of one rank: which of them runs first. Pairs are guessed, conclusions
  * drawn (proof_rules.c), and every contradiction is turned into a clause that excludes its cause
- * everywhere (proof_state.c), as solvers of satisfiability do. The guesses begin with the best
+ * everywhere (proof_learn.c), as solvers of satisfiability do. The guesses begin with the best
  * order that is known.
  *
  * pp_prove_shortest asks for the best makespan less 1, again and again; pp_prove_bound asks for
@@ -11,6 +11,7 @@
  * (1993). The time is exponential in the worst case, so the caller gives a budget. */
 #include "planner/order/prove.h"
 
+#include "planner/order/proof_learn.h"
 #include "planner/order/proof_rules.h"
 #include "sim/base/alloc.h"
 

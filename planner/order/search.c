@@ -55,11 +55,13 @@ enum { POLICIES_WANTED = 12, TIMED = 3 };
  * better the time serves the other phases. With iterations, each stands for PROOF_WORK visits,
  * divided by the number of ops: 0.1 s for 1000 iterations of 96 ops, as much as all other phases
  * with 800. */
-enum { PROVE_AFTER = 2, PROOF_WORK = 8000000 };
+enum { PROVE_AFTER = 2, PROOF_WORK = 8000000, PROOF_SHARES = 4 };
 static const struct {
     uint32_t ops; /* for problems of at most so many */
     double proved, bounded;
-} proof_shares[] = { { 400, 0.45, 0.75 }, { 1000, 0.2, 0.8 }, { UINT32_MAX, 0.08, 0.85 } };
+} proof_shares[PROOF_SHARES] = {
+    { 100, 0.8, 0.9 }, { 400, 0.3, 0.85 }, { 1000, 0.2, 0.8 }, { UINT32_MAX, 0.08, 0.85 }
+};
 
 /* An order with which a chain ended a phase. */
 typedef struct phase_end {
@@ -128,7 +130,7 @@ static pp_status search_new(search *s, pp_err *err)
     s->threads = s->threads < s->chains ? s->threads : s->chains;
     s->scratch = pp_alloc_array(s->threads, sizeof *s->scratch);
     s->proves = pp_prove_is_possible(s->problem);
-    for (int k = 2; k >= 0; k--) {
+    for (int k = PROOF_SHARES - 1; k >= 0; k--) {
         if (s->problem->ops <= proof_shares[k].ops) {
             s->proved_until = proof_shares[k].proved;
             s->bound_from = proof_shares[k].bounded;

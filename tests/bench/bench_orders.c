@@ -94,8 +94,7 @@ static void run(scratch *b, const char *file)
     pp_order_bounds_raise(&limits, found->bound);
     int64_t bound = limits.ticks;
     printf("%-26s %11" PRId64 " %11" PRId64 " %8.5f %11" PRId64 " %-9s %7.3f %% %-6s %5.2f s",
-           x.name, x.best_known, found->makespan, ratio, bound,
-           pp_order_bound_key(limits.largest),
+           x.name, x.best_known, found->makespan, ratio, bound, pp_order_bound_key(limits.largest),
            100 * ((double)found->makespan / (double)bound - 1), found->proved ? "proved" : "",
            seconds);
     if (b->rules)

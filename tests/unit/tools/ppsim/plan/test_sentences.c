@@ -84,7 +84,8 @@ static const struct {
         .reason = { .kind = PP_REASON_MEMORY, .shortage = { .bytes = 1 << 30 } } },
       "executor ideal runs none of those found within the memory: rank 0 short by 1.000 GiB, "
       "largest: parameters" },
-    { { .verdict = PP_FREE_ORDERS_ONLY, .reason = { .kind = PP_REASON_ORDER_GAP, .order_bound = PP_ORDER_BOUND_PROOF } },
+    { { .verdict = PP_FREE_ORDERS_ONLY,
+        .reason = { .kind = PP_REASON_ORDER_GAP, .order_bound = PP_ORDER_BOUND_PROOF } },
       "taken, as no named schedule fits; no order is faster, shorter ones were refuted" },
 };
 

@@ -1,0 +1,107 @@
+/* Memory in a proof (planner/order/prove.h): at the start of an op, everything that is certainly
+ * held then, and what the op needs itself, fit. Whether a forward's memory is held at an op depends
+ * on the order of that op and the forward, its backward and its weight gradient alone. */
+#include "planner/order/proof_memory.h"
+
+#include <assert.h>
+
+/* 1: `op` runs before k; -1: after it; 0: not known by the facts before `before`. */
+static int side(const pp_proof *p, uint32_t op, uint32_t k, size_t before)
+{
+    const pp_literal l = pp_proof_literal(p, op, k);
+    const uint32_t index = p->fact_of[l >> 1];
+    return index != PP_PROOF_NONE && index >= before ? 0 : pp_proof_value(p, l);
+}
+
+/* What a triple certainly holds at k. */
+static int64_t held_at(const pp_proof *p, const pp_proof_triple *t, uint32_t k, size_t before)
+{
+    if (t->f == k || side(p, t->f, k, before) <= 0)
+        return 0;
+    if (t->b == k || (t->w != k && side(p, t->b, k, before) < 0))
+        return t->all;
+    return t->w == k || side(p, t->w, k, before) < 0 ? t->part : 0;
+}
+
+static bool conclude(pp_proof *p, uint32_t k, uint32_t op, bool runs_before)
+{
+    const pp_literal l = pp_proof_literal(p, op, k) ^ !runs_before;
+    return pp_proof_set_order(p, l, (pp_reason){ .because = PP_BECAUSE_MEMORY, .a = k });
+}
+
+/* What must be so that a triple holds at most `left` more at k than it certainly does. */
+static bool limit_triple(pp_proof *p, const pp_proof_triple *t, uint32_t k, int64_t left)
+{
+    const size_t now = p->facts;
+    const int f = side(p, t->f, k, now), b = side(p, t->b, k, now), w = side(p, t->w, k, now);
+    if (f < 0 || w > 0)
+        return true;
+    if (f == 0) {
+        const int64_t least = b < 0 ? t->all : w < 0 ? t->part : 0;
+        return least <= left || conclude(p, k, t->f, false);
+    }
+    if (b < 0)
+        return true;
+    if (w < 0) /* part is counted */
+        return b > 0 || t->all - t->part <= left || conclude(p, k, t->b, true);
+    if (t->part > left)
+        return conclude(p, k, t->w, true);
+    return b > 0 || t->all <= left || conclude(p, k, t->b, true);
+}
+
+bool pp_proof_look_at_memory(pp_proof *p, uint32_t k)
+{
+    const uint32_t rank = p->x->task[k].rank;
+    const pp_proof_triple *first = p->triple + p->first_triple[rank];
+    const pp_proof_triple *end = p->triple + p->first_triple[rank + 1];
+    int64_t left = p->x->room[rank] - p->x->memory[k].need;
+    p->work += end - first;
+    for (const pp_proof_triple *t = first; t < end; t++)
+        left -= pp_proof_is_before(p, t->f, k) ? held_at(p, t, k, p->facts) : 0;
+    if (left < 0)
+        return pp_proof_contradict(p, (pp_reason){ .because = PP_BECAUSE_MEMORY, .a = k });
+    for (const pp_proof_triple *t = first; t < end; t++) {
+        if (t->all > left && t->f != k && t->b != k && t->w != k && !limit_triple(p, t, k, left))
+            return false;
+    }
+    return true;
+}
+
+void pp_proof_explain_memory(const pp_proof *p, uint32_t k, pp_literal concluded, size_t before,
+                             void (*need)(void *context, pp_literal l), void *context)
+{
+    const uint32_t rank = p->x->task[k].rank, pair = concluded >> 1;
+    const pp_proof_triple *first = p->triple + p->first_triple[rank];
+    const pp_proof_triple *end = p->triple + p->first_triple[rank + 1];
+    const pp_proof_triple *its = NULL; /* that of the op about which something was concluded */
+    int64_t over = p->x->memory[k].need - p->x->room[rank]; /* beyond the room, if all is counted */
+    if (concluded != PP_PROOF_NONE) {
+        const uint32_t op = p->first_of[pair] == k ? p->second_of[pair] : p->first_of[pair];
+        for (its = first; its->f != op && its->b != op && its->w != op; its++)
+            ;
+        /* what it would hold if the contrary were true */
+        const bool all = op == its->b || side(p, its->b, k, before) < 0;
+        over += all ? its->all : its->part;
+        if (op != its->f)
+            need(context, pp_proof_literal(p, its->f, k));
+        else
+            need(context, pp_proof_literal(p, all ? its->b : its->w, k) ^ 1);
+    }
+    for (const pp_proof_triple *t = first; t < end; t++)
+        over += t != its ? held_at(p, t, k, before) : 0;
+    assert(over > 0);
+    for (const pp_proof_triple *t = first; t < end; t++) {
+        const int64_t held = t != its ? held_at(p, t, k, before) : 0;
+        if (held < over) { /* too much even without it */
+            over -= held;
+            continue;
+        }
+        if (t->f != k)
+            need(context, pp_proof_literal(p, t->f, k));
+        const bool all = t->b == k || (t->w != k && side(p, t->b, k, before) < 0);
+        if (all && t->b != k)
+            need(context, pp_proof_literal(p, t->b, k) ^ 1);
+        else if (!all && t->w != k)
+            need(context, pp_proof_literal(p, t->w, k) ^ 1);
+    }
+}
