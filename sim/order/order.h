@@ -13,7 +13,7 @@
 
 #define PP_RANKS_MAX 65535u
 #define PP_STAGES_MAX 65535u
-#define PP_OPS_MAX (1u << 28)
+#define PP_OPS_MAX (1u << 25)
 
 /* Owner frees with pp_order_free. */
 typedef struct pp_order {

@@ -50,7 +50,8 @@ pp_status pp_schedule_check(const pp_schedule *schedule, const pp_schedule_param
         return pp_err_set(err, PP_USAGE, NULL,
                           "%" PRIu32 " ranks x %" PRIu32 " chunks x %" PRIu32
                           " microbatches exceeds the limits of %u stages, %" PRId64
-                          " microbatches and %u ops",
+                          " microbatches and %u ops; give fewer microbatches, since the time "
+                          "of a step grows evenly with them",
                           params->ranks, params->chunks, params->microbatches, PP_STAGES_MAX,
                           PP_MICROBATCHES_MAX, PP_OPS_MAX);
     return PP_OK;

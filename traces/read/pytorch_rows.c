@@ -238,7 +238,7 @@ static pp_status survey_cell(void *context, const pp_op *ops, size_t count, plac
     s->ops += count;
     s->row_ops += count;
     if (s->ops > PP_OPS_MAX)
-        return fail(s->file, at, err, "more than 268435456 ops; use fewer microbatches or stages",
+        return fail(s->file, at, err, "more than 33554432 ops; use fewer microbatches or stages",
                     "");
     return PP_OK;
 }
