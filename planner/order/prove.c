@@ -20,6 +20,7 @@
 typedef enum answer { ANSWER_NONE, ANSWER_FOUND, ANSWER_UNKNOWN } answer;
 
 enum { RESTART_CONFLICTS = 100, CLAUSES_FIRST = 4000, CLAUSES_MORE = 1000 };
+enum { PAIR_WORK = 16 }; /* to begin a proof, for each pair */
 
 #define SHARE_OF_A_LIMIT 0.3 /* of the budget that is left goes to each limit in pp_prove_bound */
 
@@ -126,6 +127,7 @@ static pp_status ask(proving *v, int64_t limit, answer *answer_out, pp_err *err)
     if (status || (status = guess(v, p, err)))
         return status;
     v->proof = p;
+    p->work = PAIR_WORK * (int64_t)p->pairs;
     p->ended = has_ended;
     p->context = v;
     answer now = pp_proof_rules_begin(p) ? run(v, p) : p->starved ? ANSWER_UNKNOWN : ANSWER_NONE;
@@ -148,9 +150,13 @@ bool pp_prove_is_possible(const pp_order_problem *problem)
     return pp_proof_count_pairs(problem) <= PP_PROVE_PAIRS_MOST;
 }
 
-static bool is_open(const pp_order_problem *problem, const pp_proved *known)
+/* Whether there is something to prove, and more work allowed than beginning takes. */
+static bool is_open(const pp_order_problem *problem, const pp_prove_budget *budget,
+                    const pp_proved *known)
 {
-    return known->bound < known->makespan && pp_prove_is_possible(problem);
+    const int64_t begin = PAIR_WORK * (int64_t)pp_proof_count_pairs(problem);
+    return known->bound < known->makespan && pp_prove_is_possible(problem) &&
+           (!budget->work || budget->work > 2 * begin);
 }
 
 pp_status pp_prove_shortest(const pp_order_problem *problem, const pp_prove_budget *budget,
@@ -158,7 +164,7 @@ pp_status pp_prove_shortest(const pp_order_problem *problem, const pp_prove_budg
 {
     proving v = { .x = problem, .budget = budget, .known = known, .until = 1 };
     answer ignored = ANSWER_UNKNOWN;
-    return is_open(problem, known) ? ask(&v, known->makespan - 1, &ignored, err) : PP_OK;
+    return is_open(problem, budget, known) ? ask(&v, known->makespan - 1, &ignored, err) : PP_OK;
 }
 
 pp_status pp_prove_bound(const pp_order_problem *problem, const pp_prove_budget *budget,
@@ -166,7 +172,7 @@ pp_status pp_prove_bound(const pp_order_problem *problem, const pp_prove_budget 
 {
     proving v = { .x = problem, .budget = budget, .known = known };
     int64_t most = known->makespan - 1; /* the largest limit that may be refuted in time */
-    if (problem->rooms_are_low || !is_open(problem, known))
+    if (problem->rooms_are_low || !is_open(problem, budget, known))
         return PP_OK;
     while (known->bound <= most && used(&v) < 1) {
         const int64_t limit = known->bound + (most - known->bound) / 2;
