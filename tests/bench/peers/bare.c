@@ -1,5 +1,5 @@
-/* The floor of tests/bench/peers.py: a process that knows one schedule, 1F1B, and runs it in an order
- * in which every op comes after those that it waits for. It keeps the start of every op, as a
+/* The floor of tests/bench/peers.py: a process that knows one schedule, 1F1B, and runs it in an
+ * order in which every op comes after those that it waits for. It keeps the start of every op, as a
  * simulator does.   bare RANKS MICROBATCHES FORWARD BACKWARD TRANSFER   (times in ns) */
 #include <inttypes.h>
 #include <stdint.h>
