@@ -91,6 +91,14 @@ static answer run(const proving *v, pp_proof *p)
     return ANSWER_UNKNOWN;
 }
 
+/* Goes on from what holds at the beginning; without memory nothing follows from a contradiction. */
+static answer go_on(const proving *v, pp_proof *p, bool holds)
+{
+    if (holds)
+        return run(v, p);
+    return p->starved ? ANSWER_UNKNOWN : ANSWER_NONE;
+}
+
 /* Guesses that every pair runs as in the best order. */
 static pp_status guess(const proving *v, pp_proof *p, pp_err *err)
 {
@@ -130,12 +138,12 @@ static pp_status ask(proving *v, int64_t limit, answer *answer_out, pp_err *err)
     p->work = PAIR_WORK * (int64_t)p->pairs;
     p->ended = has_ended;
     p->context = v;
-    answer now = pp_proof_rules_begin(p) ? run(v, p) : p->starved ? ANSWER_UNKNOWN : ANSWER_NONE;
+    answer now = go_on(v, p, pp_proof_rules_begin(p));
     while (now == ANSWER_FOUND) {
         take(p, v->known);
         limit = v->known->makespan - 1;
         pp_proof_restart(p);
-        now = limit >= v->known->bound && pp_proof_tighten(p, limit) ? run(v, p) : ANSWER_NONE;
+        now = limit < v->known->bound ? ANSWER_NONE : go_on(v, p, pp_proof_tighten(p, limit));
     }
     if (now == ANSWER_NONE && !v->x->rooms_are_low && limit >= v->known->bound)
         v->known->bound = limit + 1;
