@@ -46,21 +46,12 @@ static void need_literal(explaining *e, pp_literal l)
         mark(e, index);
 }
 
-/* The latest start of an op as it was known before the fact that is explained. */
-static int64_t until_then(const explaining *e, uint32_t op)
-{
-    uint32_t k = e->p->last_until[op];
-    while (k != PP_PROOF_NONE && k >= e->before)
-        k = e->p->fact[k].previous;
-    return k == PP_PROOF_NONE ? e->p->root_until[op] : e->p->fact[k].time;
-}
-
 /* Marks the first fact that says so. */
-static void need_from(explaining *e, uint32_t op, int64_t time)
+static void need_time(explaining *e, pp_fact_kind kind, uint32_t op, int64_t time)
 {
     pp_proof *p = e->p;
-    uint32_t k = p->last_from[op], found = PP_PROOF_NONE;
-    if (p->root_from[op] >= time)
+    uint32_t k = p->last[kind][op], found = PP_PROOF_NONE;
+    if (p->root[kind][op] >= time)
         return;
     for (; k != PP_PROOF_NONE; k = p->fact[k].previous) {
         if (k >= e->before)
@@ -75,30 +66,21 @@ static void need_from(explaining *e, uint32_t op, int64_t time)
     mark(e, found);
 }
 
-static void need_until(explaining *e, uint32_t op, int64_t time)
+/* The time of an op that was known before the fact that is explained. */
+static int64_t time_then(const explaining *e, pp_fact_kind kind, uint32_t op)
 {
-    pp_proof *p = e->p;
-    uint32_t k = p->last_until[op], found = PP_PROOF_NONE;
-    if (p->root_until[op] <= time)
-        return;
-    for (; k != PP_PROOF_NONE; k = p->fact[k].previous) {
-        if (k >= e->before)
-            continue;
-        if (p->fact[k].time > time)
-            break;
-        found = k;
-    }
-    assert(found != PP_PROOF_NONE);
-    pp_fact *fact = &p->fact[found];
-    fact->wanted = !fact->seen || time < fact->wanted ? time : fact->wanted;
-    mark(e, found);
+    uint32_t k = e->p->last[kind][op];
+    while (k != PP_PROOF_NONE && k >= e->before)
+        k = e->p->fact[k].previous;
+    return k == PP_PROOF_NONE ? e->p->root[kind][op] : e->p->fact[k].time;
 }
 
+/* a could not end before b had to start. */
 static void explain_time(explaining *e, uint32_t a, uint32_t b)
 {
-    const int64_t until = until_then(e, b);
-    need_from(e, a, until - e->p->x->task[a].ticks + 1);
-    need_until(e, b, until);
+    const int64_t minus_until = time_then(e, PP_FACT_UNTIL, b);
+    need_time(e, PP_FACT_FROM, a, 1 - minus_until - e->p->x->task[a].ticks);
+    need_time(e, PP_FACT_UNTIL, b, minus_until);
 }
 
 static void need_known(void *context, pp_literal l)
@@ -121,19 +103,16 @@ static void explain(explaining *e, const pp_fact *fact, int64_t wanted)
         }
         break;
     case PP_BECAUSE_AFTER:
-        need_from(e, reason.a,
-                  wanted - p->x->task[reason.a].ticks -
-                      (reason.b == PP_PROOF_NONE ? p->x->task[fact->what].lag : 0));
+    case PP_BECAUSE_BEFORE: {
+        const bool after = reason.because == PP_BECAUSE_AFTER;
+        const uint32_t first = after ? reason.a : fact->what,
+                       second = after ? fact->what : reason.a;
+        const int64_t lag = reason.b == PP_PROOF_NONE ? p->x->task[second].lag : 0;
+        need_time(e, fact->kind, reason.a, wanted - p->x->task[first].ticks - lag);
         if (reason.b != PP_PROOF_NONE)
             need_literal(e, reason.b);
         break;
-    case PP_BECAUSE_BEFORE:
-        need_until(e, reason.a,
-                   wanted + p->x->task[fact->what].ticks +
-                       (reason.b == PP_PROOF_NONE ? p->x->task[reason.a].lag : 0));
-        if (reason.b != PP_PROOF_NONE)
-            need_literal(e, reason.b);
-        break;
+    }
     case PP_BECAUSE_TIME:
         explain_time(e, reason.a, reason.b);
         break;
@@ -148,10 +127,8 @@ static void explain(explaining *e, const pp_fact *fact, int64_t wanted)
         for (const pp_listed *part = p->listed + reason.a; part->what != PP_PROOF_NONE; part++) {
             if (part->kind == PP_FACT_ORDER)
                 need_literal(e, part->what);
-            else if (part->kind == PP_FACT_FROM)
-                need_from(e, part->what, part->time);
             else
-                need_until(e, part->what, part->time);
+                need_time(e, part->kind, part->what, part->time);
         }
         break;
     }
@@ -166,10 +143,8 @@ static void explain_conflict(explaining *e)
         return;
     if (fact->kind == PP_FACT_ORDER)
         need_literal(e, fact->what);
-    else if (fact->kind == PP_FACT_FROM)
-        need_until(e, fact->what, fact->time - 1);
     else
-        need_from(e, fact->what, fact->time + 1);
+        need_time(e, !fact->kind, fact->what, 1 - fact->time);
 }
 
 /* The highest level among the facts that contradict each other. Rules do not find everything at

@@ -43,7 +43,7 @@ static pp_reason because(pp_because kind, uint32_t a, uint32_t b)
 /* Orders the pair if one of its ops could not run first. */
 static bool order_by_time(pp_proof *p, uint32_t a, uint32_t b)
 {
-    if (p->from[a] + p->x->task[a].ticks > p->until[b])
+    if (pp_proof_from(p, a) + p->x->task[a].ticks > pp_proof_until(p, b))
         return pp_proof_set_order(p, pp_proof_literal(p, b, a), because(PP_BECAUSE_TIME, a, b));
     return true;
 }
@@ -52,21 +52,22 @@ static bool op_starts_later(pp_proof *p, uint32_t op)
 {
     const pp_order_problem *x = p->x;
     const pp_task *t = &x->task[op];
-    const int64_t end = p->from[op] + t->ticks;
+    const int64_t end = pp_proof_from(p, op) + t->ticks;
     const uint32_t next[] = { t->after, t->weight };
     for (int k = 0; k < 2; k++) {
-        if (next[k] < x->ops && !pp_proof_set_from(p, next[k], end + x->task[next[k]].lag,
-                                                   because(PP_BECAUSE_AFTER, op, PP_PROOF_NONE)))
+        if (next[k] < x->ops &&
+            !pp_proof_set_time(p, PP_FACT_FROM, next[k], end + x->task[next[k]].lag,
+                               because(PP_BECAUSE_AFTER, op, PP_PROOF_NONE)))
             return false;
     }
     for (uint32_t k = p->begin[t->rank]; k < p->begin[t->rank + 1]; k++) {
         const uint32_t other = p->rank_ops[k];
-        if (other == op || end <= p->from[other])
+        if (other == op || end <= pp_proof_from(p, other))
             continue;
         const pp_literal l = pp_proof_literal(p, op, other);
         const int value = pp_proof_value(p, l);
         if (value > 0) {
-            if (!pp_proof_set_from(p, other, end, because(PP_BECAUSE_AFTER, op, l)))
+            if (!pp_proof_set_time(p, PP_FACT_FROM, other, end, because(PP_BECAUSE_AFTER, op, l)))
                 return false;
         } else if (value == 0 && !order_by_time(p, op, other)) {
             return false;
@@ -82,18 +83,20 @@ static bool op_starts_earlier(pp_proof *p, uint32_t op)
     const pp_task *t = &x->task[op];
     const uint32_t before = t->before;
     if (before < x->ops &&
-        !pp_proof_set_until(p, before, p->until[op] - t->lag - x->task[before].ticks,
-                            because(PP_BECAUSE_BEFORE, op, PP_PROOF_NONE)))
+        !pp_proof_set_time(p, PP_FACT_UNTIL, before,
+                           -pp_proof_until(p, op) + t->lag + x->task[before].ticks,
+                           because(PP_BECAUSE_BEFORE, op, PP_PROOF_NONE)))
         return false;
     for (uint32_t k = p->begin[t->rank]; k < p->begin[t->rank + 1]; k++) {
         const uint32_t other = p->rank_ops[k];
-        const int64_t until = p->until[op] - x->task[other].ticks;
-        if (other == op || until >= p->until[other])
+        const int64_t until = pp_proof_until(p, op) - x->task[other].ticks;
+        if (other == op || until >= pp_proof_until(p, other))
             continue;
         const pp_literal l = pp_proof_literal(p, other, op);
         const int value = pp_proof_value(p, l);
         if (value > 0) {
-            if (!pp_proof_set_until(p, other, until, because(PP_BECAUSE_BEFORE, op, l)))
+            if (!pp_proof_set_time(p, PP_FACT_UNTIL, other, -until,
+                                   because(PP_BECAUSE_BEFORE, op, l)))
                 return false;
         } else if (value == 0 && !order_by_time(p, other, op)) {
             return false;
@@ -111,8 +114,10 @@ static bool op_is_before(pp_proof *p, pp_literal l)
     const pp_order_problem *x = p->x;
     const uint32_t *ops = p->rank_ops + p->begin[x->task[a].rank];
     const uint32_t words = (p->begin[x->task[a].rank + 1] - p->begin[x->task[a].rank] + 63) / 64;
-    if (!pp_proof_set_from(p, b, p->from[a] + x->task[a].ticks, because(PP_BECAUSE_AFTER, a, l)) ||
-        !pp_proof_set_until(p, a, p->until[b] - x->task[a].ticks, because(PP_BECAUSE_BEFORE, b, l)))
+    if (!pp_proof_set_time(p, PP_FACT_FROM, b, pp_proof_from(p, a) + x->task[a].ticks,
+                           because(PP_BECAUSE_AFTER, a, l)) ||
+        !pp_proof_set_time(p, PP_FACT_UNTIL, a, -pp_proof_until(p, b) + x->task[a].ticks,
+                           because(PP_BECAUSE_BEFORE, b, l)))
         return false;
     for (uint32_t w = 0; w < words; w++) {
         uint64_t rest = p->later[p->row[b] + w] & ~p->later[p->row[a] + w];
@@ -151,7 +156,8 @@ typedef struct view {
 
 static int64_t earliest(const view *v, uint32_t op)
 {
-    return v->back ? -(v->p->until[op] + v->p->x->task[op].ticks) : v->p->from[op];
+    return v->back ? v->p->time[PP_FACT_UNTIL][op] - v->p->x->task[op].ticks
+                   : v->p->time[PP_FACT_FROM][op];
 }
 
 static void sort_by_earliest(const view *v)
@@ -189,13 +195,13 @@ static bool start_behind(const view *v, uint32_t i, uint32_t first, int64_t time
                           v->back ? pp_proof_literal(p, op, other) : pp_proof_literal(p, other, op),
                           0);
         if (v->back)
-            pp_proof_list_add(p, PP_FACT_UNTIL, other, -begin - p->x->task[other].ticks);
+            pp_proof_list_add(p, PP_FACT_UNTIL, other, begin + p->x->task[other].ticks);
         else
             pp_proof_list_add(p, PP_FACT_FROM, other, begin);
     }
     pp_proof_list_end(p);
-    return v->back ? pp_proof_set_until(p, op, -time - p->x->task[op].ticks, reason)
-                   : pp_proof_set_from(p, op, time, reason);
+    const int64_t more = v->back ? p->x->task[op].ticks : 0;
+    return pp_proof_set_time(p, v->back ? PP_FACT_UNTIL : PP_FACT_FROM, op, time + more, reason);
 }
 
 static bool look_at_view(const view *v)
@@ -225,7 +231,7 @@ static bool look_at_rank(pp_proof *p, uint32_t rank)
 {
     const uint32_t n = p->begin[rank + 1] - p->begin[rank];
     const view ahead = {
-        p, false, n, p->sorted + p->begin[rank], p->time, p->time + p->most, p->bit
+        p, false, n, p->sorted + p->begin[rank], p->sorted_time, p->sorted_time + p->most, p->bit
     };
     view back = ahead;
     back.back = true;

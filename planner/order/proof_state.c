@@ -5,6 +5,7 @@
 #include "planner/order/proof_state.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/minmax.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -22,14 +23,14 @@ void pp_proof_free(pp_proof **proof)
     for (size_t l = 0; p->watch && l < 2 * (size_t)p->pairs; l++)
         free(p->watch[l].clause);
     void *const all[] = {
-        p->begin,     p->rank_ops,      p->local,       p->first_pair,  p->first_of,
-        p->second_of, p->row,           p->later,       p->earlier,     p->value,
-        p->fact_of,   p->from,          p->until,       p->last_from,   p->last_until,
-        p->root_from, p->root_until,    p->fact,        p->level_begin, p->level_listed,
-        p->listed,    p->clause,        p->learned,     p->watch,       p->activity,
-        p->heap,      p->heap_place,    p->guess,       p->lits,        p->rank_waits,
-        p->op_waits,  p->ranks_waiting, p->ops_waiting, p->sorted,      p->sorted_back,
-        p->time,      p->bit,           p->tail,        p->triple,      p->first_triple,
+        p->begin,       p->rank_ops,      p->local,       p->first_pair,  p->first_of,
+        p->second_of,   p->row,           p->later,       p->earlier,     p->value,
+        p->fact_of,     p->time[0],       p->time[1],     p->last[0],     p->last[1],
+        p->root[0],     p->root[1],       p->fact,        p->level_begin, p->level_listed,
+        p->listed,      p->clause,        p->learned,     p->watch,       p->activity,
+        p->heap,        p->heap_place,    p->guess,       p->lits,        p->rank_waits,
+        p->op_waits,    p->ranks_waiting, p->ops_waiting, p->sorted,      p->sorted_back,
+        p->sorted_time, p->bit,           p->tail,        p->triple,      p->first_triple,
     };
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         free(all[k]);
@@ -106,24 +107,23 @@ static void name_pairs(pp_proof *p)
 static void find_times(pp_proof *p, int64_t limit)
 {
     const pp_order_problem *x = p->x;
+    int64_t *from = p->time[PP_FACT_FROM], *minus_until = p->time[PP_FACT_UNTIL];
     for (uint32_t op = 0; op < x->ops; op++) {
         const pp_task *t = &x->task[op];
-        p->from[op] =
-            t->before < x->ops ? p->from[t->before] + x->task[t->before].ticks + t->lag : 0;
+        from[op] = t->before < x->ops ? from[t->before] + x->task[t->before].ticks + t->lag : 0;
     }
     for (uint32_t op = x->ops; op-- > 0;) {
         const uint32_t next[] = { x->task[op].after, x->task[op].weight };
-        p->until[op] = limit - x->task[op].ticks;
+        p->tail[op] = x->task[op].ticks;
         for (int k = 0; k < 2; k++) {
-            if (next[k] >= x->ops)
-                continue;
-            const int64_t until = p->until[next[k]] - x->task[next[k]].lag - x->task[op].ticks;
-            p->until[op] = until < p->until[op] ? until : p->until[op];
+            if (next[k] < x->ops)
+                p->tail[op] = pp_max(p->tail[op],
+                                     x->task[op].ticks + x->task[next[k]].lag + p->tail[next[k]]);
         }
-        p->tail[op] = limit - p->until[op];
+        minus_until[op] = p->tail[op] - limit;
     }
-    memcpy(p->root_from, p->from, x->ops * sizeof *p->from);
-    memcpy(p->root_until, p->until, x->ops * sizeof *p->until);
+    for (int kind = 0; kind < 2; kind++)
+        memcpy(p->root[kind], p->time[kind], x->ops * sizeof *p->time[kind]);
 }
 
 uint64_t pp_proof_count_pairs(const pp_order_problem *problem)
@@ -164,12 +164,6 @@ pp_status pp_proof_new(const pp_order_problem *problem, int64_t limit, pp_proof 
         !(p->earlier = pp_alloc_array(words, sizeof *p->earlier)) ||
         !(p->value = pp_alloc_array(pairs, sizeof *p->value)) ||
         !(p->fact_of = pp_alloc_array(pairs, sizeof *p->fact_of)) ||
-        !(p->from = pp_alloc_array(x->ops, sizeof *p->from)) ||
-        !(p->until = pp_alloc_array(x->ops, sizeof *p->until)) ||
-        !(p->last_from = pp_alloc_array(x->ops, sizeof *p->last_from)) ||
-        !(p->last_until = pp_alloc_array(x->ops, sizeof *p->last_until)) ||
-        !(p->root_from = pp_alloc_array(x->ops, sizeof *p->root_from)) ||
-        !(p->root_until = pp_alloc_array(x->ops, sizeof *p->root_until)) ||
         !(p->watch = pp_alloc_array(2 * pairs, sizeof *p->watch)) ||
         !(p->activity = pp_alloc_array(pairs, sizeof *p->activity)) ||
         !(p->heap = pp_alloc_array(pairs, sizeof *p->heap)) ||
@@ -181,16 +175,21 @@ pp_status pp_proof_new(const pp_order_problem *problem, int64_t limit, pp_proof 
         !(p->ops_waiting = pp_alloc_array(x->ops, sizeof *p->ops_waiting)) ||
         !(p->sorted = pp_alloc_array(x->ops, sizeof *p->sorted)) ||
         !(p->sorted_back = pp_alloc_array(x->ops, sizeof *p->sorted_back)) ||
-        !(p->time = pp_alloc_array(2 * (size_t)p->most, sizeof *p->time)) ||
+        !(p->sorted_time = pp_alloc_array(2 * (size_t)p->most, sizeof *p->sorted_time)) ||
         !(p->bit = pp_alloc_array(p->most, sizeof *p->bit)) ||
         !(p->lits = pp_alloc_array(pairs, sizeof *p->lits)) ||
         !(p->tail = pp_alloc_array(x->ops, sizeof *p->tail)))
         return pp_err_nomem(err);
+    for (int kind = 0; kind < 2; kind++) {
+        if (!(p->time[kind] = pp_alloc_array(x->ops, sizeof *p->time[kind])) ||
+            !(p->last[kind] = pp_alloc_array(x->ops, sizeof *p->last[kind])) ||
+            !(p->root[kind] = pp_alloc_array(x->ops, sizeof *p->root[kind])))
+            return pp_err_nomem(err);
+        memset(p->last[kind], 0xff, x->ops * sizeof *p->last[kind]);
+    }
     name_pairs(p);
     find_times(p, limit);
     memset(p->fact_of, 0xff, pairs * sizeof *p->fact_of);
-    memset(p->last_from, 0xff, x->ops * sizeof *p->last_from);
-    memset(p->last_until, 0xff, x->ops * sizeof *p->last_until);
     for (uint32_t k = 0; k < p->pairs; k++)
         p->heap[k] = p->heap_place[k] = k;
     p->heap_count = p->pairs;
@@ -273,36 +272,13 @@ bool pp_proof_set_order(pp_proof *p, pp_literal l, pp_reason reason)
     return true;
 }
 
-bool pp_proof_set_from(pp_proof *p, uint32_t op, int64_t time, pp_reason reason)
+bool pp_proof_set_time(pp_proof *p, pp_fact_kind kind, uint32_t op, int64_t time, pp_reason reason)
 {
-    if (time <= p->from[op])
+    if (time <= p->time[kind][op])
         return true;
-    if (time > p->until[op]) {
-        p->conflict = (pp_fact){ .what = op, .kind = PP_FACT_FROM, .time = time, .reason = reason };
-        p->conflict_has_fact = true;
-        return false;
-    }
-    pp_fact *fact = add_fact(p);
-    if (!fact)
-        return false;
-    *fact = (pp_fact){ .what = op,
-                       .time = time,
-                       .previous = p->last_from[op],
-                       .level = p->level,
-                       .kind = PP_FACT_FROM,
-                       .reason = reason };
-    p->last_from[op] = (uint32_t)(p->facts - 1);
-    p->from[op] = time;
-    return true;
-}
-
-bool pp_proof_set_until(pp_proof *p, uint32_t op, int64_t time, pp_reason reason)
-{
-    if (time >= p->until[op])
-        return true;
-    if (time < p->from[op]) {
+    if (time > -p->time[!kind][op]) {
         p->conflict =
-            (pp_fact){ .what = op, .kind = PP_FACT_UNTIL, .time = time, .reason = reason };
+            (pp_fact){ .what = op, .kind = (uint8_t)kind, .time = time, .reason = reason };
         p->conflict_has_fact = true;
         return false;
     }
@@ -311,12 +287,12 @@ bool pp_proof_set_until(pp_proof *p, uint32_t op, int64_t time, pp_reason reason
         return false;
     *fact = (pp_fact){ .what = op,
                        .time = time,
-                       .previous = p->last_until[op],
+                       .previous = p->last[kind][op],
                        .level = p->level,
-                       .kind = PP_FACT_UNTIL,
+                       .kind = (uint8_t)kind,
                        .reason = reason };
-    p->last_until[op] = (uint32_t)(p->facts - 1);
-    p->until[op] = time;
+    p->last[kind][op] = (uint32_t)(p->facts - 1);
+    p->time[kind][op] = time;
     return true;
 }
 
@@ -451,14 +427,11 @@ void pp_proof_go_back(pp_proof *p, uint32_t level)
             p->fact_of[pair] = PP_PROOF_NONE;
             set_value(p, fact->what, false);
             push(p, pair);
-        } else if (fact->kind == PP_FACT_FROM) {
-            p->last_from[fact->what] = fact->previous;
-            p->from[fact->what] = fact->previous == PP_PROOF_NONE ? p->root_from[fact->what]
-                                                                  : p->fact[fact->previous].time;
         } else {
-            p->last_until[fact->what] = fact->previous;
-            p->until[fact->what] = fact->previous == PP_PROOF_NONE ? p->root_until[fact->what]
-                                                                   : p->fact[fact->previous].time;
+            const uint32_t op = fact->what, before = fact->previous;
+            p->last[fact->kind][op] = before;
+            p->time[fact->kind][op] =
+                before == PP_PROOF_NONE ? p->root[fact->kind][op] : p->fact[before].time;
         }
     }
     p->listed_count = p->level_listed[level];
@@ -477,7 +450,7 @@ bool pp_proof_tighten(pp_proof *p, int64_t limit)
     const pp_reason always = { .because = PP_BECAUSE_CHOSEN };
     assert(p->level == 0);
     for (uint32_t op = 0; op < p->x->ops; op++) {
-        if (!pp_proof_set_until(p, op, limit - p->tail[op], always))
+        if (!pp_proof_set_time(p, PP_FACT_UNTIL, op, p->tail[op] - limit, always))
             return false;
     }
     return true;
@@ -490,10 +463,10 @@ void pp_proof_settle(pp_proof *p)
         if (p->fact[k].kind == PP_FACT_ORDER)
             p->fact_of[p->fact[k].what >> 1] = PP_PROOF_NONE;
     }
-    memcpy(p->root_from, p->from, p->x->ops * sizeof *p->from);
-    memcpy(p->root_until, p->until, p->x->ops * sizeof *p->until);
-    memset(p->last_from, 0xff, p->x->ops * sizeof *p->last_from);
-    memset(p->last_until, 0xff, p->x->ops * sizeof *p->last_until);
+    for (int kind = 0; kind < 2; kind++) {
+        memcpy(p->root[kind], p->time[kind], p->x->ops * sizeof *p->time[kind]);
+        memset(p->last[kind], 0xff, p->x->ops * sizeof *p->last[kind]);
+    }
     p->facts = p->looked_at = 0;
     p->listed_count = 0;
 }

@@ -15,9 +15,9 @@ enum { PP_PROOF_CLAUSE_HEAD = 2 }; /* size and glue of a clause, before its lite
 typedef uint32_t pp_literal;
 
 typedef enum pp_fact_kind {
+    PP_FACT_FROM,  /* what: an op; its start is at least `time` */
+    PP_FACT_UNTIL, /* what: an op; the negative of its start is at least `time` */
     PP_FACT_ORDER, /* what: a literal */
-    PP_FACT_FROM,  /* what: an op, which starts at `time` or later */
-    PP_FACT_UNTIL, /* what: an op, which starts at `time` or earlier */
 } pp_fact_kind;
 
 typedef enum pp_because {
@@ -81,9 +81,11 @@ typedef struct pp_proof {
     uint64_t *earlier;       /* ops that run before it */
     int8_t *value;           /* [pairs]: 1 true, -1 false, 0 not known */
     uint32_t *fact_of;       /* [pairs]: index of the fact; none: it holds in all orders */
-    int64_t *from, *until;   /* [ops]: earliest and latest start */
-    uint32_t *last_from, *last_until; /* [ops]: latest facts; none: they hold in all orders */
-    int64_t *root_from, *root_until;  /* [ops]: what holds in all orders */
+    /* by PP_FACT_FROM and PP_FACT_UNTIL, [ops]: the best time, its fact (none: it holds in all
+     * orders), and what holds in all orders */
+    int64_t *time[2];
+    uint32_t *last[2];
+    int64_t *root[2];
     pp_fact *fact;
     size_t facts, fact_capacity, looked_at;
     uint32_t level;
@@ -115,7 +117,7 @@ typedef struct pp_proof {
     uint32_t ranks_waiting_count, ops_waiting_count;
     uint32_t *sorted, *sorted_back; /* [ops]: a rank's ops by earliest start, by latest end */
     uint32_t most;                  /* ops of a rank */
-    int64_t *time;                  /* [2 x most]: scratch memory of the rules */
+    int64_t *sorted_time;           /* [2 x most]: scratch memory of the rules */
     uint32_t *bit;                  /* [most]: the same */
     int64_t *tail;                  /* [ops]: the limit less the latest start that chains allow */
     int64_t conflicts;
@@ -148,6 +150,16 @@ static inline int pp_proof_value(const pp_proof *p, pp_literal l)
     return l & 1 ? -p->value[l >> 1] : p->value[l >> 1];
 }
 
+static inline int64_t pp_proof_from(const pp_proof *p, uint32_t op)
+{
+    return p->time[PP_FACT_FROM][op];
+}
+
+static inline int64_t pp_proof_until(const pp_proof *p, uint32_t op)
+{
+    return -p->time[PP_FACT_UNTIL][op];
+}
+
 /* Whether a is known to run before b. */
 static inline bool pp_proof_is_before(const pp_proof *p, uint32_t a, uint32_t b)
 {
@@ -159,8 +171,7 @@ uint32_t pp_proof_count_before(const pp_proof *p, uint32_t op);
 
 /* Record a fact. False: it contradicts what is known, or there is no memory (starved). */
 bool pp_proof_set_order(pp_proof *p, pp_literal l, pp_reason reason);
-bool pp_proof_set_from(pp_proof *p, uint32_t op, int64_t time, pp_reason reason);
-bool pp_proof_set_until(pp_proof *p, uint32_t op, int64_t time, pp_reason reason);
+bool pp_proof_set_time(pp_proof *p, pp_fact_kind kind, uint32_t op, int64_t time, pp_reason reason);
 /* A contradiction for this reason alone; false. */
 bool pp_proof_contradict(pp_proof *p, pp_reason reason);
 /* Listed reasons: begin, add parts, end. */

@@ -120,7 +120,7 @@ static void take(const pp_proof *p, pp_proved *known)
     for (uint32_t r = 0; r < x->ranks; r++) {
         for (uint32_t k = p->begin[r]; k < p->begin[r + 1]; k++) {
             const uint32_t op = p->rank_ops[k];
-            const int64_t end = p->from[op] + x->task[op].ticks;
+            const int64_t end = pp_proof_from(p, op) + x->task[op].ticks;
             known->ops[p->begin[r] + pp_proof_count_before(p, op)] = op;
             known->makespan = end > known->makespan ? end : known->makespan;
         }
