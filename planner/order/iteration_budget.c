@@ -17,6 +17,12 @@ bool pp_iteration_budget_run(pp_iteration_budget *budget, int64_t iterations)
     return budget->part < 1 && spent < 1;
 }
 
+double pp_time_share_spent(void *share)
+{
+    const pp_time_share *s = share;
+    return s->to > s->from ? (s->spent(s->context) - s->from) / (s->to - s->from) : 1;
+}
+
 double pp_iteration_budget_cool(const pp_iteration_budget *budget, double hot, int halvings)
 {
     double at = budget->part * halvings;

@@ -15,6 +15,7 @@
 #include "planner/order/search.h"
 
 #include "planner/order/anneal.h"
+#include "planner/order/iteration_budget.h"
 #include "planner/order/local_search.h"
 #include "planner/order/prove.h"
 #include "sim/base/alloc.h"
@@ -307,22 +308,6 @@ static const pp_search_chain *best_chain(const search *s)
     return best;
 }
 
-/* A part of the search's time. */
-typedef struct part {
-    const search *search;
-    double from, to;
-} part;
-
-static double spent_of_part(void *context)
-{
-    const part *p = context;
-    const pp_order_search_options *options = p->search->options;
-    const double spent = options->spent(options->context);
-    if (options->iterations)
-        return spent;
-    return p->to > p->from ? (spent - p->from) / (p->to - p->from) : 1;
-}
-
 /* Proves from the best order on, in a share of the budget that ends at `to`. */
 static pp_status prove(search *s, bool shortest, double share, double to, pp_err *err)
 {
@@ -330,15 +315,17 @@ static pp_status prove(search *s, bool shortest, double share, double to, pp_err
     const pp_order_search_options *options = s->options;
     const bool timed = options->spent && !options->iterations;
     const double work = share * (double)options->iterations * PROOF_WORK / (s->problem->ops + 1.0);
-    part p = { .search = s, .from = timed ? options->spent(options->context) : 0, .to = to };
+    pp_time_share time = { options->spent, options->context, 0, to };
     const pp_prove_budget budget = {
         .work = options->iterations ? (int64_t)fmin(work + 1, 1e15) : 0,
-        .spent = options->spent ? spent_of_part : NULL,
-        .context = &p,
+        .spent = timed ? pp_time_share_spent : options->spent,
+        .context = timed ? (void *)&time : options->context,
     };
     uint32_t *ops PP_CLEANUP(pp_free_array) = pp_alloc_array(s->problem->ops, sizeof *ops);
     if (!ops)
         return pp_err_nomem(err);
+    if (timed)
+        time.from = options->spent(options->context);
     memcpy(ops, chain->best_ops, s->problem->ops * sizeof *ops);
     pp_proved known = { .bound = s->bound, .makespan = chain->best, .ops = ops };
     pp_status status = shortest ? pp_prove_shortest(s->problem, &budget, &known, err)

@@ -16,6 +16,7 @@
 
 #include "planner/candidate/evaluate.h"
 #include "planner/order/dispatch.h"
+#include "planner/order/iteration_budget.h"
 #include "planner/order/problem_costs.h"
 #include "planner/order/search.h"
 #include "planner/pack/pack.h"
@@ -322,18 +323,6 @@ static pp_status change_policies(replanning *r, double part, pp_err *err)
     return PP_OK;
 }
 
-typedef struct share {
-    const replanning *r;
-    double from, to;
-} share;
-
-static double spent_of_share(void *context)
-{
-    const share *s = context;
-    const double now = s->r->task->spent(s->r->task->context);
-    return (now - s->from) / (s->to - s->from);
-}
-
 /* Searches the order of the slowest replica from the one that it has on. */
 static pp_status search_orders(replanning *r, pp_err *err)
 {
@@ -342,7 +331,7 @@ static pp_status search_orders(replanning *r, pp_err *err)
     const pp_replan_task *task = r->task;
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
     pp_order_bounds bounds;
-    share rest = { .r = r, .to = ORDERS_END };
+    pp_time_share rest = { task->spent, task->context, 0, ORDERS_END };
     pp_order_search_options how = { .start = o->ops, .seed = task->seed };
     if (task->iterations)
         how.iterations = task->iterations - r->policies;
@@ -351,7 +340,7 @@ static pp_status search_orders(replanning *r, pp_err *err)
     if (how.iterations < 1 && (task->iterations || rest.from >= rest.to))
         return PP_OK;
     if (!task->iterations) {
-        how.spent = spent_of_share;
+        how.spent = pp_time_share_spent;
         how.context = &rest;
     }
     pp_err why = pp_err_like(err);

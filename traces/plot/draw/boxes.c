@@ -44,6 +44,16 @@ static bool is_of(const pp_track *track, const pp_plot_view *view, size_t i, pp_
            shows(track, view, i);
 }
 
+/* Appends a line of data: from the start of a box, or what is shown of it, to `end_ns`. */
+static void add_line(const pp_plot_view *view, pp_plot_row row, const pp_box *box, pp_ns end_ns,
+                     pp_text *data)
+{
+    pp_plot_number(data, pp_max(box->start_ns, view->from_ns), view->unit);
+    pp_text_add(data, " ");
+    pp_plot_number(data, pp_min(end_ns, view->to_ns), view->unit);
+    pp_text_add(data, " %.2f %.2f\n", box->rank + row.low, box->rank + row.high);
+}
+
 /* Appends the stretches of a rank in which ops touch each other, in white: the space between their
  * boxes, which is not idle time. */
 static void add_stretches(const pp_track *track, const pp_plot_view *view, pp_plot_row row,
@@ -60,10 +70,7 @@ static void add_stretches(const pp_track *track, const pp_plot_view *view, pp_pl
                (double)(track->box[i + 1].start_ns - end_ns) < least_ns;
              i++)
             end_ns = pp_max(end_ns, track->box[i + 1].end_ns);
-        pp_plot_number(data, pp_max(first->start_ns, view->from_ns), view->unit);
-        pp_text_add(data, " ");
-        pp_plot_number(data, pp_min(end_ns, view->to_ns), view->unit);
-        pp_text_add(data, " %.2f %.2f\n", first->rank + row.low, first->rank + row.high);
+        add_line(view, row, first, end_ns, data);
     }
     pp_plot_next(script, row.prefix, "busy");
     pp_text_add(script, PP_PLOT_THICK " with vectors nohead lw %.2f lc rgb 'white' notitle", 0.0,
@@ -85,10 +92,7 @@ static void add_data(const pp_track *track, const pp_plot_view *view, pp_plot_ro
                (double)(track->box[i + 1].start_ns - end_ns) < least_ns;
              i++)
             end_ns = pp_max(end_ns, track->box[i + 1].end_ns);
-        pp_plot_number(data, pp_max(box->start_ns, view->from_ns), view->unit);
-        pp_text_add(data, " ");
-        pp_plot_number(data, pp_min(end_ns, view->to_ns), view->unit);
-        pp_text_add(data, " %.2f %.2f\n", box->rank + row.low, box->rank + row.high);
+        add_line(view, row, box, end_ns, data);
     }
 }
 
