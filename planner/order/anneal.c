@@ -1,7 +1,7 @@
 /* The search among policies.
  *
- * Sampling tries policies by rule, each with two orders of the microbatches, then random ones, and
- * keeps the best.
+ * Sampling tries policies by rule, then random ones, with a tent of the microbatches and two other
+ * orders in turn, and keeps the best.
  *
  * Annealing (Kirkpatrick, Gelatt and Vecchi 1983) then changes that policy at random, one or two
  * changes at a time, and accepts a change when the makespan grows by no more than a random amount:
@@ -62,24 +62,25 @@ void pp_anneal_sample(const pp_order_problem *x, pp_search_scratch *scratch, uin
                       uint32_t stride, int64_t bound, pp_iteration_budget *budget,
                       pp_search_chain *chain)
 {
+    static const pp_policy_order kinds[] = { PP_POLICY_TENT, PP_POLICY_RAMP, PP_POLICY_TENT,
+                                             PP_POLICY_DESCENDING };
     pp_policy *trial = &scratch->trial;
     uint32_t *ascending = scratch->path;
     pp_policy_order order = PP_POLICY_ORDERS;
-    pp_policy_sort(x, ascending);
+    const bool uneven = pp_policy_sort(x, ascending);
     uint32_t end = first + TRIES_MOST * stride; /* time is better spent on the best of them */
     for (uint32_t n = first; n < end && chain->makespan > bound; n += stride) {
         bool something = chain->makespan < INT64_MAX || n >= first + TRIES_LEAST * stride;
         if (!pp_iteration_budget_run(budget, 1) && something)
             break;
-        uint32_t wanted = n / PP_POLICY_RULES;
-        if (wanted >= 2) /* a tent in half of the cases */
-            wanted = pp_rng_below(&chain->rng, 2) ? PP_POLICY_TENT
-                                                  : pp_rng_below(&chain->rng, PP_POLICY_ORDERS);
+        pp_policy_order wanted = uneven ? kinds[(n + n / stride) % 4] : PP_POLICY_TENT;
+        if (n >= PP_POLICY_RULES && wanted != PP_POLICY_TENT)
+            wanted = (pp_policy_order)pp_rng_below(&chain->rng, PP_POLICY_ORDERS);
         if (wanted != order)
             pp_policy_set_order(x, wanted, ascending, trial);
         order = wanted;
-        if (n / PP_POLICY_RULES < 2)
-            pp_policy_set_rule(x, n % PP_POLICY_RULES, trial);
+        if (n < PP_POLICY_RULES)
+            pp_policy_set_rule(x, n, trial);
         else
             pp_policy_draw(x, &chain->rng, trial);
         try_policy(x, scratch, trial, chain);

@@ -85,11 +85,13 @@ static void pitch(const uint32_t *ascending, uint32_t count, uint32_t tents, uin
     }
 }
 
-void pp_policy_sort(const pp_order_problem *x, uint32_t *ascending)
+bool pp_policy_sort(const pp_order_problem *x, uint32_t *ascending)
 {
     for (uint32_t i = 0; i < x->microbatches; i++)
         ascending[i] = i;
     sort_by_work(x, ascending);
+    return x->microbatches > 0 &&
+           work_of(x, ascending[0]) < work_of(x, ascending[x->microbatches - 1]);
 }
 
 void pp_policy_set_order(const pp_order_problem *x, pp_policy_order order,
@@ -98,6 +100,11 @@ void pp_policy_set_order(const pp_order_problem *x, pp_policy_order order,
     uint32_t m = x->microbatches;
     if (order == PP_POLICY_TENT || order == PP_POLICY_TWO_TENTS)
         pitch(ascending, m, order == PP_POLICY_TENT || m < 2 ? 1 : 2, policy->order);
+    if (order == PP_POLICY_RAMP) {
+        const uint32_t ramp = x->ranks < m / 2 ? x->ranks : m / 2;
+        memcpy(policy->order, ascending, ramp * sizeof *ascending);
+        pitch(ascending + ramp, m - ramp, 1, policy->order + ramp);
+    }
     for (uint32_t i = 0; i < m && order == PP_POLICY_GIVEN; i++)
         policy->order[i] = i;
     for (uint32_t i = 0; i < m && (order == PP_POLICY_ASCENDING || order == PP_POLICY_DESCENDING);

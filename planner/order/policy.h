@@ -44,6 +44,7 @@ void pp_policy_copy(const pp_order_problem *problem, pp_policy *to, const pp_pol
 /* The orders of microbatches that policies begin with. */
 typedef enum pp_policy_order {
     PP_POLICY_TENT,      /* from short to long and back: the long ones in the middle */
+    PP_POLICY_RAMP,      /* the lightest ascending, as many as there are ranks, then a tent */
     PP_POLICY_ASCENDING, /* by their work */
     PP_POLICY_TWO_TENTS,
     PP_POLICY_DESCENDING,
@@ -51,8 +52,9 @@ typedef enum pp_policy_order {
     PP_POLICY_ORDERS,
 } pp_policy_order;
 
-/* ascending: [microbatches], receives the microbatches sorted by their work. */
-void pp_policy_sort(const pp_order_problem *problem, uint32_t *ascending);
+/* ascending: [microbatches], receives the microbatches sorted by their work. Returns whether they
+ * differ in it. */
+bool pp_policy_sort(const pp_order_problem *problem, uint32_t *ascending);
 /* Sets the order of the policy. ascending: of pp_policy_sort. */
 void pp_policy_set_order(const pp_order_problem *problem, pp_policy_order order,
                          const uint32_t *ascending, pp_policy *policy);

@@ -1,10 +1,14 @@
-/* Lower bounds of three kinds, each for every rank; the largest of all is the bound.
+/* Lower bounds of four kinds, each for every rank; the largest of all is the bound.
  *
  * - Work: all ops of the rank after the shortest way in (load); Jackson's preemptive schedule of
  *   the rank's ops between their heads and tails (jackson; Jackson 1955); the work and the time
  *   that the rank must idle until the first backward can come, and after the last forward (start,
  *   start_end), because only a limited number of activations fit into its memory (a fractional
  *   knapsack).
+ * - Way in, and who is ahead: of a set of long microbatches one comes first to the rank. It has its
+ *   own way behind it, every microbatch that is ahead of it has held it up at least once, and the
+ *   work of all others is still to come (ahead; the bound of one job and all machines of Lageweg,
+ *   Lenstra and Rinnooy Kan, 1978, for any machine and set of jobs).
  * - Memory x time: the sum over all activations along their own chains, divided by the available
  *   memory (area), also with sizes rounded by the dual feasible functions of Fekete and Schepers
  *   (2001) (dff).
@@ -56,12 +60,22 @@ typedef struct holding {
     wide ticks;
 } holding;
 
+/* The microbatches of a class on their way to an op of a rank. */
+typedef struct comer {
+    int64_t way;    /* the op's earliest start */
+    int64_t hidden; /* how much of the waits for those ahead may pass during its transfers */
+    int64_t least;  /* all copies: what those behind them lose at least */
+    uint32_t class;
+} comer;
+
 typedef struct bounding {
     const pp_order_problem *x;
     const uint32_t *copies; /* [classes]: microbatches that are like the k-th, it included */
     uint32_t classes;       /* the first microbatches of x, one per class */
     uint32_t ops;           /* of one microbatch per class */
     int64_t *head, *tail;   /* [x->ops + 1]: along its own microbatch */
+    int64_t *least;         /* [ops]: of F and B: the shortest op of the chain before it */
+    int64_t *hidden;        /* [ops]: of F and B: see comer */
     uint32_t *own;          /* [ops], by rank */
     uint32_t *begin;        /* [ranks + 1]: index into `own` */
     flow *flows;            /* [ops]: of the current rank */
@@ -69,6 +83,8 @@ typedef struct bounding {
     uint32_t *arriving;     /* [ops]: a heap of the other flows */
     item *items;            /* [ops] */
     holding *held;          /* [ops] */
+    comer *comers;          /* [classes] */
+    int64_t *work;          /* [F and B of a rank + 1, classes]: see add_up */
 } bounding;
 
 static const struct {
@@ -545,6 +561,121 @@ static void bound_jackson(bounding *b, uint32_t rank, pp_order_bounds *bounds)
     raise(bounds, PP_ORDER_BOUND_JACKSON, jackson(b, count));
 }
 
+/* What others lose by one of a microbatch's ops before this one, and what of it they may not. */
+static void find_crossings(const bounding *b)
+{
+    const pp_order_problem *x = b->x;
+    const uint32_t n = 3 * x->stages;
+    for (uint32_t place = 1; place < 2 * x->stages; place++) {
+        int64_t quick = INT64_MAX;
+        for (uint32_t op = place; op < b->ops; op += n)
+            quick = pp_min(quick, x->task[op].lag + x->task[op].ticks);
+        for (uint32_t op = place; op < b->ops; op += n) {
+            const int64_t ticks = x->task[op - 1].ticks;
+            b->least[op] = place == 1 ? ticks : pp_min(b->least[op - 1], ticks);
+            b->hidden[op] =
+                (place == 1 ? 0 : b->hidden[op - 1]) + pp_max(0, x->task[op].lag - quick);
+        }
+    }
+}
+
+static int comes_later(const void *left, const void *right)
+{
+    const comer *a = left;
+    const comer *b = right;
+    return (a->way < b->way) - (a->way > b->way);
+}
+
+/* Work of the rank from its k-th F or B on, by class: [classes] for each k, and 0 behind the last.
+ * Returns the shortest way out of it. */
+static int64_t add_up(bounding *b, const uint32_t *own, uint32_t each, uint32_t count)
+{
+    const pp_order_problem *x = b->x;
+    int64_t out = INT64_MAX;
+    memset(b->work + (size_t)count * b->classes, 0, b->classes * sizeof *b->work);
+    for (uint32_t k = count; k-- > 0;) {
+        for (uint32_t j = 0; j < b->classes; j++) {
+            const uint32_t op = own[j * each + k];
+            const pp_task *task = &x->task[op];
+            const int64_t weight = x->task[task->weight].ticks;
+            int64_t *work = &b->work[(size_t)k * b->classes + j];
+            *work = work[b->classes] + copies_of(b, task) * (task->ticks + weight);
+            if (task->ticks > 0 || weight > 0)
+                out = pp_min(out, weight > 0 ? 0 : b->tail[op]);
+        }
+    }
+    return out;
+}
+
+/* The microbatches that come to run the k-th of the rank's F and B, the latest first. */
+static void line_up(bounding *b, const uint32_t *own, uint32_t each, uint32_t k)
+{
+    for (uint32_t j = 0; j < b->classes; j++) {
+        const uint32_t op = own[j * each + k];
+        b->comers[j] =
+            (comer){ b->head[op], b->hidden[op], copies_of(b, &b->x->task[op]) * b->least[op], j };
+    }
+    qsort(b->comers, b->classes, sizeof *b->comers, comes_later);
+}
+
+/* For every set of those whose ways in are the longest. The first of it to run the op starts after
+ * its way in, held up by each microbatch ahead: either that one ran before it from the beginning,
+ * or it overtook, and then the op that it ran just before was behind. What of this passes while a
+ * transfer lasts longer than that of the other is `hidden`. From that start on, the rank has the
+ * work of the set, and of all others that are not ahead; also, unless it is later than `late_from`,
+ * what nobody can have run there before that time (late). If it is later, the rank has run nothing
+ * of the set until then. */
+static int64_t find_ahead(const bounding *b, const int64_t *first, const int64_t *from,
+                          const int64_t *late, int64_t late_from)
+{
+    int64_t rest = 0, work = 0, later = 0, all = 0, early = 0;
+    int64_t way = INT64_MAX, open = INT64_MAX, most = 0;
+    for (uint32_t j = 0; j < b->classes; j++) {
+        const comer *one = &b->comers[j];
+        rest += pp_min(one->least, from[one->class] - late[one->class]);
+        later += late[j];
+        all += first[j];
+        early += first[j] - late[j];
+    }
+    for (uint32_t j = 0; j < b->classes; j++) {
+        const comer *one = &b->comers[j];
+        const int64_t mine = from[one->class], soon = mine - late[one->class];
+        rest -= pp_min(one->least, soon);
+        work += mine;
+        later -= late[one->class];
+        early -= soon;
+        way = pp_min(way, one->way);
+        open = pp_min(open, one->way - one->hidden);
+        int64_t end = pp_max(way, open + rest) + work + later;
+        if (late_from < INT64_MAX)
+            end = pp_min(end, late_from + all - early);
+        most = pp_max(most, end);
+    }
+    return most;
+}
+
+/* For every op with which microbatches come to the rank, and every later one as `late`. */
+static void bound_ahead(bounding *b, uint32_t rank, pp_order_bounds *bounds)
+{
+    const uint32_t *own = b->own + b->begin[rank];
+    const uint32_t each = (b->begin[rank + 1] - b->begin[rank]) / b->classes;
+    const uint32_t count = each / 3 * 2; /* F and B come before W */
+    const int64_t out = add_up(b, own, each, count);
+    for (uint32_t k = 0; k < count && out < INT64_MAX; k++) {
+        if (own[k] == 0)
+            continue; /* nothing can be ahead before the first op of all */
+        line_up(b, own, each, k);
+        for (uint32_t next = k + 1; next <= count; next++) {
+            int64_t late_from = INT64_MAX;
+            for (uint32_t j = 0; j < b->classes && next < count; j++)
+                late_from = pp_min(late_from, b->head[own[j * each + next]]);
+            const int64_t end = find_ahead(b, b->work, b->work + (size_t)k * b->classes,
+                                           b->work + (size_t)next * b->classes, late_from);
+            raise(bounds, PP_ORDER_BOUND_AHEAD, end + out);
+        }
+    }
+}
+
 static void bounding_free(bounding *b)
 {
     free(b->head);
@@ -552,6 +683,8 @@ static void bounding_free(bounding *b)
     free(b->flows);
     free(b->items);
     free(b->held);
+    free(b->comers);
+    free(b->work);
 }
 
 static pp_status bounding_new(bounding *b, pp_err *err)
@@ -559,14 +692,18 @@ static pp_status bounding_new(bounding *b, pp_err *err)
     const pp_order_problem *x = b->x;
     size_t n = (size_t)b->ops;
     size_t all = (size_t)x->ops + 1; /* the last one is "no op" */
-    b->head = pp_alloc_array(2 * all, sizeof *b->head);
+    b->head = pp_alloc_array(2 * all + 2 * n, sizeof *b->head);
     b->own = pp_alloc_array(3 * n + x->ranks + 1, sizeof *b->own);
     b->flows = pp_alloc_array(n, sizeof *b->flows);
     b->items = pp_alloc_array(n, sizeof *b->items);
     b->held = pp_alloc_array(n, sizeof *b->held);
-    if (!b->head || !b->own || !b->flows || !b->items || !b->held)
+    b->comers = pp_alloc_array(b->classes, sizeof *b->comers);
+    b->work = pp_alloc_array(n + b->classes, sizeof *b->work);
+    if (!b->head || !b->own || !b->flows || !b->items || !b->held || !b->comers || !b->work)
         return pp_err_nomem(err);
     b->tail = b->head + all;
+    b->least = b->tail + all;
+    b->hidden = b->least + n;
     b->waiting = b->own + n;
     b->arriving = b->waiting + n;
     b->begin = b->arriving + n;
@@ -599,8 +736,9 @@ static pp_status find_all(bounding *b, int64_t enough, pp_order_bounds *bounds, 
 {
     static void (*const parts[])(bounding *, uint32_t,
                                  pp_order_bounds *) = { bound_load, bound_jackson, bound_starts,
-                                                        bound_area };
+                                                        bound_ahead, bound_area };
     find_ways(b, bounds);
+    find_crossings(b);
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
         for (uint32_t r = 0; r < b->x->ranks; r++)
             parts[k](b, r, bounds);

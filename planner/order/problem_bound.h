@@ -13,6 +13,7 @@
     X(JACKSON, "jackson", "one rank's ops, pre-emptible, between their ways in and out")       \
     X(START, "start", "work, and the wait until the forwards that fit bring a backward back")  \
     X(START_END, "start_end", "the same, and the wait for the last forward's way down and up") \
+    X(AHEAD, "ahead", "the ways in of the long ones, behind what runs ahead, and their work")  \
     X(AREA, "area", "memory x time that the activations take, over the memory there is")       \
     X(DFF, "dff", "the same with sizes rounded by what fits into memory together")             \
     X(CHAINED, "chained", "equal microbatches counted: no F before memory came back from a B") \

@@ -165,6 +165,34 @@ START_TEST(no_bound_is_above_the_best_of_all_orders)
 }
 END_TEST
 
+/* A long microbatch and a short one on three ranks. Without transfers the short one delays the
+ * other, wherever the two pass, and only one bound knows that; if those of the long one take as
+ * long as the short one's ops, it need not. */
+START_TEST(a_short_one_delays_a_long_one)
+{
+    static const struct {
+        int64_t lag, best, next; /* next: the largest of the other bounds */
+    } given[] = { { 0, 63, 60 }, { 2, 71, 68 }, { 30, 180, 180 } };
+    const uint32_t ranks[] = { 0, 1, 2 };
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
+    pp_order_bounds limits;
+    pp_err err = { 0 };
+    ck_assert_int_eq(pp_order_problem_new("two", 3, 3, 2, ranks, &x, &err), PP_OK);
+    for (uint32_t op = 0; op < x->ops; op++) {
+        pp_task *task = &x->task[op];
+        task->ticks = task->kind == PP_TASK_W ? 0 : task->microbatch ? 3 : 10;
+        if (task->before < x->ops && x->task[task->before].rank != task->rank)
+            task->lag = task->microbatch ? 0 : given[_i].lag;
+    }
+    ck_assert_int_eq(pp_order_bounds_find(x, &limits, &err), PP_OK);
+    ck_assert_int_eq(best_of_all(x), given[_i].best);
+    ck_assert_int_eq(limits.ticks, given[_i].best);
+    limits.part[PP_ORDER_BOUND_AHEAD] = 0;
+    for (int k = 0; k < PP_ORDER_BOUND_COUNT; k++)
+        ck_assert_int_le(limits.part[k], given[_i].next);
+}
+END_TEST
+
 /* Unequal microbatches on eight ranks: nothing can be proved, so all phases run. */
 static pp_order_problem *uneven(void)
 {
@@ -257,6 +285,7 @@ int main(void)
     // Without sanitizers all 240 instances, with them every eighth.
     const int instances = 240 / (int)sample_stride(1, 8);
     tcase_add_loop_test(tc, no_bound_is_above_the_best_of_all_orders, 0, instances);
+    tcase_add_loop_test(tc, a_short_one_delays_a_long_one, 0, 3);
     tcase_add_loop_test(tc, threads_do_not_change_the_result, 2, 6);
     tcase_add_loop_test(tc, an_interrupt_leaves_an_order, 0, 2);
     tcase_add_test(tc, too_large_a_microbatch_is_named);
