@@ -273,6 +273,28 @@ pp_status pp_candidate_simulate(pp_search *search, pp_candidate *candidate, pp_e
     return status;
 }
 
+pp_status pp_candidate_floor(pp_search *search, pp_candidate *candidate, bool *raised_out,
+                             pp_err *err)
+{
+    pp_order *order PP_CLEANUP(pp_order_free) = NULL;
+    pp_err why = pp_err_like(err);
+    const int64_t before_bytes = candidate->short_bytes;
+    pp_status status = costs_of(search, candidate->setup, err);
+    const pp_cost_set *set = &search->kept.set;
+    *raised_out = false;
+    if (status)
+        return status;
+    status = pp_candidate_order(search->problem, candidate, set->costs[0], &order, &why);
+    if (status == PP_NOMEM) {
+        *err = why;
+        return status;
+    }
+    if (!status)
+        *raised_out = is_over_floor(search, candidate, order, set) &&
+                      candidate->short_bytes > before_bytes;
+    return PP_OK;
+}
+
 pp_status pp_candidate_try(pp_search *search, pp_candidate *candidate, pp_err *err)
 {
     return simulate(search, candidate, true, err);

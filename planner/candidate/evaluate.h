@@ -26,6 +26,11 @@ PP_MUST_CHECK pp_status pp_candidate_simulate(pp_search *search, pp_candidate *c
  * not simulated: its shortage and its peak are lower bounds, and its step stays 0. The costs are
  * kept for the next one; pp_search_drop_costs frees them, and must be called before data change. */
 PP_MUST_CHECK pp_status pp_candidate_try(pp_search *search, pp_candidate *candidate, pp_err *err);
+/* Raises the shortage of a candidate that does not fit to what its order alone needs, without a
+ * simulation. raised_out: false: the order needs no more than was known, or is refused. Fails:
+ * NOMEM. */
+PP_MUST_CHECK pp_status pp_candidate_floor(pp_search *search, pp_candidate *candidate,
+                                           bool *raised_out, pp_err *err);
 /* Like pp_candidate_simulate, with these orders: one for all replicas, or one per replica. */
 PP_MUST_CHECK pp_status pp_candidate_simulate_orders(pp_search *search, pp_candidate *candidate,
                                                      const pp_cost_set *set, pp_order *const *order,

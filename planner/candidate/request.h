@@ -164,6 +164,8 @@ typedef struct pp_plan_request {
     double score_limit;           /* a step_ns x GPUs above this is of no use; 0: any is */
     bool why;                     /* the prediction has a breakdown of the step */
     bool no_advice;               /* a failure names no change of the request that would fit */
+    bool no_nearest;              /* if nothing fits, only the status is wanted: a failure does not
+                                     name what is nearest to fitting, nor a change */
     uint64_t seed;
 
     /* Budget and callbacks; each callback may be NULL. */

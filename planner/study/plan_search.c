@@ -96,6 +96,7 @@ static pp_status plan_in_chunks(const pp_plan_request *request, pp_search_result
     pp_plan_request one = *request;
     const int64_t ranks = request->parallel.pp > 0 ? request->parallel.pp : 1;
     const int64_t most = (request->model->layers + ranks - 1) / ranks;
+    one.no_nearest = true;
     one.switches.given.recompute = true;
     one.switches.value.recompute = PP_RECOMPUTE_FULL;
     for (int64_t n = 2; n <= most; n = n == 2 ? 3 : n % 3 ? n / 2 * 3 : n / 3 * 4) {
@@ -177,6 +178,7 @@ static pp_status plan_resharded(const pp_plan_request *request, pp_search_result
     pp_setting_value tried[2 + KEPT_MOST];
     size_t tries = 0, taken = 0;
     bool better = true;
+    one.no_nearest = true;
     for (size_t i = 0; i < count && better; i++) {
         pp_search_result *now PP_CLEANUP(pp_search_result_free) = NULL;
         pp_err why = pp_err_like(err);
@@ -237,8 +239,12 @@ pp_status pp_plan_search(const pp_plan_request *request, pp_search_result **choi
             return status;
         if (!found && may_reshard(request) && (status = plan_resharded(&first, &found, err)))
             return status;
-        if (!found)
+        if (!found && (!request->no_advice || request->missed))
             return plan(request, choice_out, err); /* with advice */
+        if (!found) {
+            *err = why;
+            return PP_INFEASIBLE;
+        }
         *choice_out = found;
     } else if (status) {
         *err = why;

@@ -335,7 +335,12 @@ pp_status pp_repair_nearest(pp_search *search, const pp_candidate **nearest_out,
            pp_search_affords(search, nearest) && !pp_budget_time_is_up(request) &&
            (!request->max_simulations ||
             search->progress.simulated - before < request->max_simulations)) {
-        pp_status status = pp_candidate_simulate(search, nearest, err);
+        bool raised = false;
+        pp_status status = PP_OK;
+        if (nearest->reason.shortage.alone)
+            status = pp_candidate_floor(search, nearest, &raised, err);
+        if (!status && !raised)
+            status = pp_candidate_simulate(search, nearest, err);
         if (status)
             return status;
     }
@@ -416,6 +421,8 @@ pp_status pp_search_repair(pp_search *search, pp_err *err)
     char what[PP_REPAIR_MISS_BYTES];
     if (search->progress.stopped || search->progress.unseen)
         return undecided(search, err);
+    if (request->no_nearest && least_short(&search->pool))
+        return pp_err_set(err, PP_INFEASIBLE, NULL, "nothing fits");
     pp_status status = pp_repair_nearest(search, &miss, err);
     if (status)
         return status;
