@@ -1,7 +1,8 @@
-/* Memory over time with communication. The changes of a step are collected as events, sorted by
- * time and position in the rank's steps, and added up. Those that the rank's steps make are in
- * order already, so only releases by transfers are sorted and then merged with them:
- * O(n + t log t) for n steps and t transfers of the rank. */
+/* Memory over time with communication: one pass over the rank's steps in their order. Releases by
+ * transfers that end later wait in a heap until the steps reach their time. What happens at one
+ * instant is kept until time moves on, since a wait may release a buffer that was made at the same
+ * instant, which then was never held. O(n + t log t) for n steps and t transfers that are under way
+ * at once. */
 #include "sim/analysis/memory_comm.h"
 
 #include "sim/analysis/memory_slots.h"
@@ -12,25 +13,26 @@
 #include <string.h>
 
 #define NONE PP_NO_SOURCE
+#define BEFORE INT64_MIN
 
-typedef enum event_kind { EVENT_OTHER, EVENT_START, EVENT_END } event_kind;
+/* What the rank holds from one position in its steps on, at the present instant. */
+typedef struct moment {
+    size_t position;    /* 0: the ends of transfers; above: steps of the rank, two positions each */
+    size_t instruction; /* the one that starts or ends here, else the next one, else the last */
+    int64_t bytes[PP_MEMORY_COUNT];
+} moment;
 
-/* One change. Changes with equal time and position happen at once. */
-typedef struct event {
-    pp_ns at_ns;
-    size_t position; /* 0: the end of a transfer; above: steps of the rank, two positions each */
-    int64_t bytes;
-    uint32_t op; /* of kinds START and END: the op */
-    uint8_t component;
-    uint8_t kind; /* event_kind */
-} event;
-
-/* The buffers that transfers hold, indexed by pp_rank_transfers_at. */
+/* A buffer that a transfer holds; indexed by held_by. */
 typedef struct held {
     pp_ns from_ns;
-    size_t position;
-    bool now;
+    size_t position; /* 0: it is not held */
 } held;
+
+/* The release of a buffer when its transfer ends. */
+typedef struct release {
+    pp_ns at_ns;
+    int64_t bytes;
+} release;
 
 /* What the rank holds of a stage whose parameters are sharded. */
 typedef struct unsharded {
@@ -40,11 +42,6 @@ typedef struct unsharded {
     bool shards;               /* those of the gradients of an earlier run */
 } unsharded;
 
-typedef struct event_list {
-    event *event;
-    size_t count, capacity;
-} event_list;
-
 typedef struct rank_replay {
     const pp_program *program;
     const pp_comm *comm;
@@ -52,16 +49,25 @@ typedef struct rank_replay {
     const pp_costs *costs;
     uint32_t rank;
     pp_rank_transfers index;
-    held *held;            /* [PP_TRANSFER_KIND_COUNT * index.cells], for sends */
+    held *held;            /* [2 * index.cells] */
     unsharded *unsharded;  /* [stages of the rank], by index.local; NULL: nothing is sharded */
     uint32_t last_send[2]; /* last posted send of gradients and of activations, or NONE */
     uint32_t run;          /* the pipeline run of the last op */
     int64_t output_bytes;  /* kept outputs of this run */
-    event_list steps, releases;
+    moment *moment;        /* [moments]: those of the present instant, the last one is now */
+    size_t moments, moment_capacity;
+    pp_ns instant_ns; /* BEFORE: before the step */
+    release *later;   /* [later_count]: a binary heap, the earliest first */
+    size_t later_count, later_capacity;
     size_t position;
-    pp_ns clock_ns;
+    pp_ns clock_ns; /* of the steps, which never goes back */
+    size_t next;    /* the first instruction that has not ended */
+    int64_t limit_bytes;
+    pp_memory_sample sample;
+    void *context;
+    pp_memory_peak peak;
     pp_err *err;
-    bool failed;
+    pp_status status;
 } rank_replay;
 
 static void replay_free(rank_replay *w)
@@ -69,73 +75,170 @@ static void replay_free(rank_replay *w)
     pp_rank_transfers_free(&w->index);
     free(w->held);
     free(w->unsharded);
-    free(w->steps.event);
-    free(w->releases.event);
+    free(w->moment);
+    free(w->later);
 }
 
-static void add_event(rank_replay *w, event_list *list, event e)
+/* True if nothing more is to be found. */
+static bool is_over(const rank_replay *w)
 {
-    void *grown = list->event;
-    if (w->failed || pp_grow(&grown, &list->capacity, list->count + 1, sizeof e, w->err)) {
-        w->failed = true;
+    return w->status || w->peak.total_bytes > w->limit_bytes;
+}
+
+static void keep_most(int64_t *most, int64_t bytes)
+{
+    *most = bytes > *most ? bytes : *most;
+}
+
+/* Compares what the rank held at the present instant with the peak. */
+static void conclude(rank_replay *w)
+{
+    if (w->instant_ns == BEFORE)
+        return;
+    for (size_t i = 0; i < w->moments && !is_over(w); i++) {
+        const moment *m = &w->moment[i];
+        const int64_t sum = pp_memory_total(m->bytes);
+        if (sum > PP_MEMORY_TOTAL_MAX) {
+            w->status = pp_memory_too_large(w->rank, w->err);
+            return;
+        }
+        if (w->sample)
+            w->sample(w->context, w->instant_ns, m->bytes);
+        keep_most(&w->peak.recv_bytes, m->bytes[PP_MEMORY_RECV_BUFFERS]);
+        keep_most(&w->peak.send_bytes, m->bytes[PP_MEMORY_SEND_BUFFERS]);
+        if (sum > w->peak.total_bytes) {
+            w->peak.total_bytes = sum;
+            memcpy(w->peak.bytes, m->bytes, sizeof m->bytes);
+            w->peak.at_ns = w->instant_ns;
+            w->peak.instruction = m->instruction;
+        }
+    }
+}
+
+/* The moment at a time and position, neither of which is before those of the last one. */
+static moment *moment_at(rank_replay *w, pp_ns at_ns, size_t position)
+{
+    moment *last = &w->moment[w->moments - 1];
+    if (at_ns == w->instant_ns && position == last->position)
+        return last;
+    if (at_ns != w->instant_ns) {
+        conclude(w);
+        w->instant_ns = at_ns;
+        w->moment[0] = *last;
+        w->moments = 1;
+        last = w->moment;
+    } else {
+        void *grown = w->moment;
+        if (pp_grow(&grown, &w->moment_capacity, w->moments + 1, sizeof *w->moment, w->err)) {
+            w->status = PP_NOMEM;
+            return last;
+        }
+        w->moment = grown;
+        last = &w->moment[w->moments++];
+        *last = last[-1];
+    }
+    const size_t begin = w->program->rank_begin[w->rank];
+    const size_t end = w->program->rank_begin[w->rank + 1];
+    last->position = position;
+    last->instruction = w->next < end ? w->next : end > begin ? end - 1 : 0;
+    return last;
+}
+
+/* Takes the earliest release out of the heap. */
+static release take_first(rank_replay *w)
+{
+    const release first = w->later[0];
+    const release last = w->later[--w->later_count];
+    size_t at = 0;
+    for (size_t child; (child = 2 * at + 1) < w->later_count; at = child) {
+        if (child + 1 < w->later_count && w->later[child + 1].at_ns < w->later[child].at_ns)
+            child++;
+        if (w->later[child].at_ns >= last.at_ns)
+            break;
+        w->later[at] = w->later[child];
+    }
+    w->later[at] = last;
+    return first;
+}
+
+/* Releases what transfers hold that end until then. */
+static void release_until(rank_replay *w, pp_ns until_ns)
+{
+    while (w->later_count && w->later[0].at_ns <= until_ns && !is_over(w)) {
+        const release r = take_first(w);
+        moment_at(w, r.at_ns, 0)->bytes[PP_MEMORY_SEND_BUFFERS] -= r.bytes;
+    }
+}
+
+static void release_later(rank_replay *w, pp_ns at_ns, int64_t bytes)
+{
+    void *grown = w->later;
+    if (pp_grow(&grown, &w->later_capacity, w->later_count + 1, sizeof *w->later, w->err)) {
+        w->status = PP_NOMEM;
         return;
     }
-    list->event = grown;
-    list->event[list->count++] = e;
+    w->later = grown;
+    size_t at = w->later_count++;
+    for (; at > 0 && w->later[(at - 1) / 2].at_ns > at_ns; at = (at - 1) / 2)
+        w->later[at] = w->later[(at - 1) / 2];
+    w->later[at] = (release){ .at_ns = at_ns, .bytes = bytes };
+}
+
+/* What the rank holds at its current step. */
+static moment *now(rank_replay *w)
+{
+    release_until(w, w->clock_ns);
+    return moment_at(w, w->clock_ns, w->position);
+}
+
+static void advance(rank_replay *w, pp_ns until_ns)
+{
+    w->clock_ns = until_ns > w->clock_ns ? until_ns : w->clock_ns;
 }
 
 /* Adds a change at the current step of the rank. */
 static void change(rank_replay *w, pp_memory_component component, int64_t bytes)
 {
     if (bytes)
-        add_event(w, &w->steps,
-                  (event){ .at_ns = w->clock_ns,
-                           .position = w->position,
-                           .bytes = bytes,
-                           .component = (uint8_t)component });
-}
-
-static void change_all(rank_replay *w, const int64_t bytes[PP_MEMORY_COUNT])
-{
-    for (int c = 0; c < PP_MEMORY_COUNT; c++)
-        change(w, (pp_memory_component)c, bytes[c]);
+        now(w)->bytes[component] += bytes;
 }
 
 static held *held_by(const rank_replay *w, const pp_transfer *t)
 {
-    return &w->held[pp_rank_transfers_at(&w->index, (pp_transfer_kind)t->kind, t->stage,
-                                         t->microbatch)];
+    return &w->held[(t->kind == PP_SEND_B ? w->index.cells : 0) +
+                    pp_rank_transfers_at(&w->index, PP_SEND_F, t->stage, t->microbatch)];
 }
 
-static void release_at(rank_replay *w, const pp_transfer *t, pp_ns at_ns, size_t position)
+/* Releases a buffer at the current step. One that was made at this instant was never held. */
+static void release_now(rank_replay *w, const pp_transfer *t)
 {
+    const int64_t bytes = pp_transfer_bytes(w->costs, t);
     held *h = held_by(w, t);
-    if (!h->now)
-        return;
-    h->now = false;
-    add_event(w, &w->releases,
-              (event){ .at_ns = at_ns > h->from_ns ? at_ns : h->from_ns,
-                       .position = at_ns > h->from_ns ? position : h->position,
-                       .bytes = -pp_transfer_bytes(w->costs, t),
-                       .component = PP_MEMORY_SEND_BUFFERS });
+    if (h->position && h->from_ns < w->clock_ns)
+        change(w, PP_MEMORY_SEND_BUFFERS, -bytes);
+    for (size_t k = w->moments; h->position && h->from_ns == w->clock_ns && k-- > 0 &&
+                                w->moment[k].position >= h->position;)
+        w->moment[k].bytes[PP_MEMORY_SEND_BUFFERS] -= bytes;
+    h->position = 0;
 }
 
-/* Releases the buffer when the transfer is done, but not before the rank's current step. */
-static void release_when_done(rank_replay *w, uint32_t transfer)
+/* Releases a buffer when its transfer is done, but not before the rank's current step. */
+static void release_at_end(rank_replay *w, uint32_t transfer)
 {
-    pp_ns end_ns = w->timeline->comm->end_ns[transfer];
     const pp_transfer *t = &w->comm->transfer[transfer];
-    if (end_ns > w->clock_ns)
-        release_at(w, t, end_ns, 0);
-    else
-        release_at(w, t, w->clock_ns, w->position);
+    const pp_ns end_ns = w->timeline->comm->end_ns[transfer];
+    if (end_ns <= w->clock_ns) {
+        release_now(w, t);
+    } else if (held_by(w, t)->position) {
+        release_later(w, end_ns, pp_transfer_bytes(w->costs, t));
+        held_by(w, t)->position = 0;
+    }
 }
 
 static void hold(rank_replay *w, uint32_t transfer)
 {
     const pp_transfer *t = &w->comm->transfer[transfer];
-    held *h = held_by(w, t);
-    *h = (held){ .from_ns = w->clock_ns, .position = w->position, .now = true };
+    *held_by(w, t) = (held){ .from_ns = w->clock_ns, .position = w->position };
     change(w, PP_MEMORY_SEND_BUFFERS, pp_transfer_bytes(w->costs, t));
 }
 
@@ -150,23 +253,21 @@ static void made(rank_replay *w, pp_op op)
     hold(w, transfer);
     bool awaits_backward = kind == PP_SEND_F && !w->program->forward_only;
     if (policy == PP_SEND_UNTIL_DONE || (policy == PP_SEND_UNTIL_BACKWARD && !awaits_backward))
-        release_at(w, &w->comm->transfer[transfer], w->timeline->comm->end_ns[transfer], 0);
+        release_at_end(w, transfer);
 }
 
 /* Releases the send buffers that are free after a wait for the group. */
 static void waited(rank_replay *w, uint32_t g)
 {
     const pp_group *group = &w->comm->group[g];
+    for (uint32_t t = group->first; t < group->first + group->count; t++)
+        advance(w, w->timeline->comm->end_ns[t]);
+    if (w->comm->buffers.send != PP_SEND_UNTIL_WAITED && w->comm->buffers.send != PP_SEND_AT_WAIT)
+        return;
     for (uint32_t t = group->first; t < group->first + group->count; t++) {
-        if (w->timeline->comm->end_ns[t] > w->clock_ns)
-            w->clock_ns = w->timeline->comm->end_ns[t];
-    }
-    for (uint32_t t = group->first; t < group->first + group->count; t++) {
-        if ((w->comm->buffers.send == PP_SEND_UNTIL_WAITED ||
-             w->comm->buffers.send == PP_SEND_AT_WAIT) &&
-            pp_transfer_has_buffer(&w->comm->transfer[t]) &&
+        if (pp_transfer_has_buffer(&w->comm->transfer[t]) &&
             pp_transfer_sends((pp_transfer_kind)w->comm->transfer[t].kind))
-            release_when_done(w, t);
+            release_at_end(w, t);
     }
 }
 
@@ -174,8 +275,7 @@ static void posted(rank_replay *w, uint32_t g)
 {
     const pp_group *group = &w->comm->group[g];
     const pp_buffers *buffers = &w->comm->buffers;
-    if (w->timeline->comm->post_ns[group->first] > w->clock_ns)
-        w->clock_ns = w->timeline->comm->post_ns[group->first];
+    advance(w, w->timeline->comm->post_ns[group->first]);
     for (uint32_t t = group->first; t < group->first + group->count; t++) {
         const pp_transfer *transfer = &w->comm->transfer[t];
         if (!pp_transfer_has_buffer(transfer))
@@ -187,7 +287,7 @@ static void posted(rank_replay *w, uint32_t g)
         }
         uint32_t *last = &w->last_send[transfer->kind == PP_SEND_F];
         if (buffers->send == PP_SEND_UNTIL_WAITED && *last != NONE)
-            release_when_done(w, *last);
+            release_at_end(w, *last);
         *last = t;
     }
 }
@@ -246,9 +346,12 @@ static void begin_run(rank_replay *w, pp_op op)
     w->output_bytes = 0;
     if (w->comm->buffers.send != PP_SEND_UNTIL_STEP_END)
         return;
-    for (size_t i = 0; i < PP_TRANSFER_KIND_COUNT * w->index.cells; i++) {
-        if (w->held[i].now)
-            release_at(w, &w->comm->transfer[w->index.transfer[i]], w->clock_ns, w->position);
+    for (int kind = PP_SEND_F; kind <= PP_SEND_B; kind += PP_SEND_B - PP_SEND_F) {
+        const uint32_t *transfer = w->index.transfer + (size_t)kind * w->index.cells;
+        for (size_t i = 0; i < w->index.cells; i++) {
+            if (transfer[i] != NONE)
+                release_now(w, &w->comm->transfer[transfer[i]]);
+        }
     }
 }
 
@@ -332,51 +435,47 @@ static int64_t graph_bytes(const rank_replay *w, pp_op op)
 
 static void starts(rank_replay *w, pp_op op)
 {
-    int64_t bytes[PP_MEMORY_COUNT] = { 0 };
     use_unsharded(w, op);
-    pp_memory_at_start(op, w->costs, bytes);
+    pp_memory_at_start(op, w->costs, now(w)->bytes);
     if (op.kind == PP_OP_F)
         take_input(w, op, true);
     else if (op.kind != PP_OP_W)
-        bytes[PP_MEMORY_TEMPORARIES] += graph_bytes(w, op);
-    change_all(w, bytes);
+        change(w, PP_MEMORY_TEMPORARIES, graph_bytes(w, op));
 }
 
-static void ends_backward(rank_replay *w, pp_op op, int64_t bytes[PP_MEMORY_COUNT])
+static void ends_backward(rank_replay *w, pp_op op)
 {
     const pp_buffers *buffers = &w->comm->buffers;
     uint32_t gradient = pp_rank_transfers_get(&w->index, PP_RECV_B, op.stage, op.microbatch);
     uint32_t output = pp_rank_transfers_get(&w->index, PP_SEND_F, op.stage, op.microbatch);
-    bytes[PP_MEMORY_TEMPORARIES] -= graph_bytes(w, op);
+    change(w, PP_MEMORY_TEMPORARIES, -graph_bytes(w, op));
     take_input(w, op, false);
     if (gradient != NONE && buffers->recv == PP_RECV_ON_POST)
         change(w, PP_MEMORY_RECV_BUFFERS,
                -pp_transfer_bytes(w->costs, &w->comm->transfer[gradient]));
     if (output != NONE && buffers->send == PP_SEND_UNTIL_BACKWARD)
-        release_when_done(w, output);
+        release_at_end(w, output);
 }
 
-static void keep_output(rank_replay *w, pp_op op, int64_t bytes[PP_MEMORY_COUNT])
+static void keep_output(rank_replay *w, pp_op op)
 {
     if (!w->comm->buffers.return_outputs)
         return;
     const int64_t more = w->costs->output_bytes[pp_cost_index(w->costs, op.stage, op.microbatch)];
     w->output_bytes += more;
-    bytes[PP_MEMORY_OUTPUTS] += more;
+    change(w, PP_MEMORY_OUTPUTS, more);
 }
 
 static void ends(rank_replay *w, pp_op op)
 {
-    int64_t bytes[PP_MEMORY_COUNT] = { 0 };
-    pp_memory_at_end(w->program->forward_only, op, w->costs, bytes);
+    pp_memory_at_end(w->program->forward_only, op, w->costs, now(w)->bytes);
     if (op.kind == PP_OP_B || op.kind == PP_OP_I) {
-        ends_backward(w, op, bytes);
-        keep_output(w, op, bytes);
+        ends_backward(w, op);
+        keep_output(w, op);
     } else if (op.kind == PP_OP_F && w->program->forward_only) {
         take_input(w, op, false);
-        keep_output(w, op, bytes);
+        keep_output(w, op);
     }
-    change_all(w, bytes);
     used_unsharded(w, op);
     if (op.kind != PP_OP_W)
         made(w, op);
@@ -393,16 +492,14 @@ static void wait_for_input(rank_replay *w, uint32_t i)
 static void begins(rank_replay *w, uint32_t i, size_t step)
 {
     bool pair = pp_pair_starts(w->program, w->costs, i);
-    w->clock_ns = w->timeline->start_ns[i];
+    advance(w, w->timeline->start_ns[i]);
     begin_run(w, w->program->op[i]);
     if (w->unsharded)
         take_marks(w, step);
     wait_for_input(w, i);
     if (pair)
         wait_for_input(w, i + 1);
-    add_event(
-        w, &w->steps,
-        (event){ .at_ns = w->clock_ns, .position = w->position, .op = i, .kind = EVENT_START });
+    now(w)->instruction = i;
     starts(w, w->program->op[i]);
     if (pair)
         starts(w, w->program->op[i + 1]);
@@ -414,17 +511,18 @@ static void runs(rank_replay *w, uint32_t i, size_t step)
     if (!pp_pair_ends(w->program, w->costs, i))
         begins(w, i, step);
     w->position++;
-    w->clock_ns = w->timeline->end_ns[i];
-    add_event(w, &w->steps,
-              (event){ .at_ns = w->clock_ns, .position = w->position, .op = i, .kind = EVENT_END });
+    advance(w, w->timeline->end_ns[i]);
+    now(w)->instruction = i;
+    w->next = i + (size_t)1;
     ends(w, op);
 }
 
-static void collect(rank_replay *w)
+static void replay(rank_replay *w)
 {
-    for (size_t s = w->comm->step_begin[w->rank]; s < w->comm->step_begin[w->rank + 1]; s++) {
-        pp_comm_step step = w->comm->step[s];
-        w->position = 2 * (s - w->comm->step_begin[w->rank]) + 1;
+    const size_t begin = w->comm->step_begin[w->rank];
+    for (size_t s = begin; s < w->comm->step_begin[w->rank + 1] && !is_over(w); s++) {
+        const pp_comm_step step = w->comm->step[s];
+        w->position = 2 * (s - begin) + 1;
         if (step.kind == PP_COMM_STEP_POST)
             posted(w, step.index);
         else if (step.kind == PP_COMM_STEP_WAIT)
@@ -432,100 +530,50 @@ static void collect(rank_replay *w)
         else if (step.kind == PP_COMM_STEP_RUN)
             runs(w, step.index, s);
     }
+    release_until(w, INT64_MAX);
+    conclude(w);
 }
 
-static int compare_events(const void *left, const void *right)
+/* What the rank holds before the step. */
+static pp_status begin_replay(rank_replay *w, const int64_t bytes[PP_MEMORY_COUNT])
 {
-    const event *a = left;
-    const event *b = right;
-    if (a->at_ns != b->at_ns)
-        return a->at_ns < b->at_ns ? -1 : 1;
-    return a->position < b->position ? -1 : a->position > b->position;
-}
-
-static void sort(event_list *list)
-{
-    size_t sorted = list->count ? 1 : 0;
-    while (sorted < list->count &&
-           compare_events(&list->event[sorted - 1], &list->event[sorted]) <= 0)
-        sorted++;
-    if (sorted < list->count)
-        qsort(list->event, list->count, sizeof *list->event, compare_events);
-}
-
-/* All events in order. Fails: NOMEM. */
-static pp_status merge(rank_replay *w, event **event_out, pp_err *err)
-{
-    event *all = pp_alloc_array(w->steps.count + w->releases.count, sizeof *all);
-    const event *step = w->steps.event;
-    const event *release = w->releases.event;
-    if (!all)
-        return pp_err_nomem(err);
-    sort(&w->steps);
-    sort(&w->releases);
-    const event *const last_step = step + w->steps.count;
-    const event *const last_release = release + w->releases.count;
-    for (event *to = all; step < last_step || release < last_release; to++)
-        *to = release == last_release || (step < last_step && compare_events(step, release) <= 0)
-                  ? *step++
-                  : *release++;
-    *event_out = all;
-    return PP_OK;
-}
-
-static void keep_most(int64_t *most, int64_t bytes)
-{
-    *most = bytes > *most ? bytes : *most;
-}
-
-/* Sums the events. Events with equal time and position are summed before the sum is compared with
- * the peak. */
-static pp_status replay(const rank_replay *w, const event *all, int64_t limit_bytes,
-                        pp_memory_sample sample, void *context, int64_t bytes[PP_MEMORY_COUNT],
-                        pp_memory_peak *peak_out)
-{
-    size_t next = w->program->rank_begin[w->rank];
-    size_t end = w->program->rank_begin[w->rank + 1];
-    size_t last = end > next ? end - 1 : 0;
-    const size_t count = w->steps.count + w->releases.count;
-    pp_memory_peak peak = { .total_bytes = -1,
-                            .recv_bytes = bytes[PP_MEMORY_RECV_BUFFERS],
-                            .send_bytes = bytes[PP_MEMORY_SEND_BUFFERS] };
-    if (sample)
-        sample(context, 0, bytes);
-    for (size_t i = 0; i < count && peak.total_bytes <= limit_bytes;) {
-        const event *first = &all[i];
-        size_t named = next < end ? next : last;
-        for (; i < count && compare_events(first, &all[i]) == 0; i++) {
-            const event *e = &all[i];
-            bytes[e->component] += e->bytes;
-            if (e->kind != EVENT_OTHER)
-                named = e->op;
-            if (e->kind == EVENT_END)
-                next = e->op + (size_t)1;
-        }
-        int64_t sum = pp_memory_total(bytes);
-        if (sum > PP_MEMORY_TOTAL_MAX)
-            return pp_memory_too_large(w->rank, w->err);
-        if (sample)
-            sample(context, first->at_ns, bytes);
-        keep_most(&peak.recv_bytes, bytes[PP_MEMORY_RECV_BUFFERS]);
-        keep_most(&peak.send_bytes, bytes[PP_MEMORY_SEND_BUFFERS]);
-        if (sum > peak.total_bytes) {
-            peak.total_bytes = sum;
-            memcpy(peak.bytes, bytes, sizeof peak.bytes);
-            peak.at_ns = first->at_ns;
-            peak.instruction = named;
-        }
+    void *first = NULL;
+    pp_recv_pool pool = { 0 };
+    pp_status status = pp_rank_transfers_new(w->program, w->rank, &w->index, w->err);
+    if (!status && w->comm->buffers.recv != PP_RECV_ON_POST)
+        status = pp_recv_pool_in(&w->index, w->costs, &pool, w->err);
+    if (!status)
+        status = pp_grow(&first, &w->moment_capacity, 1, sizeof *w->moment, w->err);
+    if (status)
+        return status;
+    w->moment = first;
+    w->held = pp_alloc_array(2 * w->index.cells, sizeof *w->held);
+    if (!w->held)
+        return pp_err_nomem(w->err);
+    if (w->costs->sharded) {
+        w->unsharded =
+            pp_alloc_array(w->index.cells / w->program->microbatches, sizeof *w->unsharded);
+        if (!w->unsharded)
+            return pp_err_nomem(w->err);
     }
-    *peak_out = peak;
+    w->moment[0] = (moment){ .position = 0 };
+    memcpy(w->moment[0].bytes, bytes, sizeof w->moment[0].bytes);
+    w->moment[0].bytes[PP_MEMORY_RECV_BUFFERS] = pool.bytes;
+    w->moments = 1;
+    if (pool.bytes > PP_MEMORY_TOTAL_MAX ||
+        pp_memory_total(w->moment[0].bytes) > PP_MEMORY_TOTAL_MAX)
+        return pp_memory_too_large(w->rank, w->err);
+    w->peak.recv_bytes = pool.bytes;
+    w->peak.send_bytes = bytes[PP_MEMORY_SEND_BUFFERS];
+    if (w->sample)
+        w->sample(w->context, 0, w->moment[0].bytes);
     return PP_OK;
 }
 
 pp_status pp_memory_replay_comm(const pp_program *program, const pp_timeline *timeline,
                                 const pp_costs *costs, uint32_t rank, int64_t limit_bytes,
                                 pp_memory_sample sample, void *context,
-                                int64_t bytes[PP_MEMORY_COUNT], pp_memory_peak *peak_out,
+                                const int64_t bytes[PP_MEMORY_COUNT], pp_memory_peak *peak_out,
                                 pp_err *err)
 {
     rank_replay w PP_CLEANUP(replay_free) = { .program = program,
@@ -534,28 +582,18 @@ pp_status pp_memory_replay_comm(const pp_program *program, const pp_timeline *ti
                                               .costs = costs,
                                               .rank = rank,
                                               .last_send = { NONE, NONE },
+                                              .instant_ns = BEFORE,
+                                              .next = program->rank_begin[rank],
+                                              .limit_bytes = limit_bytes,
+                                              .sample = sample,
+                                              .context = context,
+                                              .peak.total_bytes = -1,
                                               .err = err };
-    pp_recv_pool pool = { 0 };
-    pp_status status = pp_rank_transfers_new(program, rank, &w.index, err);
-    if (!status && program->comm->buffers.recv != PP_RECV_ON_POST)
-        status = pp_recv_pool_of(program, costs, rank, &pool, err);
+    pp_status status = begin_replay(&w, bytes);
     if (status)
         return status;
-    w.held = pp_alloc_array(PP_TRANSFER_KIND_COUNT * w.index.cells, sizeof *w.held);
-    if (!w.held)
-        return pp_err_nomem(err);
-    if (costs->sharded) {
-        w.unsharded = pp_alloc_array(w.index.cells / program->microbatches, sizeof *w.unsharded);
-        if (!w.unsharded)
-            return pp_err_nomem(err);
-    }
-    bytes[PP_MEMORY_RECV_BUFFERS] = pool.bytes;
-    if (pool.bytes > PP_MEMORY_TOTAL_MAX || pp_memory_total(bytes) > PP_MEMORY_TOTAL_MAX)
-        return pp_memory_too_large(rank, err);
-    collect(&w);
-    if (w.failed)
-        return PP_NOMEM;
-    event *all PP_CLEANUP(pp_free_array) = NULL;
-    status = merge(&w, &all, err);
-    return status ? status : replay(&w, all, limit_bytes, sample, context, bytes, peak_out);
+    replay(&w);
+    if (!w.status)
+        *peak_out = w.peak;
+    return w.status;
 }

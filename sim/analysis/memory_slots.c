@@ -64,19 +64,20 @@ pp_status pp_rank_transfers_new(const pp_program *program, uint32_t rank,
     if (!index.local)
         return pp_err_nomem(err);
     index.cells = (size_t)number_stages(&index) * program->microbatches;
-    index.transfer = pp_alloc_array(PP_TRANSFER_KIND_COUNT * index.cells, sizeof *index.transfer);
+    index.transfer = pp_alloc_array(PP_TENSOR_KINDS * index.cells, sizeof *index.transfer);
     if (!index.transfer) {
         pp_rank_transfers_free(&index);
         return pp_err_nomem(err);
     }
-    memset(index.transfer, 0xff, PP_TRANSFER_KIND_COUNT * index.cells * sizeof *index.transfer);
+    memset(index.transfer, 0xff, PP_TENSOR_KINDS * index.cells * sizeof *index.transfer);
     for (size_t s = comm->step_begin[rank]; s < comm->step_begin[rank + 1]; s++) {
         const pp_group *group =
             comm->step[s].kind == PP_COMM_STEP_POST ? &comm->group[comm->step[s].index] : NULL;
         for (uint32_t k = 0; group && k < group->count; k++) {
             const pp_transfer *t = &comm->transfer[group->first + k];
-            index.transfer[pp_rank_transfers_at(&index, (pp_transfer_kind)t->kind, t->stage,
-                                                t->microbatch)] = group->first + k;
+            if (t->kind < PP_TENSOR_KINDS)
+                index.transfer[pp_rank_transfers_at(&index, (pp_transfer_kind)t->kind, t->stage,
+                                                    t->microbatch)] = group->first + k;
         }
     }
     *index_out = index;
@@ -92,14 +93,13 @@ typedef struct pool {
 typedef struct counting {
     const pp_program *program;
     const pp_costs *costs;
-    pp_rank_transfers index;
+    const pp_rank_transfers *index;
     pool *pool; /* [stages of the rank * 2] */
     size_t pools;
 } counting;
 
 static void counting_free(counting *c)
 {
-    pp_rank_transfers_free(&c->index);
     free(c->pool);
 }
 
@@ -108,7 +108,7 @@ static pool *pool_of(counting *c, const pp_transfer *t)
     size_t direction = t->kind == PP_RECV_B;
     switch ((pp_recv_buffers)c->program->comm->buffers.recv) {
     case PP_RECV_PER_STAGE:
-        return &c->pool[2 * (size_t)c->index.local[t->stage] + direction];
+        return &c->pool[2 * (size_t)c->index->local[t->stage] + direction];
     case PP_RECV_PER_DIRECTION:
         return &c->pool[direction];
     case PP_RECV_ON_POST:
@@ -137,7 +137,7 @@ static void take(counting *c, const pp_group *group)
 
 static void give_back(counting *c, pp_transfer_kind kind, pp_op op)
 {
-    uint32_t t = pp_rank_transfers_get(&c->index, kind, op.stage, op.microbatch);
+    uint32_t t = pp_rank_transfers_get(c->index, kind, op.stage, op.microbatch);
     if (t == PP_NO_SOURCE)
         return;
     pool *p = pool_of(c, &c->program->comm->transfer[t]);
@@ -145,8 +145,9 @@ static void give_back(counting *c, pp_transfer_kind kind, pp_op op)
         p->taken--;
 }
 
-static void count(counting *c, uint32_t rank)
+static void count(counting *c)
 {
+    const uint32_t rank = c->index->rank;
     const pp_comm *comm = c->program->comm;
     pp_op_kind frees_input = comm->buffers.recv_copied ? PP_OP_F : PP_OP_B;
     for (size_t s = comm->step_begin[rank]; s < comm->step_begin[rank + 1]; s++) {
@@ -171,8 +172,8 @@ static int64_t run_receives(const counting *c, uint32_t run)
     const uint32_t each = c->program->microbatches / c->program->runs;
     int64_t sum = 0;
     for (size_t k = 0; c->costs && k < 2; k++) {
-        const uint32_t *transfer = c->index.transfer + kinds[k] * c->index.cells;
-        for (size_t i = 0; i < c->index.cells; i++) {
+        const uint32_t *transfer = c->index->transfer + kinds[k] * c->index->cells;
+        for (size_t i = 0; i < c->index->cells; i++) {
             if (transfer[i] != PP_NO_SOURCE && i % c->program->microbatches / each == run &&
                 __builtin_add_overflow(
                     sum, pp_transfer_bytes(c->costs, &c->program->comm->transfer[transfer[i]]),
@@ -194,18 +195,16 @@ static int64_t all_receives(const counting *c)
     return most;
 }
 
-pp_status pp_recv_pool_of(const pp_program *program, const pp_costs *costs, uint32_t rank,
+pp_status pp_recv_pool_in(const pp_rank_transfers *index, const pp_costs *costs,
                           pp_recv_pool *pool_out, pp_err *err)
 {
-    counting c PP_CLEANUP(counting_free) = { .program = program, .costs = costs };
-    pp_status status = pp_rank_transfers_new(program, rank, &c.index, err);
-    if (status)
-        return status;
-    c.pools = 2 * (c.index.cells / program->microbatches) + 2;
+    const pp_program *program = index->program;
+    counting c PP_CLEANUP(counting_free) = { .program = program, .costs = costs, .index = index };
+    c.pools = 2 * (index->cells / program->microbatches) + 2;
     c.pool = pp_alloc_array(c.pools, sizeof *c.pool);
     if (!c.pool)
         return pp_err_nomem(err);
-    count(&c, rank);
+    count(&c);
     pp_recv_pool sum = { 0 };
     for (size_t k = 0; k < c.pools; k++) {
         int64_t bytes;
@@ -218,4 +217,16 @@ pp_status pp_recv_pool_of(const pp_program *program, const pp_costs *costs, uint
         sum.bytes = all_receives(&c);
     *pool_out = sum;
     return PP_OK;
+}
+
+pp_status pp_recv_pool_of(const pp_program *program, const pp_costs *costs, uint32_t rank,
+                          pp_recv_pool *pool_out, pp_err *err)
+{
+    pp_rank_transfers index;
+    pp_status status = pp_rank_transfers_new(program, rank, &index, err);
+    if (status)
+        return status;
+    status = pp_recv_pool_in(&index, costs, pool_out, err);
+    pp_rank_transfers_free(&index);
+    return status;
 }

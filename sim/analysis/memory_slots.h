@@ -13,19 +13,13 @@ typedef struct pp_recv_pool {
     int64_t bytes;  /* of all slots, each as large as the largest tensor of its pool; 0: no costs */
 } pp_recv_pool;
 
-/* Sizes the receive buffers of `rank`. `program` must communicate. costs: may be NULL; the bytes
- * are 0 then.
- * Fails: NOMEM. */
-PP_MUST_CHECK pp_status pp_recv_pool_of(const pp_program *program, const pp_costs *costs,
-                                        uint32_t rank, pp_recv_pool *pool_out, pp_err *err);
-
-/* Finds a transfer of one rank by what it carries. Owner frees with pp_rank_transfers_free. */
+/* Finds a tensor's transfer of one rank by what it carries. Owner frees with
+ * pp_rank_transfers_free. */
 typedef struct pp_rank_transfers {
     const pp_program *program;
     uint32_t rank;
     uint32_t *local;    /* [stages]: index of the stage among those of this rank */
-    uint32_t *transfer; /* [PP_TRANSFER_KIND_COUNT][stages of the rank][microbatches], or
-                           PP_NO_SOURCE */
+    uint32_t *transfer; /* [PP_TENSOR_KINDS][stages of the rank][microbatches], or PP_NO_SOURCE */
     size_t cells;       /* entries of `transfer` per kind */
 } pp_rank_transfers;
 
@@ -39,6 +33,16 @@ size_t pp_rank_transfers_at(const pp_rank_transfers *index, pp_transfer_kind kin
 /* The transfer of (kind, stage, microbatch), or PP_NO_SOURCE when the rank has none. */
 uint32_t pp_rank_transfers_get(const pp_rank_transfers *index, pp_transfer_kind kind,
                                uint32_t stage, uint32_t microbatch);
+
+/* Sizes the receive buffers of `rank`. `program` must communicate. costs: may be NULL; the bytes
+ * are 0 then.
+ * Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_recv_pool_of(const pp_program *program, const pp_costs *costs,
+                                        uint32_t rank, pp_recv_pool *pool_out, pp_err *err);
+
+/* Like pp_recv_pool_of, for the rank of an index. */
+PP_MUST_CHECK pp_status pp_recv_pool_in(const pp_rank_transfers *index, const pp_costs *costs,
+                                        pp_recv_pool *pool_out, pp_err *err);
 
 /* The size of the tensor that the transfer carries. */
 int64_t pp_transfer_bytes(const pp_costs *costs, const pp_transfer *transfer);
