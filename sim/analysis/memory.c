@@ -21,12 +21,12 @@ static pp_status replay(const pp_program *program, const pp_timeline *timeline,
         if (program->stage_rank[s] == rank)
             pp_memory_add_unsharded(costs, s, !program->forward_only, bytes);
     pp_memory_peak peak = { .total_bytes = -1 };
+    int64_t sum = pp_memory_total(bytes);
     for (size_t i = program->rank_begin[rank];
          i < program->rank_begin[rank + 1] && peak.total_bytes <= limit_bytes; i++) {
         size_t last = pp_pair_starts(program, costs, i) ? i + 1 : i; /* halves run together */
         for (size_t k = i; k <= last; k++)
-            pp_memory_at_start(program->op[k], costs, bytes);
-        int64_t sum = pp_memory_total(bytes);
+            sum += pp_memory_at_start(program->op[k], costs, bytes);
         if (sum > PP_MEMORY_TOTAL_MAX)
             return pp_memory_too_large(rank, err);
         if (sample)
@@ -38,7 +38,7 @@ static pp_status replay(const pp_program *program, const pp_timeline *timeline,
             peak.instruction = i;
         }
         for (size_t k = i; k <= last; k++)
-            pp_memory_at_end(program->forward_only, program->op[k], costs, bytes);
+            sum += pp_memory_at_end(program->forward_only, program->op[k], costs, bytes);
         if (sample)
             sample(context, timeline->end_ns[i], bytes);
         i = last;

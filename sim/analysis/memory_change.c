@@ -34,13 +34,15 @@ void pp_memory_set_static(const pp_costs *costs, uint32_t rank, bool forward_onl
     bytes_out[PP_MEMORY_OPTIMIZER] = costs->optimizer_bytes[rank];
 }
 
-void pp_memory_add_unsharded(const pp_costs *costs, uint32_t stage, bool gradients,
-                             int64_t bytes[PP_MEMORY_COUNT])
+int64_t pp_memory_add_unsharded(const pp_costs *costs, uint32_t stage, bool gradients,
+                                int64_t bytes[PP_MEMORY_COUNT])
 {
     if (!costs->sharded)
-        return;
+        return 0;
+    const int64_t gradient_bytes = gradients ? costs->whole_gradient_bytes[stage] : 0;
     bytes[PP_MEMORY_PARAMETERS] += costs->gathered_bytes[stage];
-    bytes[PP_MEMORY_GRADIENTS] += gradients ? costs->whole_gradient_bytes[stage] : 0;
+    bytes[PP_MEMORY_GRADIENTS] += gradient_bytes;
+    return costs->gathered_bytes[stage] + gradient_bytes;
 }
 
 int64_t pp_memory_total(const int64_t bytes[PP_MEMORY_COUNT])
@@ -58,45 +60,46 @@ pp_status pp_memory_too_large(uint32_t rank, pp_err *err)
                       rank);
 }
 
-void pp_memory_at_start(pp_op op, const pp_costs *costs, int64_t bytes[PP_MEMORY_COUNT])
+int64_t pp_memory_at_start(pp_op op, const pp_costs *costs, int64_t bytes[PP_MEMORY_COUNT])
 {
-    size_t row = pp_cost_index(costs, op.stage, op.microbatch);
+    const size_t row = pp_cost_index(costs, op.stage, op.microbatch);
     if (op.kind == PP_OP_F) {
         bytes[PP_MEMORY_ACTIVATIONS] += costs->activation_bytes[row];
         bytes[PP_MEMORY_LOGITS] += costs->logits_bytes[row];
-    } else if (op.kind != PP_OP_W) {
-        bytes[PP_MEMORY_RECOMPUTE] += costs->recompute_bytes[row];
-        bytes[PP_MEMORY_TEMPORARIES] += costs->temporary_bytes[row];
-    } else {
-        bytes[PP_MEMORY_TEMPORARIES] += costs->w_extra_bytes[row];
+        return costs->activation_bytes[row] + costs->logits_bytes[row];
     }
+    if (op.kind == PP_OP_W) {
+        bytes[PP_MEMORY_TEMPORARIES] += costs->w_extra_bytes[row];
+        return costs->w_extra_bytes[row];
+    }
+    bytes[PP_MEMORY_RECOMPUTE] += costs->recompute_bytes[row];
+    bytes[PP_MEMORY_TEMPORARIES] += costs->temporary_bytes[row];
+    return costs->recompute_bytes[row] + costs->temporary_bytes[row];
 }
 
-void pp_memory_at_end(bool forward_only, pp_op op, const pp_costs *costs,
-                      int64_t bytes[PP_MEMORY_COUNT])
+int64_t pp_memory_at_end(bool forward_only, pp_op op, const pp_costs *costs,
+                         int64_t bytes[PP_MEMORY_COUNT])
 {
-    size_t row = pp_cost_index(costs, op.stage, op.microbatch);
-    switch ((pp_op_kind)op.kind) {
-    case PP_OP_B:
-    case PP_OP_I:
-        bytes[PP_MEMORY_RECOMPUTE] -= costs->recompute_bytes[row];
-        bytes[PP_MEMORY_TEMPORARIES] -= costs->temporary_bytes[row];
-        bytes[PP_MEMORY_LOGITS] -= costs->logits_bytes[row];
-        bytes[PP_MEMORY_ACTIVATIONS] -= costs->activation_bytes[row];
-        if (op.kind == PP_OP_I)
-            bytes[PP_MEMORY_WEIGHT_STASH] += costs->stash_bytes[row];
-        break;
-    case PP_OP_W:
+    const size_t row = pp_cost_index(costs, op.stage, op.microbatch);
+    int64_t freed = 0;
+    if (op.kind == PP_OP_W) {
         bytes[PP_MEMORY_TEMPORARIES] -= costs->w_extra_bytes[row];
         bytes[PP_MEMORY_WEIGHT_STASH] -= costs->stash_bytes[row];
-        break;
-    case PP_OP_F:
-        if (forward_only) {
-            bytes[PP_MEMORY_LOGITS] -= costs->logits_bytes[row];
-            bytes[PP_MEMORY_ACTIVATIONS] -= costs->activation_bytes[row];
-        }
-        break;
-    case PP_OP_KIND_COUNT:
-        break;
+        return -costs->w_extra_bytes[row] - costs->stash_bytes[row];
     }
+    if (op.kind == PP_OP_F && !forward_only)
+        return 0;
+    bytes[PP_MEMORY_LOGITS] -= costs->logits_bytes[row];
+    bytes[PP_MEMORY_ACTIVATIONS] -= costs->activation_bytes[row];
+    freed += costs->logits_bytes[row] + costs->activation_bytes[row];
+    if (op.kind == PP_OP_F)
+        return -freed;
+    bytes[PP_MEMORY_RECOMPUTE] -= costs->recompute_bytes[row];
+    bytes[PP_MEMORY_TEMPORARIES] -= costs->temporary_bytes[row];
+    freed += costs->recompute_bytes[row] + costs->temporary_bytes[row];
+    if (op.kind == PP_OP_I) {
+        bytes[PP_MEMORY_WEIGHT_STASH] += costs->stash_bytes[row];
+        freed -= costs->stash_bytes[row];
+    }
+    return -freed;
 }

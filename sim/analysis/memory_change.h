@@ -39,9 +39,9 @@ void pp_memory_set_static(const pp_costs *costs, uint32_t rank, bool forward_onl
                           int64_t bytes_out[PP_MEMORY_COUNT]);
 
 /* Adds what a stage needs beside its shards while one of its ops runs: gathered parameters and,
- * with `gradients`, whole gradients. Nothing if parameters are not sharded. */
-void pp_memory_add_unsharded(const pp_costs *costs, uint32_t stage, bool gradients,
-                             int64_t bytes[PP_MEMORY_COUNT]);
+ * with `gradients`, whole gradients. Returns their sum. Nothing if parameters are not sharded. */
+int64_t pp_memory_add_unsharded(const pp_costs *costs, uint32_t stage, bool gradients,
+                                int64_t bytes[PP_MEMORY_COUNT]);
 
 typedef struct pp_memory_peak {
     int64_t total_bytes;
@@ -61,10 +61,10 @@ typedef void (*pp_memory_sample)(void *context, pp_ns at_ns, const int64_t bytes
 
 int64_t pp_memory_total(const int64_t bytes[PP_MEMORY_COUNT]);
 pp_status pp_memory_too_large(uint32_t rank, pp_err *err);
-/* Apply to `bytes` what `op` changes at its start and at its end. forward_only: there is no
- * backward that releases what a forward keeps. */
-void pp_memory_at_start(pp_op op, const pp_costs *costs, int64_t bytes[PP_MEMORY_COUNT]);
-void pp_memory_at_end(bool forward_only, pp_op op, const pp_costs *costs,
-                      int64_t bytes[PP_MEMORY_COUNT]);
+/* Apply to `bytes` what `op` changes at its start and at its end, and return the sum of the
+ * changes. forward_only: there is no backward that releases what a forward keeps. */
+int64_t pp_memory_at_start(pp_op op, const pp_costs *costs, int64_t bytes[PP_MEMORY_COUNT]);
+int64_t pp_memory_at_end(bool forward_only, pp_op op, const pp_costs *costs,
+                         int64_t bytes[PP_MEMORY_COUNT]);
 
 #endif

@@ -1,8 +1,8 @@
 /* Memory over time with communication: one pass over the rank's steps in their order. Releases by
- * transfers that end later wait in a heap until the steps reach their time. What happens at one
- * instant is kept until time moves on, since a wait may release a buffer that was made at the same
- * instant, which then was never held. O(n + t log t) for n steps and t transfers that are under way
- * at once. */
+ * transfers that end later wait in a heap until the steps reach their time. If a buffer may be
+ * released at the instant at which it is made, it then was never held, so that what follows at this
+ * instant is kept until time moves on. O(n + t log t) for n steps and t transfers that are under
+ * way at once. */
 #include "sim/analysis/memory_comm.h"
 
 #include "sim/analysis/memory_slots.h"
@@ -19,6 +19,7 @@
 typedef struct moment {
     size_t position;    /* 0: the ends of transfers; above: steps of the rank, two positions each */
     size_t instruction; /* the one that starts or ends here, else the next one, else the last */
+    int64_t total_bytes;
     int64_t bytes[PP_MEMORY_COUNT];
 } moment;
 
@@ -54,14 +55,18 @@ typedef struct rank_replay {
     uint32_t last_send[2]; /* last posted send of gradients and of activations, or NONE */
     uint32_t run;          /* the pipeline run of the last op */
     int64_t output_bytes;  /* kept outputs of this run */
-    moment *moment;        /* [moments]: those of the present instant, the last one is now */
+    moment *moment;        /* [moments]: those of the present instant that are not compared with
+                              the peak yet, the last one is now */
     size_t moments, moment_capacity;
+    bool vanishes;    /* a buffer that was made at this instant may be released at it */
     pp_ns instant_ns; /* BEFORE: before the step */
     release *later;   /* [later_count]: a binary heap, the earliest first */
     size_t later_count, later_capacity;
     size_t position;
     pp_ns clock_ns; /* of the steps, which never goes back */
     size_t next;    /* the first instruction that has not ended */
+    size_t end;     /* of the rank's instructions */
+    size_t last;    /* the last one */
     int64_t limit_bytes;
     pp_memory_sample sample;
     void *context;
@@ -97,8 +102,7 @@ static void conclude(rank_replay *w)
         return;
     for (size_t i = 0; i < w->moments && !is_over(w); i++) {
         const moment *m = &w->moment[i];
-        const int64_t sum = pp_memory_total(m->bytes);
-        if (sum > PP_MEMORY_TOTAL_MAX) {
+        if (m->total_bytes > PP_MEMORY_TOTAL_MAX) {
             w->status = pp_memory_too_large(w->rank, w->err);
             return;
         }
@@ -106,8 +110,8 @@ static void conclude(rank_replay *w)
             w->sample(w->context, w->instant_ns, m->bytes);
         keep_most(&w->peak.recv_bytes, m->bytes[PP_MEMORY_RECV_BUFFERS]);
         keep_most(&w->peak.send_bytes, m->bytes[PP_MEMORY_SEND_BUFFERS]);
-        if (sum > w->peak.total_bytes) {
-            w->peak.total_bytes = sum;
+        if (m->total_bytes > w->peak.total_bytes) {
+            w->peak.total_bytes = m->total_bytes;
             memcpy(w->peak.bytes, m->bytes, sizeof m->bytes);
             w->peak.at_ns = w->instant_ns;
             w->peak.instruction = m->instruction;
@@ -115,19 +119,11 @@ static void conclude(rank_replay *w)
     }
 }
 
-/* The moment at a time and position, neither of which is before those of the last one. */
-static moment *moment_at(rank_replay *w, pp_ns at_ns, size_t position)
+/* Begins the moment at a time and position that are not those of the last one. */
+static moment *begin_moment(rank_replay *w, pp_ns at_ns, size_t position)
 {
     moment *last = &w->moment[w->moments - 1];
-    if (at_ns == w->instant_ns && position == last->position)
-        return last;
-    if (at_ns != w->instant_ns) {
-        conclude(w);
-        w->instant_ns = at_ns;
-        w->moment[0] = *last;
-        w->moments = 1;
-        last = w->moment;
-    } else {
+    if (at_ns == w->instant_ns && w->vanishes) {
         void *grown = w->moment;
         if (pp_grow(&grown, &w->moment_capacity, w->moments + 1, sizeof *w->moment, w->err)) {
             w->status = PP_NOMEM;
@@ -136,12 +132,24 @@ static moment *moment_at(rank_replay *w, pp_ns at_ns, size_t position)
         w->moment = grown;
         last = &w->moment[w->moments++];
         *last = last[-1];
+    } else {
+        conclude(w);
+        if (w->moments > 1)
+            w->moment[0] = *last;
+        last = w->moment;
+        w->moments = 1;
+        w->instant_ns = at_ns;
+        w->vanishes = false;
     }
-    const size_t begin = w->program->rank_begin[w->rank];
-    const size_t end = w->program->rank_begin[w->rank + 1];
     last->position = position;
-    last->instruction = w->next < end ? w->next : end > begin ? end - 1 : 0;
+    last->instruction = w->next < w->end ? w->next : w->last;
     return last;
+}
+
+static void add(moment *m, pp_memory_component component, int64_t bytes)
+{
+    m->bytes[component] += bytes;
+    m->total_bytes += bytes;
 }
 
 /* Takes the earliest release out of the heap. */
@@ -166,7 +174,10 @@ static void release_until(rank_replay *w, pp_ns until_ns)
 {
     while (w->later_count && w->later[0].at_ns <= until_ns && !is_over(w)) {
         const release r = take_first(w);
-        moment_at(w, r.at_ns, 0)->bytes[PP_MEMORY_SEND_BUFFERS] -= r.bytes;
+        const moment *last = &w->moment[w->moments - 1];
+        moment *m = r.at_ns == w->instant_ns && last->position == 0 ? &w->moment[w->moments - 1]
+                                                                    : begin_moment(w, r.at_ns, 0);
+        add(m, PP_MEMORY_SEND_BUFFERS, -r.bytes);
     }
 }
 
@@ -187,8 +198,12 @@ static void release_later(rank_replay *w, pp_ns at_ns, int64_t bytes)
 /* What the rank holds at its current step. */
 static moment *now(rank_replay *w)
 {
-    release_until(w, w->clock_ns);
-    return moment_at(w, w->clock_ns, w->position);
+    moment *m = &w->moment[w->moments - 1];
+    if (w->instant_ns == w->clock_ns && m->position == w->position)
+        return m;
+    if (w->later_count)
+        release_until(w, w->clock_ns);
+    return begin_moment(w, w->clock_ns, w->position);
 }
 
 static void advance(rank_replay *w, pp_ns until_ns)
@@ -200,7 +215,7 @@ static void advance(rank_replay *w, pp_ns until_ns)
 static void change(rank_replay *w, pp_memory_component component, int64_t bytes)
 {
     if (bytes)
-        now(w)->bytes[component] += bytes;
+        add(now(w), component, bytes);
 }
 
 static held *held_by(const rank_replay *w, const pp_transfer *t)
@@ -218,7 +233,7 @@ static void release_now(rank_replay *w, const pp_transfer *t)
         change(w, PP_MEMORY_SEND_BUFFERS, -bytes);
     for (size_t k = w->moments; h->position && h->from_ns == w->clock_ns && k-- > 0 &&
                                 w->moment[k].position >= h->position;)
-        w->moment[k].bytes[PP_MEMORY_SEND_BUFFERS] -= bytes;
+        add(&w->moment[k], PP_MEMORY_SEND_BUFFERS, -bytes);
     h->position = 0;
 }
 
@@ -240,6 +255,8 @@ static void hold(rank_replay *w, uint32_t transfer)
     const pp_transfer *t = &w->comm->transfer[transfer];
     *held_by(w, t) = (held){ .from_ns = w->clock_ns, .position = w->position };
     change(w, PP_MEMORY_SEND_BUFFERS, pp_transfer_bytes(w->costs, t));
+    w->vanishes |= w->timeline->comm->end_ns[transfer] <= w->clock_ns ||
+                   w->comm->buffers.send == PP_SEND_UNTIL_STEP_END;
 }
 
 /* Allocates the send buffer of the op's result, which exists from now on. */
@@ -436,7 +453,8 @@ static int64_t graph_bytes(const rank_replay *w, pp_op op)
 static void starts(rank_replay *w, pp_op op)
 {
     use_unsharded(w, op);
-    pp_memory_at_start(op, w->costs, now(w)->bytes);
+    moment *m = now(w);
+    m->total_bytes += pp_memory_at_start(op, w->costs, m->bytes);
     if (op.kind == PP_OP_F)
         take_input(w, op, true);
     else if (op.kind != PP_OP_W)
@@ -468,7 +486,8 @@ static void keep_output(rank_replay *w, pp_op op)
 
 static void ends(rank_replay *w, pp_op op)
 {
-    pp_memory_at_end(w->program->forward_only, op, w->costs, now(w)->bytes);
+    moment *m = now(w);
+    m->total_bytes += pp_memory_at_end(w->program->forward_only, op, w->costs, m->bytes);
     if (op.kind == PP_OP_B || op.kind == PP_OP_I) {
         ends_backward(w, op);
         keep_output(w, op);
@@ -560,8 +579,9 @@ static pp_status begin_replay(rank_replay *w, const int64_t bytes[PP_MEMORY_COUN
     memcpy(w->moment[0].bytes, bytes, sizeof w->moment[0].bytes);
     w->moment[0].bytes[PP_MEMORY_RECV_BUFFERS] = pool.bytes;
     w->moments = 1;
-    if (pool.bytes > PP_MEMORY_TOTAL_MAX ||
-        pp_memory_total(w->moment[0].bytes) > PP_MEMORY_TOTAL_MAX)
+    if (pool.bytes <= PP_MEMORY_TOTAL_MAX)
+        w->moment[0].total_bytes = pp_memory_total(w->moment[0].bytes);
+    if (pool.bytes > PP_MEMORY_TOTAL_MAX || w->moment[0].total_bytes > PP_MEMORY_TOTAL_MAX)
         return pp_memory_too_large(w->rank, w->err);
     w->peak.recv_bytes = pool.bytes;
     w->peak.send_bytes = bytes[PP_MEMORY_SEND_BUFFERS];
@@ -576,6 +596,8 @@ pp_status pp_memory_replay_comm(const pp_program *program, const pp_timeline *ti
                                 const int64_t bytes[PP_MEMORY_COUNT], pp_memory_peak *peak_out,
                                 pp_err *err)
 {
+    const size_t begin = program->rank_begin[rank];
+    const size_t end = program->rank_begin[rank + 1];
     rank_replay w PP_CLEANUP(replay_free) = { .program = program,
                                               .comm = program->comm,
                                               .timeline = timeline,
@@ -583,7 +605,9 @@ pp_status pp_memory_replay_comm(const pp_program *program, const pp_timeline *ti
                                               .rank = rank,
                                               .last_send = { NONE, NONE },
                                               .instant_ns = BEFORE,
-                                              .next = program->rank_begin[rank],
+                                              .next = begin,
+                                              .end = end,
+                                              .last = end > begin ? end - 1 : 0,
                                               .limit_bytes = limit_bytes,
                                               .sample = sample,
                                               .context = context,
