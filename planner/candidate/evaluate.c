@@ -16,6 +16,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* The orders that are kept have at most so many ops together, or are one. */
+#define KEPT_OPS_MOST ((size_t)1 << 22)
+
 /* PyTorch's rule fixes the group of an interleaved schedule and refuses some m. Megatron's rule
  * accepts any legal group; then the smallest one is tried. */
 static pp_status smallest_group(const pp_schedule *schedule, pp_schedule_params *params,
@@ -51,6 +54,44 @@ pp_status pp_candidate_order(const pp_plan_problem *problem, pp_candidate *candi
     if (status)
         *err = why;
     return status;
+}
+
+pp_status pp_search_order(pp_search *search, const pp_plan_problem *problem,
+                          pp_candidate *candidate, const pp_costs *costs, pp_order **order_out,
+                          pp_err *err)
+{
+    pp_kept_orders *kept = &search->orders;
+    pp_order *order;
+    const uint32_t asked = candidate->group_size;
+    const uint32_t chunks = (uint32_t)candidate->parallel.vpp;
+    const uint32_t microbatches = candidate->microbatches / pp_problem_runs(problem);
+    for (size_t i = 0; i < PP_KEPT_ORDERS && !candidate->schedule->uses_costs; i++) {
+        if (kept->row[i].schedule != candidate->schedule || kept->row[i].chunks != chunks ||
+            kept->row[i].microbatches != microbatches || kept->row[i].asked_group != asked)
+            continue;
+        candidate->group_size = kept->row[i].group;
+        *order_out = kept->row[i].order;
+        return PP_OK;
+    }
+    pp_status status = pp_candidate_order(problem, candidate, costs, &order, err);
+    if (status)
+        return status;
+    const size_t ops = order->rank_begin[order->ranks];
+    if (kept->ops + ops > KEPT_OPS_MOST)
+        pp_search_drop_orders(search);
+    const size_t at = kept->next++ % PP_KEPT_ORDERS;
+    if (kept->row[at].order)
+        kept->ops -= kept->row[at].order->rank_begin[order->ranks];
+    pp_order_free(&kept->row[at].order);
+    kept->row[at].schedule = candidate->schedule;
+    kept->row[at].chunks = chunks;
+    kept->row[at].microbatches = microbatches;
+    kept->row[at].asked_group = asked;
+    kept->row[at].group = candidate->group_size;
+    kept->row[at].order = order;
+    kept->ops += ops;
+    *order_out = order;
+    return PP_OK;
 }
 
 pp_exchange_options pp_candidate_exchange(const pp_plan_problem *problem,
@@ -249,14 +290,14 @@ static pp_status costs_of(pp_search *search, size_t index, pp_err *err)
 /* floor: the candidate is not simulated if its order alone shows that it does not fit. */
 static pp_status simulate(pp_search *search, pp_candidate *candidate, bool floor, pp_err *err)
 {
-    pp_order *order PP_CLEANUP(pp_order_free) = NULL;
+    pp_order *order;
     pp_err why = pp_err_like(err);
     pp_status status = costs_of(search, candidate->setup, err);
     const pp_cost_set *set = &search->kept.set;
     if (status)
         return status;
     candidate->peak_bytes = candidate->short_bytes = 0;
-    status = pp_candidate_order(search->problem, candidate, set->costs[0], &order, &why);
+    status = pp_search_order(search, search->problem, candidate, set->costs[0], &order, &why);
     if (!status && floor && is_over_floor(search, candidate, order, set))
         return PP_OK;
     if (!status)
@@ -276,7 +317,7 @@ pp_status pp_candidate_simulate(pp_search *search, pp_candidate *candidate, pp_e
 pp_status pp_candidate_floor(pp_search *search, pp_candidate *candidate, bool *raised_out,
                              pp_err *err)
 {
-    pp_order *order PP_CLEANUP(pp_order_free) = NULL;
+    pp_order *order;
     pp_err why = pp_err_like(err);
     const int64_t before_bytes = candidate->short_bytes;
     pp_status status = costs_of(search, candidate->setup, err);
@@ -284,14 +325,14 @@ pp_status pp_candidate_floor(pp_search *search, pp_candidate *candidate, bool *r
     *raised_out = false;
     if (status)
         return status;
-    status = pp_candidate_order(search->problem, candidate, set->costs[0], &order, &why);
+    status = pp_search_order(search, search->problem, candidate, set->costs[0], &order, &why);
     if (status == PP_NOMEM) {
         *err = why;
         return status;
     }
     if (!status)
-        *raised_out = is_over_floor(search, candidate, order, set) &&
-                      candidate->short_bytes > before_bytes;
+        *raised_out =
+            is_over_floor(search, candidate, order, set) && candidate->short_bytes > before_bytes;
     return PP_OK;
 }
 

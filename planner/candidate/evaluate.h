@@ -8,6 +8,12 @@
 PP_MUST_CHECK pp_status pp_candidate_order(const pp_plan_problem *problem, pp_candidate *candidate,
                                            const pp_costs *costs, pp_order **order_out,
                                            pp_err *err);
+/* Like pp_candidate_order, but the order is lent by the search until it is asked for another one:
+ * one that depends on sizes alone is made once. problem: that of the search, or one with another
+ * framework. */
+PP_MUST_CHECK pp_status pp_search_order(pp_search *search, const pp_plan_problem *problem,
+                                        pp_candidate *candidate, const pp_costs *costs,
+                                        pp_order **order_out, pp_err *err);
 /* The exchange options of the request. If the duration of a size message is not given, it is filled
  * in. */
 pp_exchange_options pp_candidate_exchange(const pp_plan_problem *problem,

@@ -90,12 +90,22 @@ pp_status pp_order_problem_from_costs(const pp_costs *costs, const uint32_t *sta
     pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
     pp_status status = pp_order_problem_new("the step", costs->ranks, costs->stages,
                                             costs->microbatches, stage_rank, &x, err);
+    if (!status)
+        status = pp_order_problem_set_costs(costs, split, memory_limit_bytes, x, err);
     if (status)
         return status;
+    *problem_out = x;
+    x = NULL;
+    return PP_OK;
+}
+
+pp_status pp_order_problem_set_costs(const pp_costs *costs, bool split, int64_t memory_limit_bytes,
+                                     pp_order_problem *x, pp_err *err)
+{
     bool limited = costs->has_memory && memory_limit_bytes > 0 &&
                    memory_limit_bytes <= PP_ORDER_PROBLEM_BYTES_MAX;
     x->rooms_are_low = costs->sharded && limited;
-    fill_rooms(costs, stage_rank, limited, memory_limit_bytes, x);
+    fill_rooms(costs, x->stage_rank, limited, memory_limit_bytes, x);
     for (uint32_t j = 0; j < costs->microbatches; j++)
         for (uint32_t s = 0; s < costs->stages; s++)
             if (!fill_cell(costs, s, j, split, limited, x))
@@ -103,8 +113,6 @@ pp_status pp_order_problem_from_costs(const pp_costs *costs, const uint32_t *sta
                                   "stage %u takes too long or too much memory for microbatch %u to "
                                   "be ordered",
                                   s, j);
-    *problem_out = x;
-    x = NULL;
     return PP_OK;
 }
 

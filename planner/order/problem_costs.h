@@ -17,6 +17,12 @@ PP_MUST_CHECK pp_status pp_order_problem_from_costs(const pp_costs *costs,
                                                     int64_t memory_limit_bytes,
                                                     pp_order_problem **problem_out, pp_err *err);
 
+/* Gives the problem other costs of the same sizes. The arguments are as above, and the limit is
+ * there or not as it was. Fails: INPUT; the problem is not to be used then. */
+PP_MUST_CHECK pp_status pp_order_problem_set_costs(const pp_costs *costs, bool split,
+                                                   int64_t memory_limit_bytes,
+                                                   pp_order_problem *problem, pp_err *err);
+
 /* ops: as pp_order_problem_print_orders takes them; `split` as above. Fails: NOMEM, INPUT. */
 PP_MUST_CHECK pp_status pp_order_problem_to_order(const pp_order_problem *problem,
                                                   const uint32_t *ops, bool split,

@@ -43,9 +43,11 @@ typedef struct recompute_fit {
     int64_t *spare;   /* bytes left at the peak, as instances model it */
     int64_t *kept;    /* reserve and spare if microbatches differ */
     int64_t *left;
-    uint32_t *rank;    /* [count]: rank of the stage */
-    uint32_t *in_turn; /* [count]: stages, those with most microbatches in flight first */
-    int64_t *flying;   /* [2 * count]: microbatches in flight, at most and now */
+    uint32_t *rank;            /* [count]: rank of the stage */
+    uint32_t *in_turn;         /* [count]: stages, those with most microbatches in flight first */
+    int64_t *flying;           /* [2 * count]: microbatches in flight, at most and now */
+    pp_order_problem *problem; /* with the costs of the last levels; NULL: none were tried */
+    uint32_t *ops;             /* [problem->ops + 1] */
 } recompute_fit;
 
 static void recompute_fit_free(recompute_fit *t)
@@ -55,6 +57,8 @@ static void recompute_fit_free(recompute_fit *t)
     free(t->rank);
     free(t->flying);
     free(t->setup.stages);
+    pp_order_problem_free(&t->problem);
+    free(t->ops);
 }
 
 static pp_status recompute_fit_new(recompute_fit *t, pp_search *search, const pp_candidate *like,
@@ -135,11 +139,12 @@ static void find_turns(recompute_fit *t, const pp_order *order)
 
 /* The ops at which memory is allocated and freed depend only on the rank's order
  * (planner/order/problem.h). */
-static void check_ranks(recompute_fit *t, const pp_order_problem *x, const pp_order *order,
-                        uint32_t *ops)
+static void check_ranks(recompute_fit *t, const pp_order *order)
 {
+    const pp_order_problem *x = t->problem;
+    const uint32_t *ops = t->ops;
     size_t k = 0;
-    pp_order_problem_from_order(x, order, ops);
+    pp_order_problem_from_order(x, order, t->ops);
     for (uint32_t r = 0; r < x->ranks; r++) {
         int64_t held = 0;
         for (; k < x->ops && x->task[ops[k]].rank == r; k++) {
@@ -151,29 +156,37 @@ static void check_ranks(recompute_fit *t, const pp_order_problem *x, const pp_or
     }
 }
 
+/* Gives the problem these costs; it is made once. */
+static pp_status set_costs(recompute_fit *t, const pp_costs *costs, pp_err *err)
+{
+    const int64_t limit_bytes = t->search->problem->memory_limit_bytes;
+    if (t->problem)
+        return pp_order_problem_set_costs(costs, t->setup.split, limit_bytes, t->problem, err);
+    pp_status status =
+        pp_order_problem_from_costs(costs, t->rank, t->setup.split, limit_bytes, &t->problem, err);
+    if (status)
+        return status;
+    t->ops = pp_alloc_array((size_t)t->problem->ops + 1, sizeof *t->ops);
+    return t->ops ? PP_OK : pp_err_nomem(err);
+}
+
 /* Sets `fits` for the current levels, with the order that the schedule makes for their costs. */
 static pp_status try_levels(recompute_fit *t, pp_err *err)
 {
     pp_cost_set set PP_CLEANUP(pp_cost_set_free) = { 0 };
-    pp_order *order PP_CLEANUP(pp_order_free) = NULL;
+    pp_order *order;
     bool all = true;
     for (uint32_t r = 0; r < t->ranks; r++)
         t->spare[r] = INT64_MAX;
     set_levels(t);
     pp_status status = pp_pool_costs(&t->search->pool, &t->setup, &set, err);
     if (!status)
-        status = pp_candidate_order(t->search->problem, &t->like, set.costs[0], &order, err);
+        status =
+            pp_search_order(t->search, t->search->problem, &t->like, set.costs[0], &order, err);
     for (uint32_t i = 0; i < set.count && !status; i++) {
-        pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
-        uint32_t *ops PP_CLEANUP(pp_free_array) = NULL;
-        status = pp_order_problem_from_costs(set.costs[i], t->rank, t->setup.split,
-                                             t->search->problem->memory_limit_bytes, &x, err);
-        if (status)
-            return status;
-        ops = pp_alloc_array((size_t)x->ops + 1, sizeof *ops);
-        if (!ops)
-            return pp_err_nomem(err);
-        check_ranks(t, x, order, ops);
+        status = set_costs(t, set.costs[i], err);
+        if (!status)
+            check_ranks(t, order);
     }
     if (status)
         return status;

@@ -54,11 +54,11 @@ static pp_status study(pp_search *search, const pp_plan_problem *problem, size_t
     const pp_setup *setup = &search->pool.setup[c->setup];
     pp_planned *planned = pp_pool_planned(&search->pool, index);
     pp_cost_set set PP_CLEANUP(pp_cost_set_free) = { 0 };
-    pp_order *named PP_CLEANUP(pp_order_free) = NULL;
+    pp_order *named = NULL;
     replica slowest PP_CLEANUP(replica_free) = { 0 };
     pp_status status = pp_pool_costs(&search->pool, setup, &set, err);
     if (!status && !planned)
-        status = pp_candidate_order(problem, c, set.costs[0], &named, err);
+        status = pp_search_order(search, problem, c, set.costs[0], &named, err);
     if (!status)
         status = slowest_replica(problem, setup, c, &set, planned ? planned->order : &named,
                                  planned ? planned->count : 1, &slowest, err);

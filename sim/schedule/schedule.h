@@ -14,6 +14,7 @@ typedef struct pp_schedule {
     bool splits_backward; /* it has I and W instead of B */
     bool
         overlaps_experts; /* it is of use only where overlapped pairs hide an exchange of experts */
+    bool uses_costs;      /* its order depends on params.costs; others depend on sizes alone */
     bool grouped;         /* it uses pp_schedule_params.group_size */
     bool simulate_only;   /* no runtime supports it, so that it is neither planned nor exported */
     /* Fails: USAGE when the sizes are not legal (the text gives the rule and the nearest legal

@@ -15,5 +15,6 @@ const pp_schedule pp_schedule_zb_1p = {
     .placement = PP_PLACE_LOOP,
     .chunks = 1,
     .splits_backward = true,
+    .uses_costs = true,
     .build = zb_1p_build,
 };

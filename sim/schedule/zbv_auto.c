@@ -240,5 +240,6 @@ const pp_schedule pp_schedule_zbv_auto = {
     .placement = PP_PLACE_V,
     .chunks = 2,
     .splits_backward = true,
+    .uses_costs = true,
     .build = zbv_auto_build,
 };
