@@ -57,6 +57,8 @@ static pp_status study(pp_search *search, const pp_plan_problem *problem, size_t
     pp_order *named = NULL;
     replica slowest PP_CLEANUP(replica_free) = { 0 };
     pp_status status = pp_pool_costs(&search->pool, setup, &set, err);
+    for (uint32_t i = 0; i < set.count && problem->framework == &pp_framework_ideal; i++)
+        set.costs[i]->has_memory = false; /* which changes no time: no memory is replayed */
     if (!status && !planned)
         status = pp_search_order(search, problem, c, set.costs[0], &named, err);
     if (!status)
