@@ -6,6 +6,7 @@
 #include "planner/robustness/jitter_pool.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/for_each.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_errno.h>
@@ -13,18 +14,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Threads share the work on a pool in parts of so many numbers. */
+#define PART (PP_JITTER_DRAWS / 16)
+
+static void draw_normals(void *context, size_t part)
+{
+    double *z = context;
+    for (size_t i = part * PART; i < (part + 1) * PART; i++) {
+        z[i] = gsl_cdf_ugaussian_Pinv(((double)i + 0.5) / PP_JITTER_DRAWS);
+        z[PP_JITTER_DRAWS - 1 - i] = -z[i];
+    }
+}
+
 /* The medians of PP_JITTER_DRAWS equally likely slices of the standard normal distribution, in an
  * order that the seed decides. NULL: no memory. */
-static double *new_normals(uint64_t seed)
+static double *new_normals(uint64_t seed, uint32_t threads)
 {
     double *z = pp_alloc_array(PP_JITTER_DRAWS, sizeof *z);
     if (!z)
         return NULL;
     gsl_error_handler_t *old = gsl_set_error_handler_off();
-    for (uint32_t i = 0; i < PP_JITTER_DRAWS / 2; i++) {
-        z[i] = gsl_cdf_ugaussian_Pinv((i + 0.5) / PP_JITTER_DRAWS);
-        z[PP_JITTER_DRAWS - 1 - i] = -z[i];
-    }
+    pp_for_each(threads, PP_JITTER_DRAWS / PART / 2, draw_normals, z);
     gsl_set_error_handler(old);
     uint64_t key = pp_jitter_stream(seed, PP_JITTER_STREAM_ORDER);
     for (uint32_t i = PP_JITTER_DRAWS - 1; i > 0; i--) { /* Fisher-Yates */
@@ -36,12 +46,28 @@ static double *new_normals(uint64_t seed)
     return z;
 }
 
-static float *new_pool(double sigma, const double *z)
+typedef struct drawing {
+    float *factor;
+    const double *z;
+    double sigma;
+} drawing;
+
+static void draw_factors(void *context, size_t part)
+{
+    const drawing *d = context;
+    for (size_t i = part * PART; i < (part + 1) * PART; i++)
+        d->factor[i] = (float)exp(d->sigma * d->z[i]);
+}
+
+static float *new_pool(double sigma, const double *z, uint32_t threads)
 {
     uint32_t count = sigma > 0 ? PP_JITTER_DRAWS + PP_JITTER_LANES : PP_JITTER_LANES;
     float *factor = pp_alloc_array(count, sizeof *factor);
-    for (uint32_t i = 0; factor && i < count; i++)
-        factor[i] = sigma > 0 ? (float)exp(sigma * z[i % PP_JITTER_DRAWS]) : 1;
+    drawing d = { .factor = factor, .z = z, .sigma = sigma };
+    if (factor && sigma > 0)
+        pp_for_each(threads, PP_JITTER_DRAWS / PART, draw_factors, &d);
+    for (uint32_t i = 0; factor && i < PP_JITTER_LANES; i++)
+        factor[count - PP_JITTER_LANES + i] = sigma > 0 ? factor[i] : 1;
     return factor;
 }
 
@@ -53,21 +79,21 @@ static double largest(const float *factor, uint32_t count)
     return most;
 }
 
-pp_status pp_jitter_pool_new(const pp_jitter_spec *spec, uint64_t seed, pp_jitter_pool *pool,
-                             pp_err *err)
+pp_status pp_jitter_pool_new(const pp_jitter_spec *spec, uint64_t seed, uint32_t threads,
+                             pp_jitter_pool *pool, pp_err *err)
 {
     *pool = (pp_jitter_pool){ 0 };
     double sigma[PP_JITTER_CLASSES];
     memcpy(sigma, spec->sigma, sizeof spec->sigma);
     sigma[PP_JITTER_COMM] = spec->comm_sigma;
-    double *z PP_CLEANUP(pp_free_array) = new_normals(seed);
+    double *z PP_CLEANUP(pp_free_array) = new_normals(seed, threads);
     if (!z)
         return pp_err_nomem(err);
     for (uint32_t c = 0; c < PP_JITTER_CLASSES; c++) {
         uint32_t same = 0;
         while (sigma[same] != sigma[c])
             same++;
-        pool->factor[c] = same < c ? pool->factor[same] : new_pool(sigma[c], z);
+        pool->factor[c] = same < c ? pool->factor[same] : new_pool(sigma[c], z, threads);
         if (!pool->factor[c]) {
             pp_jitter_pool_free(pool);
             return pp_err_nomem(err);

@@ -54,10 +54,11 @@ typedef struct pp_jitter_pool {
     double largest[PP_JITTER_CLASSES];
 } pp_jitter_pool;
 
-/* Owner frees with pp_jitter_pool_free. Fails: NOMEM. */
+/* Made on up to `threads` threads, which do not change it. Owner frees with pp_jitter_pool_free.
+ * Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_jitter_pool_new(const pp_jitter_spec *spec, uint64_t seed,
-                                           pp_jitter_pool *pool, pp_err *err);
-void pp_jitter_pool_free(pp_jitter_pool *pool);
+                                           uint32_t threads, pp_jitter_pool *pool, pp_err *err);
+void pp_jitter_pool_free(pp_jitter_pool *pool); /* for PP_CLEANUP; all zero is fine */
 
 /* The factors of an op (class: its kind), or of the transfer of its input (PP_JITTER_COMM), in a
  * block: PP_JITTER_LANES of them. */

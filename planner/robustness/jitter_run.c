@@ -30,7 +30,8 @@ typedef struct study {
     uint64_t seed;
     uint32_t slow_link; /* index of the slow link, if it is the same in all scenarios */
     bool slow;
-    pp_jitter_pool pool;
+    const pp_jitter_pool *pool;
+    pp_jitter_pool own_pool; /* that, unless the subject has it */
     pp_jitter_links links;
     pp_jitter_tape tape; /* empty if the engine runs the program */
     pp_jitter_kernel *kernel;
@@ -40,7 +41,7 @@ typedef struct study {
 
 static void study_free(study *s)
 {
-    pp_jitter_pool_free(&s->pool);
+    pp_jitter_pool_free(&s->own_pool);
     pp_jitter_links_free(&s->links);
     pp_jitter_tape_free(&s->tape);
 }
@@ -156,7 +157,7 @@ static void run_block(worker *w, uint64_t block)
     const study *s = w->study;
     if (s->slow)
         set_factors(w, block);
-    s->kernel(&s->tape, &s->pool, &w->lanes, block, s->slow);
+    s->kernel(&s->tape, s->pool, &w->lanes, block, s->slow);
     for (uint32_t k = 0; k < PP_JITTER_LANES; k++) {
         uint64_t scenario = block * PP_JITTER_LANES + k;
         if (scenario >= (uint64_t)s->spec->scenarios)
@@ -190,7 +191,7 @@ static void draw_pairs(worker *w, uint64_t block, uint32_t lane)
         pp_ns alone_ns = out->b_ns[pp_cost_index(out, backward.stage, backward.microbatch)];
         pp_ns pair_ns = scale(pp_pair_ns(program, s->subject->costs, i),
                               w->lanes.rank_factor[s->links.rank_of[i] * PP_JITTER_LANES + lane],
-                              pp_jitter_draws(&s->pool, bits, forward.kind)[lane]);
+                              pp_jitter_draws(s->pool, bits, forward.kind)[lane]);
         out->pair_ns[pp_cost_index(out, forward.stage, forward.microbatch)] =
             pair_ns > alone_ns ? pair_ns : alone_ns;
     }
@@ -213,7 +214,7 @@ static void draw_costs(worker *w, uint64_t block, uint32_t lane)
         to[op.kind][pp_cost_index(out, op.stage, op.microbatch)] =
             scale(from[op.kind][pp_cost_index(costs, op.stage, op.microbatch)],
                   w->lanes.rank_factor[rank * PP_JITTER_LANES + lane],
-                  pp_jitter_draws(&s->pool, bits, op.kind)[lane]);
+                  pp_jitter_draws(s->pool, bits, op.kind)[lane]);
         if (link == s->links.count)
             continue;
         pp_op sender = program->op[program->source[i]];
@@ -223,7 +224,7 @@ static void draw_costs(worker *w, uint64_t block, uint32_t lane)
                  : out->send_b_ns)[pp_cost_index(out, sender.stage, op.microbatch)] =
             scale(sends[pp_cost_index(costs, sender.stage, op.microbatch)],
                   w->lanes.link_factor[link * PP_JITTER_LANES + lane],
-                  pp_jitter_draws(&s->pool, bits, PP_JITTER_COMM)[lane]);
+                  pp_jitter_draws(s->pool, bits, PP_JITTER_COMM)[lane]);
     }
 }
 
@@ -253,7 +254,7 @@ static void draw_sharding(worker *w, uint64_t block, uint32_t lane)
                                  .microbatch = tables[k].kind };
             const uint64_t bits = pp_jitter_bits(pp_jitter_key(s->seed, none), block);
             tables[k].to[stage] = scale(tables[k].from[stage], 1,
-                                        pp_jitter_draws(&s->pool, bits, PP_JITTER_COMM)[lane]);
+                                        pp_jitter_draws(s->pool, bits, PP_JITTER_COMM)[lane]);
         }
     }
 }
@@ -332,9 +333,9 @@ static pp_status check_range(const study *s, pp_err *err)
 {
     const pp_program *program = s->subject->program;
     double rank = at_least_one(s->spec->rank.factor);
-    double worst = at_least_one(s->spec->link.factor) * s->pool.largest[PP_JITTER_COMM];
+    double worst = at_least_one(s->spec->link.factor) * s->pool->largest[PP_JITTER_COMM];
     for (uint32_t kind = 0; kind < PP_OP_KIND_COUNT; kind++) {
-        double factor = rank * s->pool.largest[kind];
+        double factor = rank * s->pool->largest[kind];
         worst = factor > worst ? factor : worst;
     }
     double longest = (double)pp_timeline_makespan(s->subject->timeline) * worst +
@@ -385,7 +386,10 @@ pp_status pp_jitter_run_by(pp_jitter_kernel *kernel, const pp_jitter_subject *su
     study s PP_CLEANUP(study_free) = {
         .subject = subject, .spec = spec, .seed = seed, .kernel = kernel, .step_ns = step_ns_out
     };
-    pp_status status = pp_jitter_pool_new(spec, seed, &s.pool, err);
+    pp_status status = PP_OK;
+    s.pool = subject->pool ? subject->pool : &s.own_pool;
+    if (!subject->pool)
+        status = pp_jitter_pool_new(spec, seed, threads, &s.own_pool, err);
     if (status || (status = pp_jitter_links_new(subject->program, &s.links, err)) ||
         (status = find_slow(&s, err)) || (status = check_range(&s, err)))
         return status;

@@ -43,11 +43,12 @@ static pp_status slowest_replica(const pp_plan_problem *problem, const pp_setup 
     return status;
 }
 
-/* problem: that of the search, or one with another framework. until: NULL: all scenarios are run.
- * step_ns_out: without jitter. */
+/* problem: that of the search, or one with another framework. pool: NULL: it is made. until: NULL:
+ * all scenarios are run. step_ns_out: without jitter. */
 static pp_status study(pp_search *search, const pp_plan_problem *problem, size_t index,
-                       const pp_jitter_spec *spec, const pp_jitter_until *until, pp_ns *step_ns_out,
-                       pp_jitter_result *out, pp_err *err)
+                       const pp_jitter_spec *spec, const pp_jitter_pool *pool,
+                       const pp_jitter_until *until, pp_ns *step_ns_out, pp_jitter_result *out,
+                       pp_err *err)
 {
     const pp_plan_request *request = problem->request;
     pp_candidate *c = &search->pool.candidate[index];
@@ -70,6 +71,7 @@ static pp_status study(pp_search *search, const pp_plan_problem *problem, size_t
         .program = slowest.program,
         .timeline = slowest.timeline,
         .costs = slowest.costs,
+        .pool = pool,
         .step_sync = !request->no_step_sync,
         .chained = request->no_step_sync && pp_step_tail_chained(problem->framework),
         .is_over = until ? until->is_over : NULL,
@@ -83,11 +85,11 @@ pp_status pp_search_study(pp_search *search, size_t candidate, const pp_jitter_s
                           const pp_jitter_until *until, pp_jitter_result *out, pp_err *err)
 {
     pp_ns step_ns;
-    return study(search, search->problem, candidate, spec, until, &step_ns, out, err);
+    return study(search, search->problem, candidate, spec, NULL, until, &step_ns, out, err);
 }
 
 pp_status pp_search_study_growth(pp_search *search, size_t candidate, const pp_jitter_spec *spec,
-                                 double *growth_out, pp_err *err)
+                                 const pp_jitter_pool *pool, double *growth_out, pp_err *err)
 {
     pp_plan_request request = *search->problem->request;
     pp_plan_problem problem = *search->problem; /* borrows what the search's own owns */
@@ -97,7 +99,7 @@ pp_status pp_search_study_growth(pp_search *search, size_t candidate, const pp_j
     request.buffers = (pp_buffer_settings){ .has_recv = false };
     problem.request = &request;
     problem.framework = &pp_framework_ideal;
-    pp_status status = study(search, &problem, candidate, spec, NULL, &step_ns, &result, err);
+    pp_status status = study(search, &problem, candidate, spec, pool, NULL, &step_ns, &result, err);
     if (!status)
         *growth_out = step_ns > 0 ? (double)result.p95_ns / (double)step_ns : 1;
     return status;

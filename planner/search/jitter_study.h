@@ -17,10 +17,11 @@ PP_MUST_CHECK pp_status pp_search_study(pp_search *search, size_t candidate,
                                         const pp_jitter_spec *spec, const pp_jitter_until *until,
                                         pp_jitter_result *out, pp_err *err);
 /* Estimates how much longer than its step the p95 of the step is, as a factor: that of the same
- * orders when nothing but data is waited for, which takes a hundredth of the time. Fails: INPUT,
- * USAGE, NOMEM. */
+ * orders when nothing but data is waited for, which takes a hundredth of the time. pool: of the
+ * spec and the request's seed. Fails: INPUT, USAGE, NOMEM. */
 PP_MUST_CHECK pp_status pp_search_study_growth(pp_search *search, size_t candidate,
-                                               const pp_jitter_spec *spec, double *growth_out,
+                                               const pp_jitter_spec *spec,
+                                               const pp_jitter_pool *pool, double *growth_out,
                                                pp_err *err);
 
 #endif

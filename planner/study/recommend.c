@@ -237,11 +237,11 @@ static size_t pick(const pp_search *search, const finalists *f, bool *studied)
 }
 
 /* Estimates the p95 of a candidate under the usual jitter. One that cannot be studied has none. */
-static pp_status study(pp_search *search, size_t index, pp_err *err)
+static pp_status study(pp_search *search, size_t index, const pp_jitter_pool *pool, pp_err *err)
 {
     double growth = 0;
     pp_err why = pp_err_like(err);
-    pp_status status = pp_search_study_growth(search, index, &usual, &growth, &why);
+    pp_status status = pp_search_study_growth(search, index, &usual, pool, &growth, &why);
     if (status == PP_NOMEM) {
         *err = why;
         return status;
@@ -255,6 +255,7 @@ static pp_status study(pp_search *search, size_t index, pp_err *err)
 static pp_status study_finalists(pp_search *search, const finalists *f, size_t best, pp_err *err)
 {
     bool *studied PP_CLEANUP(pp_free_array) = pp_alloc_array(f->count + 1, sizeof *studied);
+    pp_jitter_pool pool PP_CLEANUP(pp_jitter_pool_free) = { 0 };
     pp_status status = PP_OK;
     if (!studied)
         return pp_err_nomem(err);
@@ -262,12 +263,15 @@ static pp_status study_finalists(pp_search *search, const finalists *f, size_t b
         return PP_OK;
     if (pick(search, f, studied) < (f->count < 2 ? 1 : 2))
         return PP_OK;
+    status = pp_jitter_pool_new(&usual, search->problem->request->seed,
+                                search->problem->request->threads, &pool, err);
     for (size_t i = 0; i < f->count && !status; i++) {
         if (studied[i])
-            status = study(search, f->row[i], err);
+            status = study(search, f->row[i], &pool, err);
     }
     if (!status && !search->pool.candidate[best].p95_ns && !search->pool.candidate[best].roomy)
-        status = study(search, best, err); /* the answer compares it with the one that is taken */
+        status =
+            study(search, best, &pool, err); /* the answer compares it with the one that is taken */
     return status;
 }
 
