@@ -119,6 +119,14 @@ static void conclude(rank_replay *w)
     }
 }
 
+/* True if the last moment is not to be sampled, and is below the peak in all respects. */
+static bool is_below(const rank_replay *w, const moment *last)
+{
+    return w->moments == 1 && !w->sample && last->total_bytes <= w->peak.total_bytes &&
+           last->bytes[PP_MEMORY_RECV_BUFFERS] <= w->peak.recv_bytes &&
+           last->bytes[PP_MEMORY_SEND_BUFFERS] <= w->peak.send_bytes;
+}
+
 /* Begins the moment at a time and position that are not those of the last one. */
 static moment *begin_moment(rank_replay *w, pp_ns at_ns, size_t position)
 {
@@ -133,7 +141,8 @@ static moment *begin_moment(rank_replay *w, pp_ns at_ns, size_t position)
         last = &w->moment[w->moments++];
         *last = last[-1];
     } else {
-        conclude(w);
+        if (!is_below(w, last))
+            conclude(w);
         if (w->moments > 1)
             w->moment[0] = *last;
         last = w->moment;

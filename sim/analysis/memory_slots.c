@@ -7,30 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-int64_t pp_transfer_bytes(const pp_costs *costs, const pp_transfer *t)
-{
-    bool downward = t->kind == PP_RECV_F || t->kind == PP_SEND_B; /* the previous boundary */
-    uint32_t stage = downward && t->stage ? t->stage - 1u : t->stage;
-    return costs->message_bytes[pp_cost_index(costs, stage, t->microbatch)];
-}
-
 void pp_rank_transfers_free(pp_rank_transfers *index)
 {
     free(index->local);
     free(index->transfer);
-}
-
-size_t pp_rank_transfers_at(const pp_rank_transfers *index, pp_transfer_kind kind, uint32_t stage,
-                            uint32_t microbatch)
-{
-    return kind * index->cells + (size_t)index->local[stage] * index->program->microbatches +
-           microbatch;
-}
-
-uint32_t pp_rank_transfers_get(const pp_rank_transfers *index, pp_transfer_kind kind,
-                               uint32_t stage, uint32_t microbatch)
-{
-    return index->transfer[pp_rank_transfers_at(index, kind, stage, microbatch)];
 }
 
 /* Numbers the stages that the rank computes or whose tensors it transfers; returns their number. */

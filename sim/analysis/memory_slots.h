@@ -28,11 +28,19 @@ PP_MUST_CHECK pp_status pp_rank_transfers_new(const pp_program *program, uint32_
                                               pp_rank_transfers *index_out, pp_err *err);
 void pp_rank_transfers_free(pp_rank_transfers *index);
 /* The index of (kind, stage, microbatch) in `transfer`. */
-size_t pp_rank_transfers_at(const pp_rank_transfers *index, pp_transfer_kind kind, uint32_t stage,
-                            uint32_t microbatch);
+static inline size_t pp_rank_transfers_at(const pp_rank_transfers *index, pp_transfer_kind kind,
+                                          uint32_t stage, uint32_t microbatch)
+{
+    return kind * index->cells + (size_t)index->local[stage] * index->program->microbatches +
+           microbatch;
+}
+
 /* The transfer of (kind, stage, microbatch), or PP_NO_SOURCE when the rank has none. */
-uint32_t pp_rank_transfers_get(const pp_rank_transfers *index, pp_transfer_kind kind,
-                               uint32_t stage, uint32_t microbatch);
+static inline uint32_t pp_rank_transfers_get(const pp_rank_transfers *index, pp_transfer_kind kind,
+                                             uint32_t stage, uint32_t microbatch)
+{
+    return index->transfer[pp_rank_transfers_at(index, kind, stage, microbatch)];
+}
 
 /* Sizes the receive buffers of `rank`. `program` must communicate. costs: may be NULL; the bytes
  * are 0 then.
@@ -45,6 +53,11 @@ PP_MUST_CHECK pp_status pp_recv_pool_in(const pp_rank_transfers *index, const pp
                                         pp_recv_pool *pool_out, pp_err *err);
 
 /* The size of the tensor that the transfer carries. */
-int64_t pp_transfer_bytes(const pp_costs *costs, const pp_transfer *transfer);
+static inline int64_t pp_transfer_bytes(const pp_costs *costs, const pp_transfer *t)
+{
+    const bool downward = t->kind == PP_RECV_F || t->kind == PP_SEND_B; /* the previous boundary */
+    const uint32_t stage = downward && t->stage ? t->stage - 1u : t->stage;
+    return costs->message_bytes[pp_cost_index(costs, stage, t->microbatch)];
+}
 
 #endif

@@ -21,16 +21,6 @@ static const struct {
 #undef PP_TRANSFER_ROW
 };
 
-bool pp_transfer_sends(pp_transfer_kind kind)
-{
-    return kinds[kind].sends;
-}
-
-bool pp_transfer_is_shape(pp_transfer_kind kind)
-{
-    return kind >= PP_TENSOR_KINDS;
-}
-
 const char *pp_mark_token(pp_mark mark)
 {
     static const char *const tokens[] = {

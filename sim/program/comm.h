@@ -34,8 +34,18 @@ typedef enum pp_transfer_kind {
         PP_TRANSFER_KIND_COUNT,
 } pp_transfer_kind;
 
-bool pp_transfer_sends(pp_transfer_kind kind);
-bool pp_transfer_is_shape(pp_transfer_kind kind);
+static inline bool pp_transfer_sends(pp_transfer_kind kind)
+{
+#define PP_TRANSFER_SENDS(name, token, sends, forward) | (sends##u << PP_##name)
+    return (0u PP_TRANSFER_MAP(PP_TRANSFER_SENDS)) >> kind & 1;
+#undef PP_TRANSFER_SENDS
+}
+
+static inline bool pp_transfer_is_shape(pp_transfer_kind kind)
+{
+    return kind >= PP_TENSOR_KINDS;
+}
+
 const char *pp_transfer_token(pp_transfer_kind kind);
 
 #define PP_SIZE_ROUNDS_MAX 2

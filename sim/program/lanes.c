@@ -33,6 +33,26 @@ static uint32_t lane_of(const pp_comm *comm, uint32_t ranks, const pp_transfer *
     return t->peer + sends * ranks;
 }
 
+/* Adds an entry for the transfers of a group from `first` on that have the lane. sorted: where they
+ * begin in by_entry. */
+static void add_entry(const pp_comm *comm, uint32_t ranks, uint32_t g, uint32_t first,
+                      uint32_t lane, uint32_t sorted, pp_comm_lanes *l)
+{
+    const uint32_t end = comm->group[g].first + comm->group[g].count;
+    pp_comm_entry *e = &l->entry[l->entry_count];
+    *e = (pp_comm_entry){
+        .group = g, .lane = lane, .first = sorted, .previous = PP_NO_SOURCE, .next = PP_NO_SOURCE
+    };
+    for (uint32_t t = first; t < end; t++) {
+        if (t > first && lane_of(comm, ranks, &comm->transfer[t]) != lane)
+            continue;
+        l->entry_of[t] = (uint32_t)l->entry_count;
+        l->by_entry[sorted++] = t;
+    }
+    e->count = e->left = sorted - e->first;
+    l->entry_count++;
+}
+
 /* Divides group g into entries. Lanes are searched linearly, since its transfers are few. */
 static void make_entries(const pp_comm *comm, uint32_t ranks, uint32_t g, pp_comm_lanes *l)
 {
@@ -47,20 +67,8 @@ static void make_entries(const pp_comm *comm, uint32_t ranks, uint32_t g, pp_com
             seen = lane_of(comm, ranks, &comm->transfer[u]) == lane;
         if (seen)
             continue;
-        pp_comm_entry *e = &l->entry[l->entry_count];
-        *e = (pp_comm_entry){ .group = g,
-                              .lane = lane,
-                              .first = sorted,
-                              .previous = PP_NO_SOURCE,
-                              .next = PP_NO_SOURCE };
-        for (uint32_t u = t; u < group->first + group->count; u++) {
-            if (lane_of(comm, ranks, &comm->transfer[u]) != lane)
-                continue;
-            l->entry_of[u] = (uint32_t)l->entry_count;
-            l->by_entry[sorted++] = u;
-        }
-        e->count = e->left = sorted - e->first;
-        l->entry_count++;
+        add_entry(comm, ranks, g, t, lane, sorted, l);
+        sorted += l->entry[l->entry_count - 1].count;
     }
     state->count = state->left = (uint32_t)l->entry_count - state->first;
 }
@@ -102,10 +110,10 @@ static pp_status chain_lanes(const pp_comm *comm, uint32_t ranks, pp_comm_lanes 
 
 pp_status pp_comm_lanes_new(const pp_comm *comm, uint32_t ranks, pp_comm_lanes *l, pp_err *err)
 {
-    size_t transfers = comm->transfer_count;
-    l->entry = pp_alloc_array(transfers, sizeof *l->entry);
-    l->by_entry = pp_alloc_array(transfers, sizeof *l->by_entry);
-    l->entry_of = pp_alloc_array(transfers, sizeof *l->entry_of);
+    const size_t transfers = comm->transfer_count ? comm->transfer_count : 1;
+    l->entry = malloc(transfers * sizeof *l->entry);
+    l->by_entry = malloc(transfers * sizeof *l->by_entry);
+    l->entry_of = malloc(transfers * sizeof *l->entry_of);
     l->group = pp_alloc_array(comm->group_count, sizeof *l->group);
     if (!l->entry || !l->by_entry || !l->entry_of || !l->group)
         return pp_err_nomem(err);
