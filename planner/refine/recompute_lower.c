@@ -6,25 +6,29 @@
 
 #include <stdlib.h>
 
-/* Takes the bytes of the item's level, or gives them back if sign is -1. */
-static void take(int64_t *spare, const pp_recompute_item *item, int sign)
+/* Takes the bytes of a level of the item, or gives them back if sign is -1. */
+static void take(int64_t *spare, const pp_recompute_item *item, uint32_t level, int sign)
 {
-    const pp_recompute_level *level = &item->level[item->now];
+    const int64_t held_bytes = sign * item->level[level].held_bytes;
     for (uint32_t t = item->forward; t <= item->backward; t++)
-        spare[t] -= sign * level->held_bytes;
-    spare[item->backward] -= sign * level->extra_bytes;
+        spare[t] -= held_bytes;
+    spare[item->backward] -= sign * item->level[level].extra_bytes;
 }
 
-/* The lowest level that fits if the item takes nothing now. */
+/* The lowest level that fits in place of the present one. */
 static uint32_t lowest_level(const int64_t *spare, const pp_recompute_item *item)
 {
-    int64_t least = spare[item->backward];
+    const pp_recompute_level *now = &item->level[item->now];
+    const int64_t last = spare[item->backward] + now->held_bytes + now->extra_bytes;
+    int64_t lightest = INT64_MAX;
+    int64_t least = last;
     uint32_t k = 0;
-    for (uint32_t t = item->forward; t < item->backward; t++)
-        least = spare[t] < least ? spare[t] : least;
-    while (k < item->now &&
-           (item->level[k].held_bytes > least ||
-            item->level[k].held_bytes + item->level[k].extra_bytes > spare[item->backward]))
+    for (uint32_t i = 0; i < item->now; i++)
+        lightest = item->level[i].held_bytes < lightest ? item->level[i].held_bytes : lightest;
+    for (uint32_t t = item->forward; t < item->backward && least >= lightest; t++)
+        least = spare[t] + now->held_bytes < least ? spare[t] + now->held_bytes : least;
+    while (k < item->now && (item->level[k].held_bytes > least ||
+                             item->level[k].held_bytes + item->level[k].extra_bytes > last))
         k++;
     return k;
 }
@@ -43,7 +47,7 @@ static int compare_items(const void *left, const void *right)
 bool pp_recompute_lower(int64_t *spare_bytes, uint32_t ops, pp_recompute_item *item, uint32_t items)
 {
     for (uint32_t i = 0; i < items; i++)
-        take(spare_bytes, &item[i], 1);
+        take(spare_bytes, &item[i], item[i].now, 1);
     for (uint32_t t = 0; t < ops; t++) {
         if (spare_bytes[t] < 0)
             return false;
@@ -53,10 +57,13 @@ bool pp_recompute_lower(int64_t *spare_bytes, uint32_t ops, pp_recompute_item *i
         lowered = false;
         for (uint32_t i = 0; i < items; i++) {
             const uint32_t before = item[i].now;
-            take(spare_bytes, &item[i], -1);
-            item[i].now = lowest_level(spare_bytes, &item[i]);
-            take(spare_bytes, &item[i], 1);
-            lowered = lowered || item[i].now < before;
+            const uint32_t level = before ? lowest_level(spare_bytes, &item[i]) : 0;
+            if (level == before)
+                continue;
+            take(spare_bytes, &item[i], before, -1);
+            take(spare_bytes, &item[i], level, 1);
+            item[i].now = level;
+            lowered = true;
         }
     }
     return true;

@@ -154,8 +154,12 @@ static void finish(run *r, uint32_t t, pp_ns start_ns, pp_ns end_ns)
     if (--group->left)
         return;
     for (uint32_t k = group->first; k < group->first + group->count; k++) {
-        if (r->lanes.entry[k].next != NONE)
-            r->try[r->try_count++] = r->lanes.entry[k].next;
+        const uint32_t next = r->lanes.entry[k].next;
+        if (next == NONE)
+            continue;
+        r->lanes.entry[next].free = true;
+        r->lanes.entry[next].ready_ns = group->end_ns;
+        r->try[r->try_count++] = next;
     }
     uint32_t rank = r->comm->group[e->group].rank;
     if (r->waiting[rank] == e->group) {
@@ -225,12 +229,10 @@ static void try_entry(run *r, uint32_t index)
 {
     pp_comm_entry *e = &r->lanes.entry[index];
     const pp_comm_group *group = &r->lanes.group[e->group];
-    const pp_comm_group *ahead =
-        e->previous == NONE ? NULL : &r->lanes.group[r->lanes.entry[e->previous].group];
-    if (e->active || !group->issued || (ahead && ahead->left))
+    if (e->active || !e->free || !group->issued)
         return;
     e->active = true;
-    e->ready_ns = ahead ? pp_max(group->issued_ns, ahead->end_ns) : group->issued_ns;
+    e->ready_ns = pp_max(group->issued_ns, e->ready_ns);
     for (uint32_t k = e->first; k < e->first + e->count; k++) {
         if (!r->done[r->lanes.by_entry[k]])
             meet(r, r->lanes.by_entry[k]);

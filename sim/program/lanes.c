@@ -40,9 +40,12 @@ static void add_entry(const pp_comm *comm, uint32_t ranks, uint32_t g, uint32_t 
 {
     const uint32_t end = comm->group[g].first + comm->group[g].count;
     pp_comm_entry *e = &l->entry[l->entry_count];
-    *e = (pp_comm_entry){
-        .group = g, .lane = lane, .first = sorted, .previous = PP_NO_SOURCE, .next = PP_NO_SOURCE
-    };
+    *e = (pp_comm_entry){ .group = g,
+                          .lane = lane,
+                          .first = sorted,
+                          .free = true,
+                          .previous = PP_NO_SOURCE,
+                          .next = PP_NO_SOURCE };
     for (uint32_t t = first; t < end; t++) {
         if (t > first && lane_of(comm, ranks, &comm->transfer[t]) != lane)
             continue;
@@ -89,6 +92,7 @@ static void chain_rank(const pp_comm *comm, uint32_t rank, pp_comm_lanes *l, lat
             latest *before = &last[l->entry[e].lane];
             if (before->rank == rank) {
                 l->entry[e].previous = before->entry;
+                l->entry[e].free = false;
                 l->entry[before->entry].next = e;
             }
             *before = (latest){ .entry = e, .rank = rank };

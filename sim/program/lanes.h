@@ -12,8 +12,10 @@ typedef struct pp_comm_entry {
     uint32_t first, count;   /* its transfers in pp_comm_lanes.by_entry */
     uint32_t previous, next; /* entries of the lane; PP_NO_SOURCE at its ends */
     uint32_t left;           /* transfers that are not done */
+    bool free;               /* all transfers before it in its lane are done */
     bool active;
-    pp_ns ready_ns, end_ns;
+    pp_ns ready_ns; /* when it may start; before it is active: the end of those before it */
+    pp_ns end_ns;
 } pp_comm_entry;
 
 typedef struct pp_comm_group {
