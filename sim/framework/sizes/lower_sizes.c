@@ -224,7 +224,7 @@ static pp_status check_cached(const pp_program *program, const pp_costs *costs, 
                               "mismatched sizes: microbatch %" PRIu32 " arrives at stage %" PRIu32
                               " with %" PRId64 "%s, and microbatch 0 left a buffer for %" PRId64
                               "%s; a cached shape that changes causes a hang or wrong data, so use "
-                              "%s message, padded or plan",
+                              "%s message, padded, padded-wire or plan",
                               j, s + 1, now, unit, first, unit, pp_err_name(err, PP_FIELD_SHAPES));
         }
     }
@@ -239,7 +239,7 @@ static pp_status check_protocol(const char *framework, const pp_size_protocol_su
         return pp_err_set(
             err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
             "ppsim does not model where %s puts its size messages with several stages per rank; "
-            "use plan, local, padded or bucket:N, or one stage per rank",
+            "use plan, local, padded, padded-wire or bucket:N, or one stage per rank",
             framework);
     const char *why = kind == PP_SIZES_MESSAGE  ? setting->no_message
                       : kind == PP_SIZES_CACHED ? setting->no_cache
@@ -247,8 +247,8 @@ static pp_status check_protocol(const char *framework, const pp_size_protocol_su
     if (!why)
         return PP_OK;
     return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
-                      "%s cannot do %s: %s; use plan, local, %spadded or bucket:N", framework,
-                      kind == PP_SIZES_MESSAGE ? "message" : "cached", why,
+                      "%s cannot do %s: %s; use plan, local, %spadded, padded-wire or bucket:N",
+                      framework, kind == PP_SIZES_MESSAGE ? "message" : "cached", why,
                       setting->no_cache ? "" : "cached, ");
 }
 
