@@ -16,6 +16,7 @@ typedef enum pp_gpu_product {
 
 typedef enum pp_gpu_work_kind {
     PP_GPU_MULTIPLY,
+    PP_GPU_GROUPED,           /* products of `sequences` experts, in turn on several streams */
     PP_GPU_COPY,              /* of `bytes`, within the GPU's memory */
     PP_GPU_COPY_IN,           /* from pinned memory of the host */
     PP_GPU_COPY_OUT,          /* to pinned memory of the host */
@@ -33,17 +34,20 @@ typedef enum pp_gpu_work_kind {
     PP_GPU_EMBEDDING_FORWARD,
     PP_GPU_EMBEDDING_BACKWARD,
     PP_GPU_ADAM,
-    PP_GPU_CUDNN_FORWARD, /* attention by cuDNN, in bf16, once open_cudnn has found it */
+    PP_GPU_QUANTIZE,         /* to E4M3 by a scale that is there, with a transposed copy */
+    PP_GPU_QUANTIZE_CURRENT, /* by the scale of the tensor's own largest element */
+    PP_GPU_CUDNN_FORWARD,    /* attention by cuDNN, in bf16, once open_cudnn has found it */
     PP_GPU_CUDNN_BACKWARD,
 } pp_gpu_work_kind;
 
 /* Work that is timed. Operands are pseudo-random numbers between -1 and 1. */
 typedef struct pp_gpu_work {
     pp_gpu_work_kind kind;
-    pp_gpu_type in, out; /* of what goes in, and of the result */
+    pp_gpu_type in, out; /* of what goes in, and of the result; in 8 bits as pp_gpu_gemm_call */
     pp_gpu_product product;
     bool add; /* the product is added to the result */
     int64_t m, n, k;
+    bool deep; /* grouped: `lengths` divide k and not m, and each expert has a result of its own */
     int32_t multiprocessors; /* that the product may use; 0: all */
     int64_t bytes;
     uint32_t peer;
@@ -51,7 +55,8 @@ typedef struct pp_gpu_work {
     int64_t rows, width;    /* rows: tokens; Adam: parameters. width of SwiGLU: of its result */
     int64_t vocab;          /* of the embedding; the width of logits is theirs */
     int64_t heads;          /* of attention, causal within each sequence; width: of a head */
-    const int64_t *lengths; /* [sequences], the caller's: of attention */
+    const int64_t *lengths; /* [sequences], the caller's: of attention; grouped products: positive
+                               numbers of rows of the experts */
     size_t sequences;
 } pp_gpu_work;
 

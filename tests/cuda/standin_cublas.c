@@ -7,7 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNED = 256, MULTIPROCESSORS = 16, WORKSPACE = 4096, TILE = 128 };
+enum {
+    ALIGNED = 256,
+    MULTIPROCESSORS = 16,
+    WORKSPACE = 4096,
+    TILE = 128,
+    UNIT = 16,
+    SM_OF_8_BITS = 89
+};
 
 #define FAILS(code, ...)                          \
     do {                                          \
@@ -26,6 +33,8 @@ typedef struct product {
     cudaDataType_t scale;
     bool turn_a, turn_b;
     int32_t multiprocessors;
+    int8_t fast;
+    const float *scale_a, *scale_b; /* on the GPU */
 } product;
 
 typedef struct preference {
@@ -119,6 +128,12 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t of,
         p->turn_b = read_turn(value, bytes);
     else if (what == CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET && bytes == sizeof p->multiprocessors)
         memcpy(&p->multiprocessors, value, bytes);
+    else if (what == CUBLASLT_MATMUL_DESC_FAST_ACCUM && bytes == sizeof p->fast)
+        memcpy(&p->fast, value, bytes);
+    else if (what == CUBLASLT_MATMUL_DESC_A_SCALE_POINTER && bytes == sizeof p->scale_a)
+        memcpy(&p->scale_a, value, bytes);
+    else if (what == CUBLASLT_MATMUL_DESC_B_SCALE_POINTER && bytes == sizeof p->scale_b)
+        memcpy(&p->scale_b, value, bytes);
     else
         standin_wrong("attribute %d of a product, in %zu bytes", (int)what, bytes);
     if (p->multiprocessors < 0 || p->multiprocessors > MULTIPROCESSORS)
@@ -126,8 +141,15 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t of,
     return CUBLAS_STATUS_SUCCESS;
 }
 
+static bool has_8_bits(const layout *l)
+{
+    return l->type == CUDA_R_8F_E4M3 || l->type == CUDA_R_8F_E5M2;
+}
+
 static size_t bytes_of(cudaDataType type)
 {
+    if (type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2)
+        return 1;
     if (type != CUDA_R_32F && type != CUDA_R_16BF)
         standin_wrong("elements of type %d", (int)type);
     return type == CUDA_R_32F ? 4 : 2;
@@ -186,15 +208,39 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t o
 /* Everything that an algorithm depends on, as one number. */
 static uint64_t digest(const product *p, const layout *a, const layout *b, const layout *c)
 {
-    const uint64_t parts[] = { p->turn_a,         p->turn_b,         (uint64_t)p->multiprocessors,
-                               a->type,           a->rows,           a->columns,
-                               (uint64_t)a->step, b->type,           b->rows,
-                               b->columns,        (uint64_t)b->step, c->type,
-                               c->rows,           c->columns,        (uint64_t)c->step };
+    const uint64_t parts[] = {
+        (uint64_t)p->fast, p->turn_a, p->turn_b,  (uint64_t)p->multiprocessors,
+        a->type,           a->rows,   a->columns, (uint64_t)a->step,
+        b->type,           b->rows,   b->columns, (uint64_t)b->step,
+        c->type,           c->rows,   c->columns, (uint64_t)c->step
+    };
     uint64_t sum = 14695981039346656037u;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         sum = (sum ^ parts[i]) * 1099511628211u;
     return sum;
+}
+
+/* What cuBLAS documents of cublasLtMatmul in 8 bits with a scale per matrix. */
+static void check_8_bits(const product *p, const layout *a, const layout *b, const layout *c)
+{
+    if (!has_8_bits(a) || !has_8_bits(b) || (a->type == b->type && a->type == CUDA_R_8F_E5M2) ||
+        has_8_bits(c))
+        standin_wrong("a product of types %d, %d, %d", (int)a->type, (int)b->type, (int)c->type);
+    if (!p->turn_a || p->turn_b)
+        standin_wrong("a product in 8 bits that is not of A^T and B");
+    if (!standin_is_on_gpu(p->scale_a, sizeof *p->scale_a, standin_device()) ||
+        !standin_is_on_gpu(p->scale_b, sizeof *p->scale_b, standin_device()))
+        standin_wrong("a product in 8 bits without scales on the GPU");
+}
+
+/* Does this GPU do it, in these sizes? */
+static bool is_supported(const layout *a, const layout *b)
+{
+    const uint64_t of[] = { a->rows, a->columns, b->rows, b->columns };
+    bool fits = standin_setting("STANDIN_SM", 90) >= SM_OF_8_BITS;
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++)
+        fits &= of[i] % UNIT == 0;
+    return fits || !has_8_bits(a);
 }
 
 static void check_product(const product *p, const layout *a, const layout *b, const layout *c)
@@ -202,7 +248,10 @@ static void check_product(const product *p, const layout *a, const layout *b, co
     const uint64_t k = p->turn_a ? a->rows : a->columns;
     if (p->compute != CUBLAS_COMPUTE_32F || p->scale != CUDA_R_32F)
         standin_wrong("a product computed as %d, scaled as %d", (int)p->compute, (int)p->scale);
-    if (a->type != b->type || (a->type == CUDA_R_32F && c->type != CUDA_R_32F))
+    if (has_8_bits(a) || has_8_bits(b)) {
+        check_8_bits(p, a, b, c);
+    } else if (a->type != b->type || p->fast || p->scale_a || p->scale_b ||
+               (a->type == CUDA_R_32F && c->type != CUDA_R_32F))
         standin_wrong("a product of types %d, %d, %d", (int)a->type, (int)b->type, (int)c->type);
     if ((p->turn_a ? a->columns : a->rows) != c->rows ||
         (p->turn_b ? b->rows : b->columns) != c->columns || (p->turn_b ? b->columns : b->rows) != k)
@@ -225,7 +274,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t library, cublasLt
         standin_wrong("a heuristic asked for %d algorithms, with c %s", wanted,
                       c == d ? "as d" : "other than d");
     *count = 0;
-    if (!standin_setting("STANDIN_ALGORITHMS", 1))
+    if (!standin_setting("STANDIN_ALGORITHMS", 1) || !is_supported((void *)a, (void *)b))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     if (w->workspace < WORKSPACE)
         return CUBLAS_STATUS_SUCCESS;
@@ -269,10 +318,23 @@ typedef struct multiplication {
     int64_t begun_us;
 } multiplication;
 
+/* A number of 8 bits: sign, exponent, and as many bits of its fraction as are left. */
+static float value_of(uint8_t bits, int exponent_bits)
+{
+    const int fraction_bits = 7 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1;
+    const int exponent = bits >> fraction_bits & ((1 << exponent_bits) - 1);
+    const int fraction = bits & ((1 << fraction_bits) - 1);
+    const int whole = exponent ? 1 << fraction_bits : 0;
+    return (bits & 0x80 ? -1 : 1) *
+           ldexpf((float)(whole + fraction), (exponent ? exponent : 1) - bias - fraction_bits);
+}
+
 static float get(const layout *l, const char *at, uint64_t row, uint64_t column)
 {
     const size_t index = column * (uint64_t)l->step + row;
     uint32_t bits = 0;
+    if (has_8_bits(l))
+        return value_of((uint8_t)at[index], l->type == CUDA_R_8F_E4M3 ? 4 : 5);
     if (l->type == CUDA_R_32F)
         memcpy(&bits, at + 4 * index, 4);
     else
@@ -310,6 +372,8 @@ static bool run_product(void *work)
             for (uint64_t l = 0; l < depth; l++)
                 sum += get(&w->a, w->at_a, p->turn_a ? l : i, p->turn_a ? i : l) *
                        get(&w->b, w->at_b, p->turn_b ? j : l, p->turn_b ? l : j);
+            if (p->scale_a)
+                sum *= *p->scale_a * *p->scale_b;
             put(&w->c, w->at_c, i, j, w->add ? sum + get(&w->c, w->at_c, i, j) : sum);
         }
     }

@@ -152,18 +152,41 @@ static size_t bucket_of(const shape *of)
 
 static cudaDataType_t data_type(uint32_t type)
 {
-    return type == PP_GPU_BF16 ? CUDA_R_16BF : CUDA_R_32F;
+    static const cudaDataType_t types[] = { [PP_GPU_F32] = CUDA_R_32F,
+                                            [PP_GPU_BF16] = CUDA_R_16BF,
+                                            [PP_GPU_E4M3] = CUDA_R_8F_E4M3,
+                                            [PP_GPU_E5M2] = CUDA_R_8F_E5M2 };
+    return types[type];
+}
+
+static bool has_8_bits(uint32_t type)
+{
+    return type == PP_GPU_E4M3 || type == PP_GPU_E5M2;
+}
+
+/* Where the scales lie is no part of the shape: it is set before every use. */
+static cublasStatus_t set_scales(const entry *e, const float *scales)
+{
+    const float *const of_a = scales, *const of_b = scales + 1;
+    cublasStatus_t code = cublasLtMatmulDescSetAttribute(
+        e->product, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &of_b, sizeof of_b);
+    return code ? code
+                : cublasLtMatmulDescSetAttribute(e->product, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
+                                                 &of_a, sizeof of_a);
 }
 
 /* cuBLASLt is column-major: there a row-major matrix is its transpose, and c^T = b^T a^T. */
-static cublasStatus_t describe(entry *e)
+static cublasStatus_t describe(entry *e, const float *scales)
 {
     const shape *of = &e->of;
     const cublasOperation_t mirrored_from = CUBLAS_OP_T;
     const bool turn_a = of->product == PP_GPU_ATB;
     const bool turn_b = of->product == PP_GPU_ABT;
     const uint64_t m = (uint64_t)of->m, n = (uint64_t)of->n, k = (uint64_t)of->k;
-    const cudaDataType_t in = data_type(of->in);
+    const cudaDataType_t in_a = data_type(of->in);
+    const cudaDataType_t in_b = has_8_bits(of->in) ? CUDA_R_8F_E4M3 : in_a;
+    /* as TransformerEngine: sums of forwards are not promoted on the way, those of gradients are */
+    const int8_t fast = of->in == PP_GPU_E4M3;
     cublasStatus_t code = cublasLtMatmulDescCreate(&e->product, CUBLAS_COMPUTE_32F, CUDA_R_32F);
     if (!code && turn_b)
         code = cublasLtMatmulDescSetAttribute(e->product, CUBLASLT_MATMUL_DESC_TRANSA,
@@ -174,10 +197,15 @@ static cublasStatus_t describe(entry *e)
     if (!code && of->multiprocessors)
         code = cublasLtMatmulDescSetAttribute(e->product, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET,
                                               &of->multiprocessors, sizeof of->multiprocessors);
+    if (!code && fast)
+        code = cublasLtMatmulDescSetAttribute(e->product, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast,
+                                              sizeof fast);
+    if (!code && has_8_bits(of->in))
+        code = set_scales(e, scales);
     if (!code)
-        code = cublasLtMatrixLayoutCreate(&e->a, in, turn_b ? k : n, turn_b ? n : k, of->b_step);
+        code = cublasLtMatrixLayoutCreate(&e->a, in_b, turn_b ? k : n, turn_b ? n : k, of->b_step);
     if (!code)
-        code = cublasLtMatrixLayoutCreate(&e->b, in, turn_a ? m : k, turn_a ? k : m, of->a_step);
+        code = cublasLtMatrixLayoutCreate(&e->b, in_a, turn_a ? m : k, turn_a ? k : m, of->a_step);
     if (!code)
         code = cublasLtMatrixLayoutCreate(&e->c, data_type(of->out), n, m, of->c_step);
     return code;
@@ -201,19 +229,20 @@ static cublasStatus_t align(const pp_gpu_blas *blas, const shape *of)
 static pp_status no_algorithm(const pp_gpu_blas *blas, const shape *of, pp_err *err)
 {
     static const char *const products[] = { "a b", "a b^T", "a^T b" };
+    static const char *const types[] = { "f32", "bf16", "e4m3", "e5m2" };
     return blas->services->err_set(
         err, PP_UNAVAILABLE, NULL,
         "cuBLASLt %zu has no algorithm on this GPU for c = %s in %s, c of %lld x %lld, summed over "
         "%lld, rows %lld, %lld and %lld elements apart; choose other sizes, or another cuBLAS",
-        cublasLtGetVersion(), products[of->product], of->in == PP_GPU_BF16 ? "bf16" : "f32",
-        (long long)of->m, (long long)of->n, (long long)of->k, (long long)of->a_step,
-        (long long)of->b_step, (long long)of->c_step);
+        cublasLtGetVersion(), products[of->product], types[of->in], (long long)of->m,
+        (long long)of->n, (long long)of->k, (long long)of->a_step, (long long)of->b_step,
+        (long long)of->c_step);
 }
 
-static pp_status ask(const pp_gpu_blas *blas, entry *e, pp_err *err)
+static pp_status ask(const pp_gpu_blas *blas, entry *e, const float *scales, pp_err *err)
 {
     int found = 0;
-    pp_status status = check(blas, describe(e), "describing a product", err);
+    pp_status status = check(blas, describe(e, scales), "describing a product", err);
     if (!status)
         status = check(blas, align(blas, &e->of), "a preference", err);
     if (status)
@@ -238,7 +267,7 @@ static pp_status find(pp_gpu_blas *blas, const pp_gpu_gemm_call *call, entry **e
         if (!e)
             return blas->services->err_set(err, PP_NOMEM, NULL, "out of memory");
         e->of = of;
-        pp_status status = ask(blas, e, err);
+        pp_status status = ask(blas, e, call->scales, err);
         if (status) {
             free_entry(e);
             return status;
@@ -256,7 +285,10 @@ pp_status pp_gpu_gemm(pp_gpu_blas *blas, const pp_gpu_gemm_call *call, cudaStrea
     const float one = 1, old = call->add;
     entry *e;
     assert(call->m > 0 && call->n > 0 && call->k > 0 && (call->in || !call->out));
+    assert(!has_8_bits(call->in) || (call->product == PP_GPU_ABT && call->scales));
     pp_status status = find(blas, call, &e, err);
+    if (!status && has_8_bits(call->in))
+        status = check(blas, set_scales(e, call->scales), "describing a product", err);
     if (status)
         return status;
     cublasStatus_t code = cublasLtMatmul(blas->library, e->product, &one, call->b, e->a, call->a,

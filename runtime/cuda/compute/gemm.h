@@ -10,9 +10,14 @@
 /* c is m x n, the sum runs over k. A step is the number of elements from one row to the next. */
 typedef struct pp_gpu_gemm_call {
     pp_gpu_product product;
-    pp_gpu_type in, out; /* types of a and b (in) and of c (out); if in is F32, so is out */
+    /* types of a and b (in) and of c (out). If in is F32, so is out. In 8 bits the product is ABT,
+     * rows are multiples of 16 B, and out is BF16 or F32; E5M2 is the type of a alone, and b is
+     * E4M3: a gradient and what it is multiplied with. */
+    pp_gpu_type in, out;
     int64_t m, n, k;     /* positive */
     const void *a, *b;   /* on the GPU, like c */
+    const float *scales; /* in 8 bits, on the GPU: [2], by which the elements of a and of b are
+                            multiplied */
     void *c;
     int64_t a_step, b_step, c_step;
     bool add;                /* the product is added; otherwise c is only written */

@@ -6,12 +6,16 @@
 #ifndef PPSIM_RUNTIME_CUDA_KERNEL_KERNEL_H
 #define PPSIM_RUNTIME_CUDA_KERNEL_KERNEL_H
 
+#include <cuda_fp8.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum { PP_GPU_THREADS = 128 }; /* threads of a block; a power of 2 */
+/* Bytes between the columns of a tile in shared memory: more than a tile's 64 rows, so that threads
+ * that write a row use different banks. */
+enum { PP_GPU_QUANTIZE_STEP = 68 };
 
 #ifdef __CUDACC__
 #define PP_DEVICE static __device__ __forceinline__
@@ -59,6 +63,14 @@ PP_DEVICE void pp_store_bf16(pp_bf16 *at, float value)
         at->bits = 0x7fc0;
     else
         at->bits = (uint16_t)((wide.bits + 0x7fff + (wide.bits >> 16 & 1)) >> 16);
+}
+
+#define PP_E4M3_MAX 448.0F /* the largest number of E4M3 */
+
+/* Rounds to nearest, ties to even; larger numbers become the largest one. */
+PP_DEVICE uint8_t pp_e4m3_of(float value)
+{
+    return __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E4M3);
 }
 
 /* Sums the values of all threads into shared[0], in a fixed order. */

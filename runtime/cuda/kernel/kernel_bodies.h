@@ -29,6 +29,7 @@ PP_DEVICE float pp_uniform(const pp_gpu_tokens_call *k, int64_t row, int64_t i)
 #define PP_LOAD pp_load_f32
 #define PP_STORE pp_store_f32
 #include "runtime/cuda/kernel/kernel_attention.inc"
+#include "runtime/cuda/kernel/kernel_quantize.inc"
 #include "runtime/cuda/kernel/kernel_rows.inc"
 #include "runtime/cuda/kernel/kernel_tokens.inc"
 #undef PP_REAL
@@ -41,6 +42,7 @@ PP_DEVICE float pp_uniform(const pp_gpu_tokens_call *k, int64_t row, int64_t i)
 #define PP_LOAD pp_load_bf16
 #define PP_STORE pp_store_bf16
 #include "runtime/cuda/kernel/kernel_attention.inc"
+#include "runtime/cuda/kernel/kernel_quantize.inc"
 #include "runtime/cuda/kernel/kernel_rows.inc"
 #include "runtime/cuda/kernel/kernel_tokens.inc"
 #undef PP_REAL

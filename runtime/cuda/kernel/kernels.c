@@ -2,7 +2,10 @@
 #include "runtime/cuda/kernel/kernels.h"
 #include "runtime/cuda/kernel/kernel.h"
 
-enum { BASE_BYTES = 2 * PP_GPU_THREADS * sizeof(float) };
+enum {
+    BASE_BYTES = 2 * PP_GPU_THREADS * sizeof(float),
+    QUANTIZE_BYTES = PP_GPU_THREADS * sizeof(float) + PP_GPU_QUANTIZE_TILE * PP_GPU_QUANTIZE_STEP,
+};
 
 int32_t pp_gpu_tile_rows(int64_t width)
 {
@@ -21,6 +24,12 @@ static size_t tiles_bytes(const pp_gpu_attention_call *k, size_t rows, size_t sc
 static int64_t over(int64_t count)
 {
     return (count + PP_GPU_THREADS - 1) / PP_GPU_THREADS;
+}
+
+int64_t pp_gpu_quantize_tiles(int64_t rows, int64_t width)
+{
+    enum { TILE = PP_GPU_QUANTIZE_TILE };
+    return (rows + TILE - 1) / TILE * ((width + TILE - 1) / TILE);
 }
 
 #define LAUNCH(name, arguments, count, bytes)                                                   \
@@ -49,4 +58,7 @@ LAUNCH(embedding_gradient, pp_gpu_embedding_call, k->tokens, 0)
 LAUNCH(update, pp_gpu_update_call, over(k->count), 0)
 LAUNCH(add, pp_gpu_update_call, over(k->count), 0)
 LAUNCH(adam, pp_gpu_adam_call, over(k->count), 0)
+LAUNCH(find_largest, pp_gpu_quantize_call, k->tiles, BASE_BYTES)
+LAUNCH(make_scales, pp_gpu_quantize_call, 1, BASE_BYTES)
+LAUNCH(quantize, pp_gpu_quantize_call, k->tiles, QUANTIZE_BYTES)
 LAUNCH(total, pp_gpu_total_call, 1, BASE_BYTES)

@@ -106,6 +106,20 @@ typedef struct pp_gpu_adam_call {
     void *weights; /* output */
 } pp_gpu_adam_call;
 
+enum { PP_GPU_QUANTIZE_TILE = 64 }; /* rows and columns of x that a block takes */
+
+/* To 8 bits (E4M3) with one scale per tensor, a block per tile: y = x * scale, cut off at the
+ * largest number of the format, and its transposed copy, which the gradients of weights and inputs
+ * multiply. It finds the largest element of x besides. */
+typedef struct pp_gpu_quantize_call {
+    int64_t rows, width, tiles; /* tiles: pp_gpu_quantize_tiles */
+    const void *x;
+    uint8_t *y;      /* [rows][width] */
+    uint8_t *turned; /* [width][rows] */
+    float *largest;  /* [tiles], of the absolute values; NaN is left out */
+    float *scales;   /* [2]: that of `quantize`, and its inverse; make_scales: output */
+} pp_gpu_quantize_call;
+
 /* One block: sum = share * the sum of the losses. */
 typedef struct pp_gpu_total_call {
     int64_t rows;
@@ -134,6 +148,9 @@ typedef struct pp_gpu_total_call {
     X(update, pp_gpu_update_call)                        \
     X(add, pp_gpu_update_call)                           \
     X(adam, pp_gpu_adam_call)                            \
+    X(find_largest, pp_gpu_quantize_call)                \
+    X(make_scales, pp_gpu_quantize_call)                 \
+    X(quantize, pp_gpu_quantize_call)                    \
     X(total, pp_gpu_total_call)
 
 typedef struct pp_gpu_launch {
@@ -159,6 +176,8 @@ PP_GPU_KERNEL_MAP(PP_GPU_DECLARE)
 /* Returns the rows of a tile for heads of that width: as many as fit into the shared memory of a
  * multiprocessor. */
 int32_t pp_gpu_tile_rows(int64_t width);
+/* Returns the number of tiles of a tensor that is quantized. */
+int64_t pp_gpu_quantize_tiles(int64_t rows, int64_t width);
 
 #ifdef __cplusplus
 }

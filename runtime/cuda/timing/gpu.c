@@ -3,25 +3,29 @@
 #include "runtime/cuda/timing/gpu.h"
 
 #include "runtime/cuda/compute/machine.h"
+#include "runtime/cuda/kernel/kernel.h"
 #include "runtime/cuda/nccl/nccl_world.h"
 #include "runtime/cuda/timing/cudnn_check.h"
 #include "runtime/cuda/timing/gpu_task.h"
 #include "runtime/cuda/timing/gpu_timing.h"
+#include "runtime/cuda/timing/products.h"
 
 #include <cublasLt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Fills a block with bf16 numbers between -1 and 1; two of them together are a float between -1 and
- * 1. */
-static void make_block(char *block)
+/* Fills a block with bf16 numbers between -1 and 1, of which two together are a float between -1
+ * and 1, and another one with E4M3 numbers. */
+static void make_blocks(char *block, char *block_8)
 {
     uint64_t state = 1;
     for (size_t i = 0; i < PP_GPU_BLOCK_BYTES; i += 2) {
         state = state * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX */
         const float value = ((float)(state >> 40) + 0.5F) * 0x1p-23F - 1;
         __builtin_memcpy(block + i, (const char *)&value + 2, 2); /* little-endian */
+        block_8[i] = (char)pp_e4m3_of(value);
+        block_8[i + 1] = (char)pp_e4m3_of(-value);
     }
 }
 
@@ -69,6 +73,7 @@ static void close_gpu(pp_gpu *gpu)
     pp_cudnn_close(gpu->cudnn);
     pp_gpu_gemm_close(gpu->blas);
     pp_gpu_gemm_close(gpu->other_blas);
+    pp_gpu_lanes_close(gpu);
     (void)cudaFree(gpu->flushed);
     (void)cudaFreeHost(gpu->block);
     for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
@@ -108,14 +113,17 @@ static pp_status open_parts(pp_gpu *gpu, pp_err *err)
     if (!status)
         status = pp_gpu_finish(gpu, gpu->stream, err);
     if (!status)
-        status =
-            pp_gpu_checked(gpu,
-                           cudaMallocHost((void **)&gpu->block,
-                                          PP_GPU_BLOCK_BYTES + PP_GPU_PLACES * sizeof(uint32_t)),
-                           "pinned memory", err);
-    if (!status)
-        make_block(gpu->block);
-    return status;
+        status = pp_gpu_checked(
+            gpu,
+            cudaMallocHost((void **)&gpu->block,
+                           2 * PP_GPU_BLOCK_BYTES + PP_GPU_PLACES * sizeof(uint32_t)),
+            "pinned memory", err);
+    if (status)
+        return status;
+    gpu->block_8 = gpu->block + PP_GPU_BLOCK_BYTES;
+    gpu->seen = (uint32_t *)(void *)(gpu->block_8 + PP_GPU_BLOCK_BYTES);
+    make_blocks(gpu->block, gpu->block_8);
+    return PP_OK;
 }
 
 /* Refuses settings with which a launch waits for its kernel: such a launch would not return while

@@ -13,6 +13,14 @@
 #include <semaphore.h>
 
 enum { PP_GPU_SETS_MAX = 16, PP_GPU_BLOCK_BYTES = 1 << 20, PP_GPU_PLACES = 8 };
+enum { PP_GPU_LANES = 4 }; /* streams of TransformerEngine's grouped linear layers */
+
+/* A stream on which products of experts run. */
+typedef struct pp_gpu_lane {
+    cudaStream_t stream;
+    cudaEvent_t over; /* its products so far */
+    pp_gpu_blas *blas;
+} pp_gpu_lane;
 
 struct pp_gpu {
     const pp_module_services *services;
@@ -20,15 +28,18 @@ struct pp_gpu {
     pp_gpu_facts facts;
     cudaStream_t stream, other;
     pp_gpu_blas *blas, *other_blas;
-    pp_cudnn *cudnn;    /* NULL: not opened */
-    pp_world *self;     /* world of messages; NULL: there were none yet */
-    pp_err self_failed; /* failure of a message, after which there are no more */
-    pp_ns posted_ns;    /* the host's time to launch the last batch */
+    pp_gpu_lane lane[PP_GPU_LANES]; /* opened when products of experts are prepared */
+    cudaEvent_t behind;             /* what the lanes wait for */
+    pp_cudnn *cudnn;                /* NULL: not opened */
+    pp_world *self;                 /* world of messages; NULL: there were none yet */
+    pp_err self_failed;             /* failure of a message, after which there are no more */
+    pp_ns posted_ns;                /* the host's time to launch the last batch */
     cudaEvent_t other_begin, begin, end, other_end;
     sem_t gate;
-    void *flushed; /* [2 cache_bytes] */
-    char *block;   /* [PP_GPU_BLOCK_BYTES], pinned: the numbers that fill operands, followed by the
-                      values read at PP_GPU_PLACES */
+    void *flushed;  /* [2 cache_bytes] */
+    char *block;    /* [PP_GPU_BLOCK_BYTES], pinned: the numbers that fill operands */
+    char *block_8;  /* [PP_GPU_BLOCK_BYTES]: those in 8 bits, behind them */
+    uint32_t *seen; /* [PP_GPU_PLACES]: values that are read, behind these */
 };
 
 struct pp_gpu_task {

@@ -5,29 +5,11 @@
 #include "runtime/cuda/compute/machine.h"
 #include "runtime/cuda/compute/memory.h"
 #include "runtime/cuda/nccl/nccl_wait.h"
+#include "runtime/cuda/timing/products.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-static pp_gpu_gemm_call call_of(const pp_gpu_task *task, uint32_t set)
-{
-    const pp_gpu_work *w = &task->work;
-    return (pp_gpu_gemm_call){ .product = w->product,
-                               .in = w->in,
-                               .out = w->out,
-                               .m = w->m,
-                               .n = w->n,
-                               .k = w->k,
-                               .a = task->operand[set][0],
-                               .b = task->operand[set][1],
-                               .c = task->operand[set][2],
-                               .a_step = w->product == PP_GPU_ATB ? w->m : w->k,
-                               .b_step = w->product == PP_GPU_ABT ? w->k : w->n,
-                               .c_step = w->n,
-                               .add = w->add,
-                               .multiprocessors = w->multiprocessors };
-}
 
 /* Keeps a failure of messages, which then stay unavailable; other work can still be timed. */
 static pp_status of_messages(pp_gpu *gpu, pp_status status, pp_err *err)
@@ -56,11 +38,13 @@ pp_status pp_gpu_task_launch(pp_gpu_task *task, bool on_other, pp_err *err)
     if (task->graph)
         return pp_cudnn_launch(gpu->cudnn, task->graph, &task->work, task->operand[set], stream,
                                err);
+    if (task->work.kind == PP_GPU_GROUPED)
+        return pp_gpu_group_launch(task, set, stream, err);
     if (task->work.kind != PP_GPU_MULTIPLY)
         return pp_gpu_checked(
             gpu, pp_gpu_work_launch(&task->work, gpu->number, task->operand[set], stream),
             "launching the work", err);
-    const pp_gpu_gemm_call call = call_of(task, set);
+    const pp_gpu_gemm_call call = pp_gpu_product_call(task, set);
     return pp_gpu_gemm(on_other ? gpu->other_blas : gpu->blas, &call, stream, err);
 }
 
@@ -117,15 +101,16 @@ void pp_gpu_release(pp_gpu_task *task)
         return;
     (void)cudaStreamSynchronize(task->gpu->stream);
     (void)cudaStreamSynchronize(pp_gpu_task_stream(task));
+    pp_gpu_lanes_finish(task->gpu);
     give_memory(task);
     free(task);
 }
 
 /* Copies the block, then doubles the filled part until everything is filled. */
-static cudaError_t fill_random(const pp_gpu *gpu, char *to, size_t bytes)
+static cudaError_t fill_random(const pp_gpu *gpu, const char *block, char *to, size_t bytes)
 {
     size_t done = bytes < PP_GPU_BLOCK_BYTES ? bytes : PP_GPU_BLOCK_BYTES;
-    cudaError_t code = cudaMemcpyAsync(to, gpu->block, done, cudaMemcpyHostToDevice, gpu->stream);
+    cudaError_t code = cudaMemcpyAsync(to, block, done, cudaMemcpyHostToDevice, gpu->stream);
     while (done < bytes && !code) {
         const size_t more = bytes - done < done ? bytes - done : done;
         code = cudaMemcpyAsync(to + done, to, more, cudaMemcpyDeviceToDevice, gpu->stream);
@@ -155,11 +140,13 @@ static pp_status fill(const pp_gpu_task *task, int index, char *to, pp_err *err)
     const pp_gpu_operand *of = &task->of[index];
     if (of->filling == PP_GPU_TABLE)
         return fill_table(task, index, to, err);
-    return pp_gpu_checked(gpu,
-                          of->filling == PP_GPU_ZERO
-                              ? cudaMemsetAsync(to, 0, of->bytes, gpu->stream)
-                              : fill_random(gpu, to, of->bytes),
-                          "filling operands", err);
+    return pp_gpu_checked(
+        gpu,
+        of->filling == PP_GPU_ZERO
+            ? cudaMemsetAsync(to, 0, of->bytes, gpu->stream)
+            : fill_random(gpu, of->filling == PP_GPU_RANDOM_8 ? gpu->block_8 : gpu->block, to,
+                          of->bytes),
+        "filling operands", err);
 }
 
 static pp_status take_memory(pp_gpu_task *task, pp_err *err)
@@ -222,15 +209,7 @@ static pp_status describe(const pp_gpu_task *task, char *how, size_t size, pp_er
     if (task->graph)
         snprintf(how, size, "cuDNN %s, %s", pp_cudnn_version(task->gpu->cudnn),
                  pp_cudnn_graph_name(task->graph));
-    if (task->work.kind != PP_GPU_MULTIPLY)
-        return PP_OK;
-    pp_gpu_gemm_choice c;
-    const pp_gpu_gemm_call call = call_of(task, 0);
-    pp_status status = pp_gpu_gemm_choose(task->gpu->blas, &call, &c, err);
-    if (!status)
-        snprintf(how, size, "algorithm %d, tile %u, stages %u, split-K %d, %.3g waves, %zu B",
-                 c.algorithm, c.tile, c.stages, c.split_k, (double)c.waves, c.workspace_bytes);
-    return status;
+    return pp_gpu_product_describe(task, how, size, err);
 }
 
 /* Runs the work once. The first run of a kernel loads it, which may wait for the whole GPU. */
@@ -283,6 +262,8 @@ pp_status pp_gpu_prepare(pp_gpu *gpu, const pp_gpu_work *work, pp_gpu_task **tas
         return gpu->services->err_set(err, PP_NOMEM, NULL, "out of memory");
     *task = (pp_gpu_task){ .gpu = gpu, .work = *work };
     pp_status status = find_graphs(task, err);
+    if (!status && work->kind == PP_GPU_GROUPED)
+        status = pp_gpu_lanes_open(gpu, err);
     if (!status)
         status = take_memory(task, err);
     if (!status)

@@ -42,7 +42,7 @@ static pp_status set_marks(pp_gpu *gpu, const pp_gpu_task *beside, pp_err *err)
 /* Waits until the concurrent work has overwritten a mark, or is over already. */
 static pp_status await_begin(pp_gpu *gpu, const pp_gpu_task *beside, uint32_t set, pp_err *err)
 {
-    uint32_t *seen = (uint32_t *)(void *)(gpu->block + PP_GPU_BLOCK_BYTES);
+    uint32_t *seen = gpu->seen;
     for (;;) {
         const cudaError_t ended = cudaEventQuery(gpu->other_end);
         if (ended != cudaErrorNotReady)
@@ -177,14 +177,23 @@ static pp_status time_fully_beside(pp_gpu *gpu, pp_gpu_task *task, uint32_t runs
         gpu->number, (long long)(how->beside->work.bytes >> 20));
 }
 
+/* How many times all products of experts are held: the stream waits for four lanes each time, and a
+ * lane has a fourth of the products. */
+static uint32_t most_groups(const pp_gpu_task *task)
+{
+    const size_t runs = 4 * BATCH / (task->work.sequences + 4 * PP_GPU_LANES);
+    return runs ? (uint32_t)runs : 1;
+}
+
 pp_status pp_gpu_time(pp_gpu *gpu, pp_gpu_task *task, const pp_gpu_timing *how, pp_ns *took_ns,
                       pp_err *err)
 {
     const uint32_t most = how->cold      ? 1
                           : task->spoils ? task->sets
                           : task->graph  ? BATCH / 8 /* several launches each */
-                          : how->beside  ? BATCH / 8 /* the concurrent work outlasts them */
-                                         : BATCH;
+                          : how->beside  ? BATCH / 8 /* the other work outlasts them */
+                          : task->work.kind == PP_GPU_GROUPED ? most_groups(task)
+                                                              : BATCH;
     double sum_ns = 0;
     for (uint32_t left = how->runs; left > 0;) {
         const uint32_t runs = left < most ? left : most;

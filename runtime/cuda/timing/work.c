@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t bytes_of(pp_gpu_type type)
+size_t pp_gpu_type_bytes(pp_gpu_type type)
 {
-    return type == PP_GPU_BF16 ? 2 : 4;
+    return type == PP_GPU_F32 ? 4 : type == PP_GPU_BF16 ? 2 : 1;
 }
 
 static int64_t count_tiles(const pp_gpu_work *work)
@@ -27,7 +27,8 @@ static int64_t count_distinct(const pp_gpu_work *work)
 
 static pp_gpu_operand random_of(int64_t count, size_t element)
 {
-    return (pp_gpu_operand){ .bytes = (size_t)count * element };
+    return (pp_gpu_operand){ .bytes = (size_t)count * element,
+                             .filling = element == 1 ? PP_GPU_RANDOM_8 : PP_GPU_RANDOM };
 }
 
 static pp_gpu_operand table_of(int64_t count, size_t element)
@@ -43,7 +44,7 @@ static pp_gpu_operand spoiled_of(int64_t count, size_t element)
 /* tiles, qkv, out, lse, gradient of out, gradients of keys and values, d out */
 static void attention_operands(const pp_gpu_work *w, pp_gpu_operand *o)
 {
-    const size_t real = bytes_of(w->in);
+    const size_t real = pp_gpu_type_bytes(w->in);
     const int64_t all = w->rows * w->heads * w->width;
     o[0] = table_of(count_tiles(w), sizeof(pp_gpu_tile));
     o[1] = random_of(3 * all, real);
@@ -59,7 +60,7 @@ static void attention_operands(const pp_gpu_work *w, pp_gpu_operand *o)
 
 static void ends_operands(const pp_gpu_work *w, pp_gpu_operand *o)
 {
-    const size_t real = bytes_of(w->in);
+    const size_t real = pp_gpu_type_bytes(w->in);
     o[0] = table_of(w->rows, sizeof(int32_t)); /* tokens, or distinct ones */
     if (w->kind == PP_GPU_CROSS_ENTROPY) {
         o[1] = spoiled_of(w->rows * w->vocab, real);
@@ -76,16 +77,41 @@ static void ends_operands(const pp_gpu_work *w, pp_gpu_operand *o)
     o[4] = table_of(w->rows, sizeof(int32_t));
 }
 
+/* a, b and c; in 8 bits, the two scales. Experts share no weights. */
+static void product_operands(const pp_gpu_work *w, pp_gpu_operand *o)
+{
+    const size_t in = pp_gpu_type_bytes(w->in);
+    const int64_t experts = w->kind == PP_GPU_GROUPED ? (int64_t)w->sequences : 1;
+    o[0] = random_of(w->m * w->k, in);
+    o[1] = random_of((w->deep ? 1 : experts) * w->k * w->n, in);
+    o[2] = random_of((w->deep ? experts : 1) * w->m * w->n, pp_gpu_type_bytes(w->out));
+    if (in == 1)
+        o[3] = table_of(2, sizeof(float));
+}
+
+/* x, result, its transposed copy, the largest element of each block, scale and its inverse */
+static void quantize_operands(const pp_gpu_work *w, pp_gpu_operand *o)
+{
+    const int64_t all = w->rows * w->width;
+    o[0] = random_of(all, pp_gpu_type_bytes(w->in));
+    o[1] = o[2] = random_of(all, 1);
+    o[3] = random_of(pp_gpu_quantize_tiles(w->rows, w->width), sizeof(float));
+    o[4] = table_of(2, sizeof(float));
+}
+
 void pp_gpu_work_operands(const pp_gpu_work *w, pp_gpu_operand o[PP_GPU_OPERANDS])
 {
-    const size_t real = bytes_of(w->in);
+    const size_t real = pp_gpu_type_bytes(w->in);
     const int64_t all = w->rows * w->width;
     memset(o, 0, PP_GPU_OPERANDS * sizeof *o);
     switch (w->kind) {
     case PP_GPU_MULTIPLY:
-        o[0] = random_of(w->m * w->k, real);
-        o[1] = random_of(w->k * w->n, real);
-        o[2] = random_of(w->m * w->n, bytes_of(w->out));
+    case PP_GPU_GROUPED:
+        product_operands(w, o);
+        break;
+    case PP_GPU_QUANTIZE:
+    case PP_GPU_QUANTIZE_CURRENT:
+        quantize_operands(w, o);
         break;
     case PP_GPU_COPY:
     case PP_GPU_COPY_IN:
@@ -164,10 +190,23 @@ static void write_rows(const pp_gpu_work *work, int32_t *first, int32_t *row)
         first[distinct] = count;
 }
 
+static bool is_product(const pp_gpu_work *work)
+{
+    return work->kind == PP_GPU_MULTIPLY || work->kind == PP_GPU_GROUPED;
+}
+
+static bool is_quantization(const pp_gpu_work *work)
+{
+    return work->kind == PP_GPU_QUANTIZE || work->kind == PP_GPU_QUANTIZE_CURRENT;
+}
+
 void pp_gpu_work_table(const pp_gpu_work *work, int index, void *table)
 {
     int32_t *numbers = table;
-    if (work->kind == PP_GPU_ATTENTION_FORWARD || work->kind == PP_GPU_ATTENTION_BACKWARD) {
+    if (is_product(work) || is_quantization(work)) {
+        for (int i = 0; i < 2; i++)
+            ((float *)table)[i] = 1;
+    } else if (work->kind == PP_GPU_ATTENTION_FORWARD || work->kind == PP_GPU_ATTENTION_BACKWARD) {
         write_tiles(work, table);
     } else if (index == 0) {
         for (int64_t r = 0; r < work->rows; r++)
@@ -243,6 +282,27 @@ static cudaError_t launch_adam(const pp_gpu_work *w, char *const *o, cudaStream_
     return pp_gpu_adam(stream, w->in, &call);
 }
 
+/* By a scale that is there, the largest elements of the blocks are for a later one: nothing waits
+ * for them. */
+static cudaError_t launch_quantize(const pp_gpu_work *w, char *const *o, cudaStream_t stream)
+{
+    const pp_gpu_quantize_call call = { .rows = w->rows,
+                                        .width = w->width,
+                                        .tiles = pp_gpu_quantize_tiles(w->rows, w->width),
+                                        .x = o[0],
+                                        .y = (void *)o[1],
+                                        .turned = (void *)o[2],
+                                        .largest = (void *)o[3],
+                                        .scales = (void *)o[4] };
+    cudaError_t code = cudaSuccess;
+    if (w->kind == PP_GPU_QUANTIZE_CURRENT) {
+        code = pp_gpu_find_largest(stream, w->in, &call);
+        if (!code)
+            code = pp_gpu_make_scales(stream, w->in, &call);
+    }
+    return code ? code : pp_gpu_quantize(stream, w->in, &call);
+}
+
 cudaError_t pp_gpu_work_launch(const pp_gpu_work *w, uint32_t number,
                                char *const o[PP_GPU_OPERANDS], cudaStream_t stream)
 {
@@ -282,6 +342,9 @@ cudaError_t pp_gpu_work_launch(const pp_gpu_work *w, uint32_t number,
         return pp_gpu_swiglu_backward(stream, w->in, &swiglu);
     case PP_GPU_ADAM:
         return launch_adam(w, o, stream);
+    case PP_GPU_QUANTIZE:
+    case PP_GPU_QUANTIZE_CURRENT:
+        return launch_quantize(w, o, stream);
     default:
         return launch_ends(w, o, stream);
     }

@@ -9,7 +9,8 @@
 enum { PP_GPU_OPERANDS = 8 };
 
 typedef enum pp_gpu_filling {
-    PP_GPU_RANDOM, /* numbers between -1 and 1 */
+    PP_GPU_RANDOM,   /* numbers between -1 and 1 */
+    PP_GPU_RANDOM_8, /* the same as E4M3; as E5M2 they are smaller */
     PP_GPU_ZERO,
     PP_GPU_TABLE, /* pp_gpu_work_table */
 } pp_gpu_filling;
@@ -27,6 +28,7 @@ typedef struct pp_gpu_operand {
     bool spoiled; /* the work overwrites it: it is refilled before every timing */
 } pp_gpu_operand;
 
+size_t pp_gpu_type_bytes(pp_gpu_type type); /* of an element */
 void pp_gpu_work_operands(const pp_gpu_work *work, pp_gpu_operand operand_out[PP_GPU_OPERANDS]);
 /* Writes the contents of the index-th operand, which is a table. */
 void pp_gpu_work_table(const pp_gpu_work *work, int index, void *table_out);

@@ -4,6 +4,8 @@
 #include "tests/cuda/standin.h"
 
 #include <check.h>
+#include <cuda_fp8.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,7 @@ static void begin_test(void)
     unsetenv("STANDIN_ALGORITHMS");
     unsetenv("STANDIN_FAIL");
     unsetenv("STANDIN_LOG");
+    unsetenv("STANDIN_SM");
     standin_forget();
 }
 
@@ -206,6 +209,105 @@ START_TEST(no_algorithm_is_reported)
 }
 END_TEST
 
+enum { M8 = 16, N8 = 32, K8 = 48 };
+
+/* Numbers that both formats of 8 bits hold; returns them in float, too. */
+static void fill_8(bool e5m2, char *at, float *values_out, int count, int seed)
+{
+    for (int i = 0; i < count; i++) {
+        values_out[i] = (float)((i * 5 + seed) % 9 - 4) / 4;
+        at[i] = (char)__nv_cvt_float_to_fp8(values_out[i], __NV_SATFINITE,
+                                            e5m2 ? __NV_E5M2 : __NV_E4M3);
+    }
+}
+
+static pp_gpu_gemm_call call_of_8(pp_gpu_type in, pp_gpu_type out, const float *scales, bool add)
+{
+    return (pp_gpu_gemm_call){ .product = PP_GPU_ABT,
+                               .in = in,
+                               .out = out,
+                               .m = M8,
+                               .n = N8,
+                               .k = K8,
+                               .a = a,
+                               .b = b,
+                               .c = c,
+                               .scales = scales,
+                               .a_step = K8,
+                               .b_step = K8,
+                               .c_step = N8,
+                               .add = add };
+}
+
+static void open_gpu_8(float **scales_out)
+{
+    open_gpu();
+    cudaFree(a);
+    cudaFree(b);
+    cudaFree(c);
+    ck_assert_int_eq(cudaMalloc((void **)&a, M8 * K8), cudaSuccess);
+    ck_assert_int_eq(cudaMalloc((void **)&b, N8 * K8), cudaSuccess);
+    ck_assert_int_eq(cudaMalloc((void **)&c, M8 * N8 * 4), cudaSuccess);
+    ck_assert_int_eq(cudaMalloc((void **)scales_out, 4 * sizeof **scales_out), cudaSuccess);
+}
+
+/* Forward, gradient of the input, gradient of the weight, which is added: each with its scales,
+ * which another call has elsewhere. Only the forward may accumulate fast. */
+START_TEST(products_in_8_bits_are_scaled)
+{
+    const pp_gpu_type in = _i ? PP_GPU_E5M2 : PP_GPU_E4M3;
+    const pp_gpu_type out = _i == 2 ? PP_GPU_F32 : PP_GPU_BF16;
+    static float of_a[M8 * K8], of_b[N8 * K8];
+    char log[] = "/tmp/ppsim-gemm-XXXXXX";
+    float *scales;
+    ck_assert_int_ge(mkstemp(log), 0);
+    setenv("STANDIN_LOG", log, 1);
+    open_gpu_8(&scales);
+    memcpy(scales, (float[]){ 0.5F, 4, 2, 0.25F }, 4 * sizeof *scales);
+    fill_8(_i > 0, a, of_a, M8 * K8, 1);
+    fill_8(false, b, of_b, N8 * K8, 2);
+    memset(c, 0, M8 * N8 * 4);
+    for (int round = 0; round < 2; round++) {
+        const pp_gpu_gemm_call call = call_of_8(in, out, scales + 2 * round, _i == 2);
+        multiply(&call);
+        ck_assert_int_eq(cudaStreamSynchronize(stream), cudaSuccess);
+        for (int i = 0; i < M8; i++) {
+            for (int j = 0; j < N8; j++) {
+                float sum = 0;
+                for (int l = 0; l < K8; l++)
+                    sum += of_a[i * K8 + l] * of_b[j * K8 + l];
+                const float wanted = round ? 0.5F * sum + (_i == 2 ? 2 * sum : 0) : 2 * sum;
+                const float rounded = out == PP_GPU_F32 ? 1e-6F : 0.01F * (1 + fabsf(wanted));
+                ck_assert_float_eq_tol(get(out, c, i * N8 + j), wanted, rounded);
+            }
+        }
+    }
+    ck_assert_uint_eq(asked(log, "AlgoGetHeuristic"), 1);
+    ck_assert_uint_eq(asked(log, "MatmulDescSetAttribute 25"), _i == 0);
+    cudaFree(scales);
+    close_gpu();
+    unlink(log);
+}
+END_TEST
+
+/* GPUs before sm_89, and sizes that are no multiples of 16. */
+START_TEST(what_is_not_done_in_8_bits_is_reported)
+{
+    pp_err err = { 0 };
+    float *scales;
+    open_gpu_8(&scales);
+    pp_gpu_gemm_call call = call_of_8(PP_GPU_E5M2, PP_GPU_BF16, scales, false);
+    if (_i == 0)
+        setenv("STANDIN_SM", "86", 1);
+    else
+        *(_i == 1 ? &call.m : _i == 2 ? &call.n : &call.k) -= 8;
+    ck_assert_int_eq(pp_gpu_gemm(blas, &call, stream, &err), PP_UNAVAILABLE);
+    ck_assert_ptr_nonnull(strstr(err.text, "has no algorithm on this GPU for c = a b^T in e5m2"));
+    cudaFree(scales);
+    close_gpu();
+}
+END_TEST
+
 static const struct {
     const char *call, *text;
     pp_status status;
@@ -256,6 +358,8 @@ int main(void)
     tcase_add_test(tc, the_heuristic_is_asked_once_per_shape);
     tcase_add_test(tc, what_was_chosen_can_be_read);
     tcase_add_test(tc, no_algorithm_is_reported);
+    tcase_add_loop_test(tc, products_in_8_bits_are_scaled, 0, 3);
+    tcase_add_loop_test(tc, what_is_not_done_in_8_bits_is_reported, 0, 4);
     tcase_add_loop_test(tc, every_call_may_fail, 0, (int)(sizeof failures / sizeof failures[0]));
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);

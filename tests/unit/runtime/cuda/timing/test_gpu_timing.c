@@ -1,10 +1,11 @@
 /* How runtime/cuda/timing/gpu_timing.c measures times of work, checked by the calls that the
  * stand-in recorded. */
-#include "runtime/cuda/timing/gpu.h"
-#include "runtime/cuda/timing/work.h"
+#include "runtime/cuda/kernel/kernel.h"
+#include "runtime/cuda/timing/gpu_state.h"
 #include "tests/cuda/standin.h"
 
 #include <check.h>
+#include <cuda_fp8.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -364,6 +365,137 @@ START_TEST(operands_do_not_stay_in_the_cache)
 }
 END_TEST
 
+/* Experts with rows of their own: forward, gradient of the input, gradient of the weight, which is
+ * added to one result per expert; and in 8 bits. */
+static const int64_t expert_rows[] = { 16, 48, 32, 16, 16 };
+enum { EXPERTS = 5, ROWS = 128 };
+
+static pp_gpu_work experts_of(pp_gpu_product way, pp_gpu_type in, bool deep)
+{
+    return (pp_gpu_work){ .kind = PP_GPU_GROUPED,
+                          .product = way,
+                          .in = in,
+                          .out = deep ? PP_GPU_F32 : PP_GPU_BF16,
+                          .add = deep,
+                          .deep = deep,
+                          .m = deep ? 48 : ROWS,
+                          .n = 32,
+                          .k = deep ? ROWS : 64,
+                          .lengths = expert_rows,
+                          .sequences = EXPERTS };
+}
+
+static float number_of(pp_gpu_type type, const char *at, int64_t index)
+{
+    if (type == PP_GPU_F32)
+        return ((const float *)(const void *)at)[index];
+    if (type == PP_GPU_BF16)
+        return pp_load_bf16((const pp_bf16 *)(const void *)at + index);
+    const __nv_fp8_interpretation_t of = type == PP_GPU_E4M3 ? __NV_E4M3 : __NV_E5M2;
+    const __half_raw half = __nv_cvt_fp8_to_halfraw((__nv_fp8_storage_t)at[index], of);
+    const int exponent = half.x >> 10 & 31, fraction = half.x & 1023;
+    const float size =
+        exponent ? ldexpf((float)(1024 + fraction), exponent - 25) : ldexpf((float)fraction, -24);
+    return half.x & 0x8000 ? -size : size;
+}
+
+/* One number of the result of an expert, whose rows begin at `first`. */
+static float product_at(const pp_gpu_work *w, char *const *operand, int e, int64_t first, int64_t i,
+                        int64_t j)
+{
+    const pp_gpu_type other = w->in == PP_GPU_E5M2 ? PP_GPU_E4M3 : w->in;
+    const int64_t m = w->deep ? w->m : expert_rows[e], k = w->deep ? expert_rows[e] : w->k;
+    const int64_t a = first * (w->deep ? w->m : w->k);
+    const int64_t b = (w->deep ? first : e * w->k) * w->n;
+    float sum = 0;
+    for (int64_t l = 0; l < k; l++)
+        sum +=
+            number_of(w->in, operand[0], a + (w->product == PP_GPU_ATB ? l * m + i : i * k + l)) *
+            number_of(other, operand[1], b + (w->product == PP_GPU_ABT ? j * k + l : l * w->n + j));
+    return sum;
+}
+
+START_TEST(every_expert_multiplies_its_own_rows)
+{
+    const pp_gpu_work works[] = { experts_of(PP_GPU_ABT, PP_GPU_BF16, false),
+                                  experts_of(PP_GPU_AB, PP_GPU_BF16, false),
+                                  experts_of(PP_GPU_ATB, PP_GPU_BF16, true),
+                                  experts_of(PP_GPU_ABT, PP_GPU_E4M3, false),
+                                  experts_of(PP_GPU_ABT, PP_GPU_E5M2, true) };
+    const pp_gpu_work *w = &works[_i];
+    pp_gpu_task *task = task_of(w); /* runs it once with each of the first two sets */
+    const char *result = task->operand[0][2];
+    int64_t first = 0;
+    for (int e = 0; e < EXPERTS; first += expert_rows[e++]) {
+        const int64_t m = w->deep ? w->m : expert_rows[e];
+        for (int64_t i = 0; i < m; i++) {
+            for (int64_t j = 0; j < w->n; j++) {
+                const int64_t at = ((w->deep ? e * w->m : first) + i) * w->n + j;
+                const float old = w->add ? number_of(PP_GPU_F32, gpu->block, at) : 0;
+                const float wanted = old + product_at(w, task->operand[0], e, first, i, j);
+                ck_assert_float_eq_tol(number_of(w->out, result, at), wanted,
+                                       w->add ? 1e-5F : 0.01F * (1 + fabsf(wanted)));
+            }
+        }
+    }
+    calls->release(task);
+}
+END_TEST
+
+/* Between the events of the timing: the four streams wait for it, and it waits for them. */
+START_TEST(experts_run_on_four_streams)
+{
+    const pp_gpu_work work = experts_of(PP_GPU_ABT, PP_GPU_BF16, false);
+    char text[CALLS_MAX];
+    record_timing(&work, NULL, (pp_gpu_timing){ .runs = 1 }, text);
+    ck_assert_str_eq(
+        text, "cudaLaunchHostFunc x1 cudaEventRecord x2 cudaStreamWaitEvent x4 cublasLtMatmul x5 "
+              "cudaEventRecord x1 cudaStreamWaitEvent x1 cudaEventRecord x1 cudaStreamWaitEvent x1 "
+              "cudaEventRecord x1 cudaStreamWaitEvent x1 cudaEventRecord x1 cudaStreamWaitEvent x1 "
+              "cudaEventRecord x1 cudaStreamSynchronize x1 cudaEventElapsedTime x1");
+}
+END_TEST
+
+/* Products of 10 ms: the fifth expert follows the first, and the second run follows both. */
+START_TEST(experts_take_turns_on_a_stream)
+{
+    pp_ns took_ns = 0;
+    pp_err err = { 0 };
+    const pp_gpu_work work = experts_of(PP_GPU_ABT, PP_GPU_BF16, false);
+    pp_gpu_task *task = task_of(&work);
+    setenv("STANDIN_PRODUCT_US", "10000", 1);
+    ck_assert_msg(!calls->time(gpu, task, &(pp_gpu_timing){ .runs = 2 }, &took_ns, &err), "%s",
+                  err.text);
+    unsetenv("STANDIN_PRODUCT_US");
+    ck_assert_int_ge(took_ns, 40000000);
+    ck_assert_int_le(took_ns, 45000000);
+    calls->release(task);
+}
+END_TEST
+
+/* Whatever fails among the products, nothing of them is left when the memory is given back. */
+START_TEST(experts_that_fail_leave_nothing_behind)
+{
+    static const char *const failures[] = { "cudaStreamWaitEvent:2", "cublasLtMatmul:3",
+                                            "cudaStreamWaitEvent:6", "cudaEventCreateWithFlags:3",
+                                            "cublasLtCreate:2" };
+    static const char *const texts[] = { "waiting for a stream failed", "a product failed",
+                                         "waiting for a stream failed",
+                                         "making streams and events failed", "opening it failed" };
+    char how[128];
+    const pp_gpu_work work = experts_of(PP_GPU_ABT, PP_GPU_BF16, false);
+    pp_gpu_task *task = NULL;
+    pp_err err = { 0 };
+    setenv("STANDIN_PRODUCT_US", "1000", 1);
+    setenv("STANDIN_FAIL", failures[_i], 1);
+    standin_forget();
+    ck_assert_int_eq(calls->prepare(gpu, &work, &task, how, sizeof how, &err), PP_IO);
+    ck_assert_msg(strstr(err.text, texts[_i]), "%s", err.text);
+    unsetenv("STANDIN_FAIL");
+    calls->release(task_of(&work)); /* what was opened is used */
+}
+END_TEST
+
 START_TEST(work_continues_for_as_long_as_asked)
 {
     pp_err err = { 0 };
@@ -412,6 +544,10 @@ int main(void)
     tcase_add_test(tc, spoiled_operands_are_filled_again);
     tcase_add_test(tc, tables_are_complete);
     tcase_add_test(tc, operands_do_not_stay_in_the_cache);
+    tcase_add_loop_test(tc, every_expert_multiplies_its_own_rows, 0, 5);
+    tcase_add_test(tc, experts_run_on_four_streams);
+    tcase_add_test(tc, experts_take_turns_on_a_stream);
+    tcase_add_loop_test(tc, experts_that_fail_leave_nothing_behind, 0, 5);
     tcase_add_test(tc, work_continues_for_as_long_as_asked);
     tcase_add_test(tc, a_failed_launch_leaves_nothing_held);
     TCase *tight = tcase_create("little memory");
