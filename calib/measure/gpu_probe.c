@@ -21,13 +21,15 @@ enum {
     VOCAB,
     TP,
     TOKENS,
+    EXPERTS,
+    EXPERT_MLP,
     GATED,
     NUMBERS = GATED,
     KEY_COUNT = GATED + 1
 };
 
-static const char *const keys[] = { "hidden", "heads", "kv_heads", "mlp",
-                                    "vocab",  "tp",    "tokens",   "gated" };
+static const char *const keys[] = { "hidden", "heads",  "kv_heads", "mlp",        "vocab",
+                                    "tp",     "tokens", "experts",  "expert_mlp", "gated" };
 /* Settings of compute cpu that do not change shapes; they are accepted and ignored. */
 static const char *const others[] = { "tied", "dtype", "lr" };
 
@@ -44,7 +46,8 @@ static pp_status read_value(int key, const char *value, size_t bytes, int64_t *n
                             pp_gpu_shapes *s, pp_err *err)
 {
     static const int64_t most[NUMBERS] = { 1 << 16, 1 << 16, 1 << 16, 1 << 18,
-                                           1 << 20, 1 << 16, 1 << 24 };
+                                           1 << 20, 1 << 16, 1 << 24, PP_GPU_EXPERTS_MAX,
+                                           1 << 18 };
     static const char *const words[] = { "off", "on" };
     char text[32];
     pp_err unused = { 0 };
@@ -85,17 +88,18 @@ static pp_status check_settings(const pp_gpu_shapes *s, pp_err *err)
 
 pp_status pp_gpu_shapes_parse(const char *text, pp_gpu_shapes *settings_out, pp_err *err)
 {
-    int64_t numbers[NUMBERS] = { 4096, 32, 0, 16384, 32000, 1, 16384 };
+    int64_t numbers[NUMBERS] = { 4096, 32, 0, 16384, 32000, 1, 16384, 8, 0 };
     pp_gpu_shapes s = { .gated = false };
     while (*text) {
         const size_t bytes = strcspn(text, ",");
         const size_t name = strcspn(text, "=,");
         const int key = find(text, name, keys, KEY_COUNT);
         if (text[name] != '=' || (key < 0 && find(text, name, others, 3) < 0))
-            return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_COMPUTE_SETTINGS),
-                              "'%.*s' is not a setting of GPU probes; the settings are hidden, "
-                              "heads, kv_heads, mlp, gated, vocab, tp and tokens",
-                              (int)(bytes < 40 ? bytes : 40), text);
+            return pp_err_set(
+                err, PP_USAGE, pp_err_name(err, PP_FIELD_COMPUTE_SETTINGS),
+                "'%.*s' is not a setting of GPU probes; the settings are hidden, "
+                "heads, kv_heads, mlp, gated, vocab, tp, tokens, experts and expert_mlp",
+                (int)(bytes < 40 ? bytes : 40), text);
         pp_status status =
             key < 0 ? PP_OK : read_value(key, text + name + 1, bytes - name - 1, numbers, &s, err);
         if (status)
@@ -109,6 +113,8 @@ pp_status pp_gpu_shapes_parse(const char *text, pp_gpu_shapes *settings_out, pp_
     s.vocab = numbers[VOCAB];
     s.tp = numbers[TP];
     s.tokens = numbers[TOKENS];
+    s.experts = numbers[EXPERTS];
+    s.expert_mlp = numbers[EXPERT_MLP] ? numbers[EXPERT_MLP] : s.mlp;
     *settings_out = s;
     return check_settings(&s, err);
 }
@@ -194,6 +200,7 @@ pp_status pp_gpu_probe_open(const pp_probe_options *options, const char *name,
     static const pp_ns heat_ns[] = {
         [PP_PROBE_FULL] = 50000000, [PP_PROBE_QUICK] = 20000000, [PP_PROBE_TINY] = 1
     };
+    char what[36];
     pp_gpu_probe *p = pp_alloc_array(1, sizeof *p);
     if (!p)
         return pp_err_nomem(err);
@@ -206,8 +213,8 @@ pp_status pp_gpu_probe_open(const pp_probe_options *options, const char *name,
         return status;
     }
     const pp_gpu_facts *facts = p->calls->facts(p->gpu);
-    snprintf(p->source, sizeof p->source, "probe %.16s, device time: bf16, %.40s, %.42s", name,
-             facts->name, facts->software);
+    snprintf(what, sizeof what, "%.16s, device time: bf16", name);
+    pp_gpu_probe_describe(p, what);
     p->first_heat_ns = first_heat_ns[options->scale];
     p->heat_ns = heat_ns[options->scale];
     p->heat_most_ns =
@@ -228,6 +235,13 @@ pp_status pp_gpu_probe_open(const pp_probe_options *options, const char *name,
                                .run = run };
     *probe_out = p;
     return PP_OK;
+}
+
+void pp_gpu_probe_describe(pp_gpu_probe *probe, const char *what)
+{
+    const pp_gpu_facts *facts = probe->calls->facts(probe->gpu);
+    snprintf(probe->source, sizeof probe->source, "probe %.35s, %.40s, %.42s", what, facts->name,
+             facts->software);
 }
 
 pp_point *pp_gpu_probe_add(pp_gpu_probe *probe, uint32_t series, const pp_gpu_probe_point *of)

@@ -7,20 +7,22 @@
 #include "runtime/gpu/gpu.h"
 
 #define PP_GPU_PROBE_SETTINGS \
-    "hidden=4096,heads=32,mlp=16384,gated=off,vocab=32000,tp=1,tokens=16384"
+    "hidden=4096,heads=32,mlp=16384,gated=off,vocab=32000,tp=1,tokens=16384,experts=8"
 
+enum { PP_GPU_EXPERTS_MAX = 256 };
 enum { PP_GPU_PROBE_POINTS = 192, PP_GPU_PROBE_SERIES = 16, PP_GPU_PROBE_TOKENS = 10 };
 
-/* Shapes of a layer and of the ends of a model. `tp` GPUs share each of them; `tokens` is the size
- * of the largest microbatch. */
+/* Shapes of a layer and of the ends of a model. `tp` GPUs share each of them but experts; `tokens`
+ * is the size of the largest microbatch, and the most rows of all experts together. */
 typedef struct pp_gpu_shapes {
     int64_t hidden, heads, kv_heads, mlp, vocab, tp, tokens;
-    bool gated; /* SwiGLU instead of GELU */
+    int64_t experts, expert_mlp; /* those of one GPU, and the width of one there */
+    bool gated;                  /* SwiGLU instead of GELU */
 } pp_gpu_shapes;
 
 /* Parses "hidden=4096,heads=32,...". Missing settings have the values of PP_GPU_PROBE_SETTINGS, and
- * kv_heads equals heads. Settings of compute cpu that do not change shapes are ignored.
- * Fails: USAGE. */
+ * kv_heads equals heads, expert_mlp equals mlp. Settings of compute cpu that do not change shapes
+ * are ignored. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_gpu_shapes_parse(const char *text, pp_gpu_shapes *settings_out,
                                             pp_err *err);
 
@@ -56,6 +58,9 @@ PP_MUST_CHECK pp_status pp_gpu_probe_open(const pp_probe_options *options, const
                                           const pp_subject_series *series, size_t series_count,
                                           pp_gpu_probe **probe_out, pp_err *err);
 void pp_gpu_probe_close(void *probe); /* NULL is fine */
+
+/* Writes the source of the series. what: at most 35 characters, "gpu-gemm, device time: bf16". */
+void pp_gpu_probe_describe(pp_gpu_probe *probe, const char *what);
 
 /* Adds a point and returns it; all its variables are NaN, for the caller to set. */
 pp_point *pp_gpu_probe_add(pp_gpu_probe *probe, uint32_t series, const pp_gpu_probe_point *of);

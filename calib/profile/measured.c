@@ -54,20 +54,27 @@ static bool inside(const pp_fit *fit, pp_variable variable, double value)
            value <= fit->at_high[variable] * (1 + slack);
 }
 
-/* The entry must have been measured with these weights, since a product of other shapes is another
- * kernel. Only the number of tokens may be outside the measured range. */
+/* The entry must have been measured with these weights and so many experts, since a product of
+ * other shapes is another kernel. Only the number of tokens may be outside the measured range. In 8
+ * bits, products with one scale per tensor are measured, and no others. */
 static size_t find_gemm(const pp_measured_profile *m, const pp_measured_at *at)
 {
-    static const char *const kinds[][2] = { { "gemm_fwd", "linear_fwd" },
-                                            { "gemm_dgrad", "gemm_dgrad" },
-                                            { "gemm_wgrad", "gemm_wgrad" } };
+    static const char *const passes[] = { "fwd", "dgrad", "wgrad" };
+    const bool plain = at->format == PP_GEMM_16BIT && !(at->experts > 0);
+    char kind[32], number[16] = "";
+    if (at->format != PP_GEMM_16BIT && at->format != PP_GEMM_FP8)
+        return PP_ENTRY_NONE;
+    if (at->experts > 0)
+        snprintf(number, sizeof number, " %g", at->experts);
+    snprintf(kind, sizeof kind, "gemm_%s%s%s%s", passes[at->kind - PP_MEASURED_GEMM_FWD],
+             at->experts > 0 ? "_grouped" : "", at->format ? "_fp8" : "", number);
     const bool weight = at->kind == PP_MEASURED_GEMM_WGRAD;
     const pp_variable other = weight ? PP_VARIABLE_ROWS : PP_VARIABLE_DEPTH;
-    const char *const *names = kinds[at->kind - PP_MEASURED_GEMM_FWD];
     for (size_t i = 0; i < m->profile->count; i++) {
         const pp_profile_entry *entry = &m->profile->entry[i];
         if (answers(m, entry) &&
-            (is_kind(entry->class_name, names[0]) || is_kind(entry->class_name, names[1])) &&
+            (is_kind(entry->class_name, kind) || (plain && at->kind == PP_MEASURED_GEMM_FWD &&
+                                                  is_kind(entry->class_name, "linear_fwd"))) &&
             inside(&entry->choice.fit, PP_VARIABLE_COLUMNS, at->n) &&
             inside(&entry->choice.fit, other, weight ? at->m : at->k))
             return i;
@@ -115,6 +122,11 @@ static size_t find_for(const pp_measured_profile *m, const pp_measured_at *at)
     case PP_MEASURED_ATTENTION_FWD:
     case PP_MEASURED_ATTENTION_BWD:
         return m->attention[at->kind - PP_MEASURED_ATTENTION_FWD];
+    case PP_MEASURED_QUANTIZE:
+    case PP_MEASURED_QUANTIZE_CURRENT:
+        return at->format != PP_GEMM_FP8          ? PP_ENTRY_NONE
+               : at->kind == PP_MEASURED_QUANTIZE ? find(m, "quantize_fp8", false)
+                                                  : find(m, "quantize_fp8_current", false);
     case PP_MEASURED_MESSAGE:
         return find_message(m, at->other_node);
     case PP_MEASURED_ALL_REDUCE:
@@ -133,7 +145,7 @@ static size_t find_for(const pp_measured_profile *m, const pp_measured_at *at)
 static pp_sample sample_of(const pp_measured_at *at)
 {
     pp_sample sample = pp_sample_of(NAN);
-    if (at->kind >= PP_MEASURED_MESSAGE) {
+    if (at->kind >= PP_MEASURED_QUANTIZE) {
         sample.at[PP_VARIABLE_BYTES] = at->bytes;
     } else if (at->kind >= PP_MEASURED_GEMM_FWD && at->kind <= PP_MEASURED_GEMM_WGRAD) {
         sample.at[PP_VARIABLE_ROWS] = at->m;
@@ -253,7 +265,8 @@ static bool ask(void *context, const pp_measured_at *at, double *seconds_out)
                              : entry != PP_ENTRY_NONE && ask_entry(m, entry, at, &value);
     if (asked)
         *seconds_out = value.seconds;
-    m->lacked |= asked ? 0 : 1u << at->kind;
+    if (!asked)
+        *(at->experts > 0 ? &m->experts_lacked : &m->lacked) |= 1u << at->kind;
     return asked;
 }
 
@@ -410,7 +423,7 @@ void pp_measured_close(pp_measured_profile **measured)
 void pp_measured_forget(pp_measured_profile *measured)
 {
     memset(measured->use, 0, measured->profile->count * sizeof *measured->use);
-    measured->lacked = 0;
+    measured->lacked = measured->experts_lacked = 0;
 }
 
 void pp_measured_move(pp_measured_profile *measured, size_t entry, int towards)

@@ -47,8 +47,9 @@ typedef struct pp_measured_profile {
     size_t attention[2]; /* entries of forward and backward, from one source, or PP_ENTRY_NONE */
     pp_entry_use *use;   /* [profile->count] */
     unsigned lacked;     /* bits by pp_measured_kind of the questions without an answer */
-    size_t moved;        /* the family of this entry answers with a bound of its 95 % interval */
-    int towards;         /* negative: the lower bound; positive: the upper bound; 0: neither */
+    unsigned experts_lacked; /* those of experts together: single products answer in their place */
+    size_t moved; /* the family of this entry answers with a bound of its 95 % interval */
+    int towards;  /* negative: the lower bound; positive: the upper bound; 0: neither */
 } pp_measured_profile;
 
 /* Makes the part `part` of the profile answer questions. `profile` is retained. `layers` is the

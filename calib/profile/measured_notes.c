@@ -23,6 +23,8 @@ static const char *const kinds[] = {
     [PP_MEASURED_GEMM_WGRAD] = NULL,
     [PP_MEASURED_ATTENTION_FWD] = "attention",
     [PP_MEASURED_ATTENTION_BWD] = NULL,
+    [PP_MEASURED_QUANTIZE] = "quantization",
+    [PP_MEASURED_QUANTIZE_CURRENT] = "quantization",
     [PP_MEASURED_MESSAGE] = "transfers",
     [PP_MEASURED_ALL_REDUCE] = "all-reduce",
     [PP_MEASURED_ALL_GATHER] = "all-gather",
@@ -113,6 +115,8 @@ static unsigned kinds_of(const char *class_name)
         { "gemm_wgrad", PP_MEASURED_GEMM_WGRAD },
         { "attn_fwd", PP_MEASURED_ATTENTION_FWD },
         { "attn_bwd", PP_MEASURED_ATTENTION_BWD },
+        { "quantize_fp8", PP_MEASURED_QUANTIZE },
+        { "quantize_fp8_current", PP_MEASURED_QUANTIZE_CURRENT },
         { "send_recv", PP_MEASURED_MESSAGE },
         { "sendrecv", PP_MEASURED_MESSAGE },
         { "thread_link", PP_MEASURED_MESSAGE },
@@ -122,7 +126,8 @@ static unsigned kinds_of(const char *class_name)
         { "reduce_scatter", PP_MEASURED_REDUCE_SCATTER },
         { "all_to_all", PP_MEASURED_ALL_TO_ALL },
     };
-    const size_t bytes = strcspn(class_name, " ");
+    const bool product = strncmp(class_name, "gemm_", 5) == 0; /* "gemm_fwd_fp8": as gemm_fwd */
+    const size_t bytes = product ? 5 + strcspn(class_name + 5, "_ ") : strcspn(class_name, " ");
     if (strncmp(class_name, "stage_", 6) == 0)
         return (1u << PP_MEASURED_STAGES) - 1;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
@@ -146,8 +151,9 @@ static bool lacks_a_form(const pp_measured_profile *m, const pp_profile_entry *e
 {
     const bool first =
         strcmp(e->class_name, "attn_fwd") == 0 || strcmp(e->class_name, "attn_bwd") == 0;
+    const unsigned lacked = strstr(e->class_name, "_grouped") ? m->experts_lacked : m->lacked;
     return !e->fitted && !e->cold &&
-           ((m->lacked & kinds_of(e->class_name)) != 0 || (first && was_attention_asked(m))) &&
+           ((lacked & kinds_of(e->class_name)) != 0 || (first && was_attention_asked(m))) &&
            (m->part == PP_PROFILE_ALL || e->link == (m->part == PP_PROFILE_LINKS));
 }
 

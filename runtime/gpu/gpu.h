@@ -64,6 +64,7 @@ typedef struct pp_gpu_facts {
     char name[128]; /* "NVIDIA H100 80GB HBM3" */
     char software[96];
     int32_t multiprocessors;
+    int32_t capability; /* 90 for sm_90 */
     int64_t cache_bytes, memory_bytes;
     uint32_t visible; /* GPUs */
     int nccl;         /* its version, 22809 for 2.28.9 */

@@ -156,13 +156,14 @@ double pp_gpu_gemm_seconds(const pp_gpu_batch *local, double m, double n, double
     return pp_gemm_seconds(local->hw, &g);
 }
 
-/* `groups` products in a row. */
+/* Products of `groups` independent weights. */
 static double gemm_seconds(const pp_gpu_batch *local, double m, double n, double k, double groups,
                            pp_gemm_pass pass)
 {
     pp_gemm g = gemm_of(local, m, n, k, pass, local->recipe->format);
     g.expert = groups > 1; /* one alone is like a dense layer: published steps of grok1 agree */
-    return groups * pp_gemm_seconds(local->hw, &g);
+    return g.expert ? pp_expert_gemms_seconds(local->hw, &g, groups)
+                    : groups * pp_gemm_seconds(local->hw, &g);
 }
 
 /* Small kernels of independent weights in 8 or 4 bits: TransformerEngine quantizes for each apart,
@@ -183,10 +184,10 @@ void pp_add_linear(const pp_gpu_batch *local, double m, double n, double k, doub
     const pp_switches *sw = &local->context->switches;
     const double quantized = local->recipe->quantize_bytes * m * groups;
     work->f += gemm_seconds(local, m, n, k, groups, PP_GEMM_FORWARD) +
-               pp_elementwise_seconds(local->hw, quantized * k) +
+               pp_quantize_seconds(local->hw, local->recipe, quantized * k) +
                small_kernels_seconds(local, groups, true);
     work->i += gemm_seconds(local, m, k, n, groups, PP_GEMM_INPUT) +
-               pp_elementwise_seconds(local->hw, quantized * n) +
+               pp_quantize_seconds(local->hw, local->recipe, quantized * n) +
                small_kernels_seconds(local, groups, true);
     work->w += gemm_seconds(local, n, k, m, groups, PP_GEMM_WEIGHT) +
                small_kernels_seconds(local, groups, false);

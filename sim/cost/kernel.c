@@ -44,20 +44,25 @@ double pp_gemm_curve_seconds(const pp_gemm_curve *curve, double peak_flops_per_s
                              pow(wave_loss(sm_count, m, n, batch), curve->a);
 }
 
-static bool measured_gemm(const pp_hardware *hw, const pp_gemm *gemm, double *seconds_out)
+/* experts: 0, or how many experts have a product of this size each. */
+static bool measured_gemm(const pp_hardware *hw, const pp_gemm *gemm, double experts,
+                          double *seconds_out)
 {
     static const pp_measured_kind kinds[] = { [PP_GEMM_FORWARD] = PP_MEASURED_GEMM_FWD,
                                               [PP_GEMM_INPUT] = PP_MEASURED_GEMM_DGRAD,
                                               [PP_GEMM_WEIGHT] = PP_MEASURED_GEMM_WGRAD };
-    pp_measured_at at = { .m = gemm->m, .n = gemm->n, .k = gemm->k };
-    if (gemm->pass == PP_GEMM_OTHER || gemm->format || gemm->batch > 1 ||
-        !(gemm->m * gemm->n * gemm->k > 0))
+    pp_measured_at at = {
+        .m = gemm->m, .n = gemm->n, .k = gemm->k, .format = gemm->format, .experts = experts
+    };
+    if (gemm->pass == PP_GEMM_OTHER || gemm->batch > 1 || !(gemm->m * gemm->n * gemm->k > 0))
         return false;
     at.kind = kinds[gemm->pass];
     if (gemm->pass == PP_GEMM_WEIGHT) { /* measurements have the rows of the weight first */
         at.m = gemm->n;
         at.n = gemm->m;
     }
+    if (experts > 0)
+        *(gemm->pass == PP_GEMM_WEIGHT ? &at.k : &at.m) *= experts;
     return measured(hw, &at, seconds_out);
 }
 
@@ -80,10 +85,10 @@ double pp_gemm_seconds(const pp_hardware *hw, const pp_gemm *gemm)
 {
     const double batch = gemm->batch > 0 ? gemm->batch : 1;
     double seconds = 0;
+    if (measured_gemm(hw, gemm, 0, &seconds))
+        return seconds;
     if (gemm->format)
         return low_gemm_seconds(hw, gemm);
-    if (measured_gemm(hw, gemm, &seconds))
-        return seconds;
     seconds = pp_gemm_curve_seconds(&hw->gemm, hw->peak_flops_per_s, hw->sm_count, gemm->m, gemm->n,
                                     gemm->k, batch);
     if (seconds <= 0)
@@ -99,6 +104,25 @@ double pp_gemm_seconds(const pp_hardware *hw, const pp_gemm *gemm)
     if (gemm->expert && gemm->pass == PP_GEMM_WEIGHT)
         return hypot(seconds, bytes / (hw->elementwise * hw->memory_bytes_per_s));
     return fmax(seconds, pp_elementwise_seconds(hw, bytes));
+}
+
+double pp_expert_gemms_seconds(const pp_hardware *hw, const pp_gemm *gemm, double experts)
+{
+    double seconds = 0;
+    return measured_gemm(hw, gemm, experts, &seconds) ? seconds
+                                                      : experts * pp_gemm_seconds(hw, gemm);
+}
+
+double pp_quantize_seconds(const pp_hardware *hw, const pp_recipe *recipe, double bytes)
+{
+    const pp_measured_at at = { .kind = recipe->current ? PP_MEASURED_QUANTIZE_CURRENT
+                                                        : PP_MEASURED_QUANTIZE,
+                                .format = recipe->format,
+                                .bytes = bytes };
+    double seconds = pp_elementwise_seconds(hw, bytes);
+    if (bytes > 0)
+        (void)measured(hw, &at, &seconds); /* leaves it as it is if that was not measured */
+    return seconds;
 }
 
 /* The curve of this pass with the nearest head size; among several, preferably one with the right

@@ -25,6 +25,11 @@ typedef struct pp_gemm {
 } pp_gemm;
 
 double pp_gemm_seconds(const pp_hardware *hw, const pp_gemm *gemm);
+/* The time of a GEMM of this size for each of so many experts, one after the other unless they were
+ * measured together. */
+double pp_expert_gemms_seconds(const pp_hardware *hw, const pp_gemm *gemm, double experts);
+/* The time of a quantization that reads and writes so many bytes. */
+double pp_quantize_seconds(const pp_hardware *hw, const pp_recipe *recipe, double bytes);
 
 /* The curve without the bound by memory bandwidth, for comparison with published samples.
  * peak_flops_per_s and sm_count: of the GPU. */

@@ -3,6 +3,8 @@
 #ifndef PPSIM_SIM_JOB_MEASURED_H
 #define PPSIM_SIM_JOB_MEASURED_H
 
+#include "sim/job/precision.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,7 +21,10 @@ typedef enum pp_measured_kind {
     PP_MEASURED_GEMM_WGRAD,
     PP_MEASURED_ATTENTION_FWD,
     PP_MEASURED_ATTENTION_BWD,
-    PP_MEASURED_MESSAGE, /* this and all that follow measure links */
+    PP_MEASURED_QUANTIZE, /* to a format with a scale that is there; this and all that follow have
+                             bytes */
+    PP_MEASURED_QUANTIZE_CURRENT, /* with the scale of the tensor's own largest element */
+    PP_MEASURED_MESSAGE,          /* this and all that follow measure links */
     PP_MEASURED_ALL_REDUCE,
     PP_MEASURED_ALL_GATHER,
     PP_MEASURED_REDUCE_SCATTER,
@@ -32,7 +37,11 @@ typedef struct pp_measured_at {
     double tokens, square_sum, longest,
         tiles; /* of stages and attention: calib/samples/samples.h */
     double m, n, k;
-    double bytes;    /* of the message, or of the whole tensor of a collective */
+    pp_gemm_format format; /* of the operands of products, and to which tensors are quantized */
+    double experts;        /* products of so many experts, which share m, or k with GEMM_WGRAD; 0:
+                              one product */
+    double bytes;    /* of the message, of the whole tensor of a collective, or that a quantization
+                        reads and writes */
     int64_t ranks;   /* of the communicator */
     bool spans;      /* more than one node */
     bool other_node; /* messages: to a rank of another node */

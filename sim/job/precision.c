@@ -13,14 +13,15 @@ static const char *const format_names[] = { "16bit", "fp8", "fp8-block", "mxfp8"
 
 /* Scales: fp8-block 4 bytes per 128 elements, mxfp8 1 per 32, nvfp4 1 per 16. */
 static const pp_recipe recipes[PP_PRECISIONS] = {
-    [PP_PRECISION_BF16] = { "bf16", PP_GEMM_16BIT, 2, 0, 0, false, true },
-    [PP_PRECISION_FP8] = { "fp8", PP_GEMM_FP8, 1, 4, 0, true, true },
-    [PP_PRECISION_FP8_CURRENT] = { "fp8-current", PP_GEMM_FP8, 1, 6, 1, true, true },
-    [PP_PRECISION_FP8_CURRENT_ALL] = { "fp8-current-all", PP_GEMM_FP8, 1, 6, 0, true, true },
-    [PP_PRECISION_FP8_BLOCK] = { "fp8-block", PP_GEMM_FP8_BLOCK, 1 + 4.0 / 128, 4 + 8.0 / 128, 0,
-                                 false, true },
-    [PP_PRECISION_MXFP8] = { "mxfp8", PP_GEMM_MXFP8, 1 + 1.0 / 32, 4 + 2.0 / 32, 0, true, true },
-    [PP_PRECISION_NVFP4] = { "nvfp4", PP_GEMM_NVFP4, 0.5 + 1.0 / 16, 5 + 2.0 / 16, 0, false,
+    [PP_PRECISION_BF16] = { "bf16", PP_GEMM_16BIT, 2, 0, false, 0, false, true },
+    [PP_PRECISION_FP8] = { "fp8", PP_GEMM_FP8, 1, 4, false, 0, true, true },
+    [PP_PRECISION_FP8_CURRENT] = { "fp8-current", PP_GEMM_FP8, 1, 6, true, 1, true, true },
+    [PP_PRECISION_FP8_CURRENT_ALL] = { "fp8-current-all", PP_GEMM_FP8, 1, 6, true, 0, true, true },
+    [PP_PRECISION_FP8_BLOCK] = { "fp8-block", PP_GEMM_FP8_BLOCK, 1 + 4.0 / 128, 4 + 8.0 / 128,
+                                 false, 0, false, true },
+    [PP_PRECISION_MXFP8] = { "mxfp8", PP_GEMM_MXFP8, 1 + 1.0 / 32, 4 + 2.0 / 32, false, 0, true,
+                             true },
+    [PP_PRECISION_NVFP4] = { "nvfp4", PP_GEMM_NVFP4, 0.5 + 1.0 / 16, 5 + 2.0 / 16, false, 0, false,
                              false },
 };
 

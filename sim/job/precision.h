@@ -37,6 +37,7 @@ typedef struct pp_recipe {
     double element_bytes;  /* a quantized element with its share of the scales */
     double quantize_bytes; /* memory traffic that quantizing one 16-bit element takes, with the
                               transposed copy that the weight gradient needs */
+    bool current;          /* the scale is that of the tensor's own largest element, found before */
     int edge_layers;       /* so many first and so many last layers stay in 16 bits */
     bool parameters;       /* weights are kept, and gathered, in this format (--fp8-params) */
     bool tp_overlap;       /* exchange over tp can overlap with GEMMs (--tp-overlap) */

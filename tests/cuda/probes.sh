@@ -32,6 +32,9 @@ refuses 2 'tp=2 does not divide kv_heads and mlp' -- --compute-settings hidden=3
 refuses 2 'tokens=100: must be a multiple of 64' -- --compute-settings tokens=100 --probe gpu-gemm
 refuses 2 'gated=yes: must be off or on' -- --compute-settings gated=yes --probe gpu-gemm
 refuses 2 'mlp=0: must be a whole number from 1' -- --compute-settings mlp=0 --probe gpu-gemm
+refuses 2 'experts=1: a single expert is a product of gpu-gemm' -- --compute-settings experts=1 --probe gpu-grouped
+refuses 2 'tokens=64: each of 8 experts has 16 rows at least; set 128' -- --compute-settings tokens=64 --probe gpu-grouped
+refuses 2 'experts=300: must be a whole number from 1 to 256' -- --compute-settings experts=300 --probe gpu-grouped
 refuses 2 'a head has at most 256 elements' -- --compute-settings hidden=1024,heads=2 --probe gpu-attention
 refuses 3 "in the file are from 'probe cpu-gemm" -- --compute-settings hidden=16,heads=2,mlp=32 --probe cpu-gemm --probe gpu-gemm
 command="$brief $shapes"
@@ -152,6 +155,56 @@ assert all(n["clock"] == "device" for n in profile["notes"])
 used = plan["provenance"]["profile_classes"]
 assert set(names) | {"attn_fwd ppsim", "attn_bwd ppsim"} <= set(used), used
 END
+# Products in 8 bits, products of experts, quantization: a plan of their precision takes them, and one of another
+# format says that it has none. The rows of experts are unequal and add up.
+cat >moe.json <<'END'
+{"format": "ppsim.model", "version": 1, "name": "tiny", "layers": 4, "hidden": 32, "heads": 2, "ffn": 64, "vocab": 0,
+ "max_seq_length": 128, "gated_mlp": false, "rms_norm": true, "linear_bias": false, "tied_embeddings": false,
+ "learned_positions": false, "dropout": false, "experts": 4, "experts_per_token": 2, "expert_ffn": 64, "source": "a test"}
+END
+rm -f log r.json
+STANDIN_LOG=log timeout $((100 * patience)) "$ppsim" calibrate $small,experts=2 --probe gpu-fp8 --probe gpu-grouped --probe gpu-quantize -o r.json \
+    >out 2>&1 || wrong "8 bits and experts: $(cat out)"
+! grep -q '^points of' out || wrong "left out: $(cat out)"
+for precision in fp8 fp8-current bf16 fp8-block; do
+    timeout $((60 * patience)) "$ppsim" plan --model moe.json --pp 2 --ep 2 --dp 2 --schedule 1f1b --seq-length 128 --global-batch-size 8 --tp 1 \
+        --micro-batch-size 1 --hw h100-80g --profile r.json --precision $precision --json >$precision.json 2>err ||
+        wrong "plan in $precision: $(cat err)"
+done
+python3 - <<'END' || failed=1
+import json, re
+profile = json.load(open("r.json"))
+series = {s["class"]: s for s in profile["series"]}
+passes = ("fwd", "dgrad", "wgrad")
+low = {f"gemm_{way}_fp8 {weight}" for way in passes for weight in ("qkv", "proj", "mlp_up", "mlp_down")}
+grouped = {f"gemm_{way}_grouped 2 {weight}" for way in passes for weight in ("mlp_up", "mlp_down")}
+grouped_low = {name.replace("grouped", "grouped_fp8") for name in grouped}
+assert set(series) == low | grouped | grouped_low | {"quantize_fp8", "quantize_fp8_current"}, sorted(series)
+at = lambda name: {(s["m"], s["n"], s["k"]) for s in series[name]["samples"]}
+assert at("gemm_dgrad_fp8 mlp_up") == {(t, 32, 64) for t in (16, 32, 64, 128, 256)}, at("gemm_dgrad_fp8 mlp_up")
+assert at("gemm_wgrad_grouped 2 mlp_down") == {(64, 32, t) for t in (32, 64, 128, 256)}, at("gemm_wgrad_grouped 2 mlp_down")
+of = lambda name: {s["bytes"] for s in series[name]["samples"]}
+assert of("quantize_fp8") == {4 * 32 * t for t in (4, 16, 32, 64, 128, 256, 512)}, of("quantize_fp8")
+assert of("quantize_fp8_current") == {b * 3 / 2 for b in of("quantize_fp8")}, of("quantize_fp8_current")
+assert {s["source"].split(":")[1].split(",")[0] for s in profile["series"] if "_fp8" in s["class"]} == {" e4m3", " bf16"}
+def used(precision):
+    return json.load(open(precision + ".json"))["provenance"].get("profile_classes", {}).keys()
+near = {n for n in low if "mlp" not in n}
+assert used("fp8") == near | grouped_low | {"quantize_fp8"}, used("fp8")
+assert used("bf16") == grouped, used("bf16")
+assert used("fp8-current") == near | grouped | grouped_low | {"quantize_fp8_current"}, used("fp8-current")
+assert not used("fp8-block"), used("fp8-block")
+rest = json.load(open("fp8-block.json"))["assumptions"]["not in the profile"]
+assert "products" in rest and "quantization" in rest, rest
+# Of 64 rows, one of the two experts has half of the mean, the other one and a half times; they are the columns of results.
+columns = {re.search(r"\d+ x (\d+)", line)[1] for line in open("log") if " cublasLtMatmulAlgoGetHeuristic " in line}
+assert {"16", "48"} <= columns, columns
+END
+# GPUs before sm_89 multiply nothing in 8 bits.
+STANDIN_SM=86 timeout $((60 * patience)) "$ppsim" calibrate $small,experts=2 --probe gpu-fp8 --probe gpu-grouped -o s.json >out 2>&1 ||
+    wrong "sm_86: $(cat out)"
+grep -q '^probe gpu-fp8: .*stand-in (sm_86) multiplies nothing in 8 bits; GPUs from sm_89 on do$' out && ! grep -q '^points of' out &&
+    grep -q '"class": "gemm_fwd_grouped 2 mlp_up"' s.json && ! grep -q '"class": .*_fp8' s.json || wrong "8 bits on sm_86: $(cat out)"
 # How much longer a product takes is printed.
 rm -f log
 STANDIN_LOG=log timeout $((100 * patience)) "$ppsim" calibrate $small --probe gpu-interference --probe gpu-power -o q.json >out 2>&1 || wrong "$(cat out)"

@@ -319,14 +319,17 @@ typedef struct multiplication {
 } multiplication;
 
 /* A number of 8 bits: sign, exponent, and as many bits of its fraction as are left. */
-static float value_of(uint8_t bits, int exponent_bits)
+static float value_of(uint8_t bits, int fraction_bits)
 {
-    const int fraction_bits = 7 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1;
-    const int exponent = bits >> fraction_bits & ((1 << exponent_bits) - 1);
-    const int fraction = bits & ((1 << fraction_bits) - 1);
-    const int whole = exponent ? 1 << fraction_bits : 0;
-    return (bits & 0x80 ? -1 : 1) *
-           ldexpf((float)(whole + fraction), (exponent ? exponent : 1) - bias - fraction_bits);
+    const int bias = (1 << (6 - fraction_bits)) - 1;
+    const uint32_t exponent = (bits & 0x7Fu) >> fraction_bits;
+    const uint32_t fraction = bits & ((1u << fraction_bits) - 1);
+    const uint32_t wide = (exponent + 127 - (uint32_t)bias) << 23 | fraction
+                                                                        << (23 - fraction_bits);
+    float size = (float)fraction * (fraction_bits == 3 ? 0x1p-9F : 0x1p-16F);
+    if (exponent)
+        memcpy(&size, &wide, sizeof size);
+    return bits & 0x80 ? -size : size;
 }
 
 static float get(const layout *l, const char *at, uint64_t row, uint64_t column)
@@ -334,7 +337,7 @@ static float get(const layout *l, const char *at, uint64_t row, uint64_t column)
     const size_t index = column * (uint64_t)l->step + row;
     uint32_t bits = 0;
     if (has_8_bits(l))
-        return value_of((uint8_t)at[index], l->type == CUDA_R_8F_E4M3 ? 4 : 5);
+        return value_of((uint8_t)at[index], l->type == CUDA_R_8F_E4M3 ? 3 : 2);
     if (l->type == CUDA_R_32F)
         memcpy(&bits, at + 4 * index, 4);
     else
@@ -358,6 +361,17 @@ static void put(const layout *l, char *at, uint64_t row, uint64_t column, float 
     memcpy(at + 2 * index, &half, sizeof half); /* rounded to nearest, ties to even */
 }
 
+/* All numbers of a matrix, row by row, or column by column. The caller frees them. */
+static float *read_matrix(const layout *l, const char *at, bool by_columns)
+{
+    float *numbers = malloc(l->rows * l->columns * sizeof *numbers), *next = numbers;
+    for (uint64_t i = 0; i < (by_columns ? l->columns : l->rows); i++) {
+        for (uint64_t j = 0; j < (by_columns ? l->rows : l->columns); j++)
+            *next++ = get(l, at, by_columns ? j : i, by_columns ? i : j);
+    }
+    return numbers;
+}
+
 static bool run_product(void *work)
 {
     multiplication *w = work;
@@ -366,17 +380,20 @@ static bool run_product(void *work)
     standin_begins("product");
     const product *p = &w->how;
     const uint64_t depth = p->turn_a ? w->a.rows : w->a.columns;
+    float *a = read_matrix(&w->a, w->at_a, p->turn_a);
+    float *b = read_matrix(&w->b, w->at_b, !p->turn_b);
     for (uint64_t j = 0; j < w->c.columns; j++) {
         for (uint64_t i = 0; i < w->c.rows; i++) {
             float sum = 0;
             for (uint64_t l = 0; l < depth; l++)
-                sum += get(&w->a, w->at_a, p->turn_a ? l : i, p->turn_a ? i : l) *
-                       get(&w->b, w->at_b, p->turn_b ? j : l, p->turn_b ? l : j);
+                sum += a[i * depth + l] * b[j * depth + l];
             if (p->scale_a)
                 sum *= *p->scale_a * *p->scale_b;
             put(&w->c, w->at_c, i, j, w->add ? sum + get(&w->c, w->at_c, i, j) : sum);
         }
     }
+    free(a);
+    free(b);
     return true;
 }
 

@@ -211,7 +211,10 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int device)
 {
     if (standin_fails("cudaGetDeviceProperties", "%d", device))
         return cudaErrorInvalidDevice;
+    const int sm = (int)standin_setting("STANDIN_SM", 90);
     *out = (struct cudaDeviceProp){ .multiProcessorCount = 16,
+                                    .major = sm / 10,
+                                    .minor = sm % 10,
                                     .l2CacheSize = 65536,
                                     .totalGlobalMem =
                                         (size_t)standin_setting("STANDIN_MEMORY", 1 << 30) };

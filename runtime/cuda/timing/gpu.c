@@ -52,6 +52,7 @@ static cudaError_t read_facts(pp_gpu *gpu)
     if (code)
         return code;
     gpu->facts = (pp_gpu_facts){ .multiprocessors = properties.multiProcessorCount,
+                                 .capability = 10 * properties.major + properties.minor,
                                  .cache_bytes = properties.l2CacheSize,
                                  .memory_bytes = (int64_t)properties.totalGlobalMem,
                                  .visible = gpu->facts.visible };

@@ -35,6 +35,7 @@ static const struct {
     { "cross_entropy", BIT(TOKENS), false },
     { "embedding_", BIT(TOKENS), false },
     { "adam", BIT(PARAMETERS), false },
+    { "quantize_", BIT(BYTES), false },
     { "product_fewer_sms", OF_PRODUCT | BIT(CHANNELS), false },
     { "product_beside_self", OF_PRODUCT | BIT(CHANNELS), false },
     { "product_", OF_PRODUCT, false },

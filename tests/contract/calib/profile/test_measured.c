@@ -327,6 +327,117 @@ START_TEST(products_are_those_of_their_weights)
 }
 END_TEST
 
+#define PRODUCT(of, seconds)                                                                       \
+    {                                                                                              \
+        .name = of, .variable = PP_VARIABLE_ROWS, .a = (seconds), .b = 1e-3, .n = 4096, .k = 14336 \
+    }
+
+/* Which class answers: of a format and a number of experts, or none. */
+START_TEST(formats_and_experts_have_classes_of_their_own)
+{
+    const rig_class c[] = {
+        PRODUCT("gemm_fwd mlp_down", 1),
+        PRODUCT("gemm_fwd_fp8 mlp_down", 2),
+        PRODUCT("gemm_fwd_grouped 8 mlp_down", 3),
+        PRODUCT("gemm_fwd_grouped_fp8 8 mlp_down", 4),
+        { .name = "quantize_fp8", .variable = PP_VARIABLE_BYTES, .a = 5, .b = 1e-6 },
+        { .name = "quantize_fp8_current", .variable = PP_VARIABLE_BYTES, .a = 6, .b = 1e-6 },
+        { 0 },
+    };
+    static const struct {
+        pp_measured_kind kind;
+        pp_gemm_format format;
+        double experts;
+        int answer; /* index of the class; -1: none */
+    } asked[] = {
+        { PP_MEASURED_GEMM_FWD, PP_GEMM_16BIT, 0, 0 },
+        { PP_MEASURED_GEMM_FWD, PP_GEMM_FP8, 0, 1 },
+        { PP_MEASURED_GEMM_FWD, PP_GEMM_16BIT, 8, 2 },
+        { PP_MEASURED_GEMM_FWD, PP_GEMM_FP8, 8, 3 },
+        { PP_MEASURED_GEMM_FWD, PP_GEMM_16BIT, 80, -1 },
+        { PP_MEASURED_GEMM_FWD, PP_GEMM_16BIT, 4, -1 },
+        { PP_MEASURED_GEMM_DGRAD, PP_GEMM_FP8, 0, -1 },
+        { PP_MEASURED_GEMM_FWD, PP_GEMM_FP8_BLOCK, 0, -1 },
+        { PP_MEASURED_GEMM_FWD, PP_GEMM_MXFP8, 8, -1 },
+        { PP_MEASURED_QUANTIZE, PP_GEMM_FP8, 0, 4 },
+        { PP_MEASURED_QUANTIZE_CURRENT, PP_GEMM_FP8, 0, 5 },
+        { PP_MEASURED_QUANTIZE, PP_GEMM_FP8_BLOCK, 0, -1 },
+    };
+    pp_err err = { 0 };
+    pp_profile *profile PP_CLEANUP(rig_free) = rig_profile(c);
+    pp_measured_profile *m PP_CLEANUP(pp_measured_close) = NULL;
+    STEP_OK(pp_measured_open(profile, PP_PROFILE_ALL, 0, &m, &err), err);
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        const pp_measured_at at = { .kind = asked[i].kind,
+                                    .format = asked[i].format,
+                                    .experts = asked[i].experts,
+                                    .m = T,
+                                    .n = 4096,
+                                    .k = 14336,
+                                    .bytes = T };
+        double seconds = 0;
+        ck_assert_msg(m->measured.ask(m->measured.context, &at, &seconds) == (asked[i].answer >= 0),
+                      "question %zu", i);
+        if (asked[i].answer >= 0)
+            near((pp_ns)(1e9 * seconds), line(&c[asked[i].answer], T));
+    }
+}
+END_TEST
+
+/* Costs of the first stage's forward in a precision, with and without these classes. */
+static void forwards(const char *model, pp_precision precision, const rig_class *classes,
+                     double *own_ns_out, double *with_ns_out)
+{
+    pp_profile *profile PP_CLEANUP(rig_free) = rig_profile(classes);
+    for (int with = 0; with < 2; with++) {
+        job j PP_CLEANUP(job_free);
+        job_new(&j, with ? profile : NULL, PP_PROFILE_ALL, 0, true, 2);
+        j.model = run_model(model);
+        j.context.switches.precision = precision;
+        pp_costs *costs PP_CLEANUP(pp_costs_free) = job_costs(&j);
+        *(with ? with_ns_out : own_ns_out) = (double)costs->f_ns[0] * j.hardware.sustained;
+    }
+}
+
+/* Of each of 16 layers: a product in 8 bits is the measured one, or the quantization of a tensor
+ * for each of its four weights takes a second; those in bf16 change nothing. */
+START_TEST(a_precision_takes_the_products_measured_in_it)
+{
+    const rig_class low[] = { PRODUCT("gemm_fwd_fp8 mlp_down", 1), { 0 } };
+    const rig_class plain[] = { PRODUCT("gemm_fwd mlp_down", 1), { 0 } };
+    const rig_class current[] = {
+        { .name = "quantize_fp8_current", .variable = PP_VARIABLE_BYTES, .a = 1, .b = 0 }, { 0 }
+    };
+    double own, with;
+    forwards("llama3-8b", PP_PRECISION_FP8, low, &own, &with);
+    ck_assert_double_eq_tol((with - own) / 16e9, 1 + 1e-3 * T, 0.02);
+    forwards("llama3-8b", PP_PRECISION_FP8, plain, &own, &with);
+    ck_assert_double_eq(with, own);
+    forwards("llama3-8b", PP_PRECISION_FP8_CURRENT_ALL, current, &own, &with);
+    ck_assert_double_eq_tol((with - own) / 16e9, 4, 0.02);
+    forwards("llama3-8b", PP_PRECISION_FP8, current, &own, &with);
+    ck_assert_double_eq(with, own);
+}
+END_TEST
+
+/* Eight experts, of which each token has two: the time of all their rows together. */
+START_TEST(experts_are_asked_for_together)
+{
+    const rig_class grouped[] = { PRODUCT("gemm_fwd_grouped 8 mlp_down", 1), { 0 } };
+    const rig_class single[] = { PRODUCT("gemm_fwd mlp_down", 1), { 0 } };
+    const rig_class both[] = { PRODUCT("gemm_fwd_grouped 8 mlp_down", 1),
+                               PRODUCT("gemm_fwd mlp_down", 2),
+                               { 0 } };
+    double own, with;
+    forwards("mixtral-8x7b", PP_PRECISION_BF16, grouped, &own, &with);
+    ck_assert_double_eq_tol((with - own) / 16e9, 1 + 1e-3 * 2 * T, 0.02);
+    forwards("mixtral-8x7b", PP_PRECISION_BF16, both, &own, &with);
+    ck_assert_double_eq_tol((with - own) / 16e9, 1 + 1e-3 * 2 * T, 0.02);
+    forwards("mixtral-8x7b", PP_PRECISION_BF16, single, &own, &with);
+    ck_assert_double_eq_tol((with - own) / 16e9, 8 + 1e-3 * 2 * T, 0.05);
+}
+END_TEST
+
 static const char *note_of(const pp_notes *notes, const char *key)
 {
     for (size_t i = 0; i < notes->count; i++) {
@@ -591,6 +702,9 @@ int main(void)
     tcase_add_test(tc, the_first_of_two_stages_represents_layers);
     tcase_add_test(tc, a_part_of_a_profile_leaves_the_rest);
     tcase_add_test(tc, products_are_those_of_their_weights);
+    tcase_add_test(tc, formats_and_experts_have_classes_of_their_own);
+    tcase_add_test(tc, a_precision_takes_the_products_measured_in_it);
+    tcase_add_test(tc, experts_are_asked_for_together);
     tcase_add_test(tc, sizes_outside_the_domain_are_noted);
     tcase_add_test(tc, stages_of_unequal_layers_are_reported);
     tcase_add_test(tc, classes_that_answered_nothing_are_reported);
