@@ -10,7 +10,16 @@ extern const pp_compute pp_compute_cpu, pp_compute_cuda;
 static pp_status cuda_describe(const pp_compute_work *work, pp_costs *costs, pp_err *err)
 {
     const pp_module *module;
+    pp_cpu_settings settings;
     pp_status status = pp_module_load(&pp_module_cuda, &module, err);
+    if (!status)
+        status = pp_gpu_settings_parse(work->settings, &settings, err);
+    if (!status && work->zero &&
+        settings.bf16) /* the update would need parts of the float weights */
+        status = pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_COMPUTE_SETTINGS),
+                            "dtype=bf16: replicas that share their update compute in float; take "
+                            "dtype=float, or let each update all parameters (%s 0)",
+                            pp_err_name(err, PP_FIELD_ZERO));
     return status ? status : pp_stage_math_describe(work, true, costs, err);
 }
 
@@ -60,6 +69,7 @@ const pp_compute pp_compute_cuda = {
     .describe = cuda_describe,
     .open = cuda_open,
     PP_WORKER_CALLS,
+    PP_WORKER_SHARDS,
     .times = pp_stage_math_times,
     .gpu = pp_stage_math_gpu,
     .memory = cuda_memory,

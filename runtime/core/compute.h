@@ -97,12 +97,18 @@ typedef struct pp_compute {
      * array, or NULL if it is not held, and its size, which divides into equal parts for all
      * replicas. `hold` makes an array, of zeros; `drop` frees it. A stage must have both while its
      * ops run, gradients only in those for weight; `begin` and `end` pass over those not held.
-     * `add` adds a part of gradients to another; `update` does to a part what `end` does. */
+     * `add` adds a part of gradients, which may be in this process's memory, to another; `update`
+     * does to a part what `end` does. `take` gives memory like that of the arrays, of zeros, which
+     * the caller returns by `give` before the worker is closed; `copy` copies between memory of
+     * both kinds, and is complete when it returns. */
     void *(*block)(const void *worker, uint32_t stage, pp_values which, size_t *bytes_out);
     pp_status (*hold)(void *worker, uint32_t stage, pp_values which, pp_err *err);
     void (*drop)(void *worker, uint32_t stage, pp_values which);
     void (*add)(void *worker, size_t bytes, const void *other, void *sum);
     void (*update)(void *worker, size_t bytes, const void *gradients, void *parameters);
+    pp_status (*take)(void *worker, size_t bytes, void **at_out, pp_err *err);
+    void (*give)(void *worker, void *at); /* NULL is fine */
+    void (*copy)(void *worker, void *to, const void *from, size_t bytes);
 
     /* Access to values for verification. All are NULL if there is nothing to verify. value_count
      * returns how many values of kind `which` a stage has. */

@@ -13,7 +13,7 @@
 #include "runtime/core/transport.h"
 #include "sim/analysis/memory_change.h"
 
-/* A part of a stage. */
+/* A part of a stage, in the memory of the compute's arrays. */
 typedef struct pp_shard {
     char *parameters; /* ZeRO 3: this replica's part; else NULL */
     char *gradients;  /* ZeRO 2 and 3: likewise, once they are reduced */
@@ -30,12 +30,13 @@ typedef struct pp_sharding {
     pp_progress *progress;
     pp_shard *shard; /* [stages] */
     char *buffer;    /* parts of all replicas */
+    char *staged;    /* a block, in the host's memory; NULL: blocks are there themselves */
 } pp_sharding;
 
 /* Takes this replica's parts out of the worker, which then holds what ZeRO leaves it. Once per
- * worker. Fails: NOMEM. */
+ * worker. Fails: as pp_compute.take. */
 PP_MUST_CHECK pp_status pp_sharding_prepare(pp_sharding *sharding, pp_err *err);
-void pp_sharding_free(pp_sharding *sharding);
+void pp_sharding_free(pp_sharding *sharding); /* before the worker is closed */
 
 /* The following fail as transport and compute. They add what they take and give back to `bytes`.
  *

@@ -63,7 +63,7 @@ typedef struct pp_math {
     uint32_t (*gpu)(const void *machine); /* index of its GPU; NULL: the machine is not a GPU */
 
     /* Takes memory for weights, initially zero. `read` and `write` copy to and from the host's
-     * memory, and are complete when they return. */
+     * memory, and are complete when they return; either also copies within the machine's. */
     pp_status (*take)(void *machine, size_t bytes, void **at_out, pp_err *err);
     void (*give)(void *machine, void *at);
     void (*read)(void *machine, void *host, const void *from, size_t bytes);
@@ -96,7 +96,8 @@ typedef struct pp_math {
      * rounding; NULL: the weights themselves are sums. */
     void (*update)(void *machine, size_t count, double rate, const void *gradients, void *masters,
                    void *weights);
-    /* sum += other, for gradients. other: in the host's memory. */
+    /* sum += other, for gradients, and waits for it. other: in the host's memory or the machine's.
+     */
     void (*add)(void *machine, size_t count, const void *other, void *sum);
 } pp_math;
 

@@ -324,8 +324,29 @@ void pp_stage_math_add(void *opened, size_t bytes, const void *other, void *sum)
 void pp_stage_math_update(void *opened, size_t bytes, const void *gradients, void *parameters)
 {
     worker *w = opened;
+    pp_err kept = { 0 }; /* by the machine, too, for pp_compute.check */
+    w->math->start(w->machine);
     w->math->update(w->machine, bytes / w->model->sum_bytes, w->model->settings.lr, gradients, NULL,
                     parameters);
+    (void)!w->math->finish(w->machine, &kept);
+}
+
+pp_status pp_stage_math_take(void *opened, size_t bytes, void **at_out, pp_err *err)
+{
+    const worker *w = opened;
+    return w->math->take(w->machine, bytes, at_out, err);
+}
+
+void pp_stage_math_give(void *opened, void *at)
+{
+    const worker *w = opened;
+    w->math->give(w->machine, at);
+}
+
+void pp_stage_math_copy(void *opened, void *to, const void *from, size_t bytes)
+{
+    const worker *w = opened;
+    w->math->write(w->machine, to, from, bytes);
 }
 
 size_t pp_stage_math_tied_bytes(const void *opened)

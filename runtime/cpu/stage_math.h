@@ -40,11 +40,15 @@ pp_status pp_stage_math_check(void *worker, pp_err *err);
 /* The members of pp_compute for replicas, of backends whose values are in this process's memory. */
 #define PP_WORKER_SHARDS                                                                  \
     .block = pp_stage_math_block, .hold = pp_stage_math_hold, .drop = pp_stage_math_drop, \
-    .add = pp_stage_math_add, .update = pp_stage_math_update
+    .add = pp_stage_math_add, .update = pp_stage_math_update, .take = pp_stage_math_take, \
+    .give = pp_stage_math_give, .copy = pp_stage_math_copy
 void *pp_stage_math_block(const void *worker, uint32_t stage, pp_values which, size_t *bytes_out);
 pp_status pp_stage_math_hold(void *worker, uint32_t stage, pp_values which, pp_err *err);
 void pp_stage_math_drop(void *worker, uint32_t stage, pp_values which);
 void pp_stage_math_add(void *worker, size_t bytes, const void *other, void *sum);
 void pp_stage_math_update(void *worker, size_t bytes, const void *gradients, void *parameters);
+pp_status pp_stage_math_take(void *worker, size_t bytes, void **at_out, pp_err *err);
+void pp_stage_math_give(void *worker, void *at);
+void pp_stage_math_copy(void *worker, void *to, const void *from, size_t bytes);
 
 #endif

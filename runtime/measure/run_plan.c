@@ -516,7 +516,8 @@ static pp_status check_replicas(const pp_plan *plan, const pp_run_plan_options *
     if (!options->replicas)
         return PP_OK;
     if (!compute->block)
-        return pp_err_set(err, PP_USAGE, what, "compute %s %s; use compute cpu, or run one replica",
+        return pp_err_set(err, PP_USAGE, what,
+                          "compute %s %s; use compute cpu or cuda, or run one replica",
                           compute->name,
                           compute->describe ? "cannot share its parameters among replicas"
                                             : "has no parameters that replicas could share");
@@ -524,6 +525,11 @@ static pp_status check_replicas(const pp_plan *plan, const pp_run_plan_options *
         return pp_err_set(err, PP_USAGE, what,
                           "transport %s runs one replica; use threads or mpi for several",
                           options->transport->name);
+    if (options->serialize && options->replicas > 1)
+        return pp_err_set(
+            err, PP_USAGE, what,
+            "ops of different replicas do not take turns on a GPU; run one, or leave %s out",
+            pp_err_name(err, PP_FIELD_SERIALIZE_COMPUTE));
     if (written)
         return pp_err_set(err, PP_USAGE, what,
                           "a file with its own communication is run alone; leave it out");

@@ -218,7 +218,9 @@ static void share(pp_sequential *const *replica, uint32_t count, uint32_t stage)
         compute->add(replica[0]->worker, bytes,
                      compute->block(replica[k]->worker, stage, PP_VALUES_GRADIENTS, &bytes), sum);
     for (uint32_t k = 1; k < count; k++)
-        memcpy(compute->block(replica[k]->worker, stage, PP_VALUES_GRADIENTS, &bytes), sum, bytes);
+        compute->copy(replica[k]->worker,
+                      compute->block(replica[k]->worker, stage, PP_VALUES_GRADIENTS, &bytes), sum,
+                      bytes);
 }
 
 pp_status pp_sequential_step_all(pp_sequential *const *replica, uint32_t count, uint32_t step,

@@ -253,14 +253,6 @@ static pp_status check_slopes(const pp_run_job *job, const values *v,
     return compare_slopes(sequential, v, verdict, err);
 }
 
-static pp_status repeat(pp_sequential *sequential, uint32_t steps, pp_err *err)
-{
-    pp_status status = PP_OK;
-    for (uint32_t n = 0; n < steps && !status; n++)
-        status = pp_sequential_step(sequential, n, NULL, err);
-    return status;
-}
-
 static pp_status compare_all(const values *v, void *sequential, const char *got, char *wanted,
                              pp_verdict *verdict, pp_err *err)
 {
@@ -317,42 +309,6 @@ static pp_status compare_reference(const values *v, pp_sequential *s, const char
                       s->compute->name, verdict->reference_tolerance, v->job->compute->name);
 }
 
-/* Repeats the steps on the reference backend, whose tensors have sizes of their own. */
-static pp_status check_reference(const values *v, uint32_t steps, const uint32_t *microbatch_order,
-                                 const volatile sig_atomic_t *stop, const char *got,
-                                 pp_verdict *verdict, pp_err *err)
-{
-    const pp_run_job *job = v->job;
-    const pp_compute *compute = NULL;
-    char settings[PP_SETTINGS_MAX];
-    pp_sequential *sequential PP_CLEANUP(pp_sequential_free) = NULL;
-    pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
-    pp_compute_work work = *job->work;
-    pp_err missing = pp_err_like(err);
-    pp_status status =
-        job->compute->reference(&work, &compute, &verdict->reference_tolerance, settings, err);
-    if (status || (status = pp_costs_spread(job->costs, &costs, err)))
-        return status;
-    work.settings = settings;
-    work.costs = costs;
-    status = compute->describe(&work, costs, &missing);
-    if (status == PP_UNAVAILABLE) /* verdict->referred stays false: this was not compared */
-        return PP_OK;
-    if (status)
-        return pp_err_set(err, status, missing.where, "%s", missing.text);
-    status = pp_sequential_new(compute, &work, job->program, costs, &sequential, err);
-    if (status)
-        return status;
-    sequential->stop = stop;
-    memcpy(sequential->microbatch_order, microbatch_order,
-           job->program->microbatches * sizeof *microbatch_order);
-    status = repeat(sequential, steps, err);
-    if (status)
-        return status;
-    verdict->referred = true;
-    return compare_reference(v, sequential, got, verdict, err);
-}
-
 static pp_status check_reads(const pp_run_job *job, uint32_t first, uint32_t hosted, pp_err *err)
 {
     pp_status status = PP_OK;
@@ -397,6 +353,68 @@ static pp_status replicas_new(const pp_run_job *const *replica, uint32_t count,
     return status;
 }
 
+/* The sequential run of one replica on the reference backend, whose tensors have sizes of their
+ * own. costs_out: those sizes, which the run uses. *sequential_out stays NULL if the backend is not
+ * here. */
+static pp_status new_reference(const pp_run_job *job, const uint32_t *microbatch_order,
+                               pp_verdict *verdict, pp_costs **costs_out,
+                               pp_sequential **sequential_out, pp_err *err)
+{
+    const pp_compute *compute = NULL;
+    char settings[PP_SETTINGS_MAX];
+    pp_compute_work work = *job->work;
+    pp_err missing = pp_err_like(err);
+    pp_status status =
+        job->compute->reference(&work, &compute, &verdict->reference_tolerance, settings, err);
+    if (status || (status = pp_costs_spread(job->costs, costs_out, err)))
+        return status;
+    work.settings = settings;
+    work.costs = *costs_out;
+    status = compute->describe(&work, *costs_out, &missing);
+    if (status == PP_UNAVAILABLE)
+        return PP_OK;
+    if (status)
+        return pp_err_set(err, status, missing.where, "%s", missing.text);
+    status = pp_sequential_new(compute, &work, job->program, *costs_out, sequential_out, err);
+    if (status)
+        return status;
+    (*sequential_out)->work = job->work; /* that of this function ends with it */
+    memcpy((*sequential_out)->microbatch_order, microbatch_order,
+           job->program->microbatches * sizeof *microbatch_order);
+    return PP_OK;
+}
+
+/* Repeats the steps of all replicas on the reference backend. verdict->referred stays false if it
+ * is not here. */
+static pp_status check_reference(const values *v, const pp_run_job *const *replica,
+                                 const replicas *sequential, uint32_t own, uint32_t steps,
+                                 const char *got, pp_verdict *verdict, pp_err *err)
+{
+    const uint32_t count = sequential->count;
+    replicas all PP_CLEANUP(replicas_free) = { .count = count };
+    pp_costs **costs = pp_alloc_array(count, sizeof *costs);
+    pp_status status = PP_OK;
+    all.run = pp_alloc_array(count, sizeof *all.run);
+    if (!costs || !all.run)
+        status = pp_err_nomem(err);
+    for (uint32_t k = 0; k < count && !status; k++) {
+        status = new_reference(replica[k], sequential->run[k]->microbatch_order, verdict, &costs[k],
+                               &all.run[k], err);
+        verdict->referred = !status && all.run[k];
+        if (!verdict->referred)
+            break;
+        all.run[k]->stop = sequential->run[k]->stop;
+    }
+    for (uint32_t n = 0; n < steps && verdict->referred && !status; n++)
+        status = pp_sequential_step_all(all.run, count, n, err);
+    if (!status && verdict->referred)
+        status = compare_reference(v, all.run[own], got, verdict, err);
+    for (uint32_t k = 0; costs && k < count; k++)
+        pp_costs_free(&costs[k]);
+    free(costs);
+    return status;
+}
+
 pp_status pp_verify(const pp_run_job *job, uint32_t steps, const volatile sig_atomic_t *stop,
                     pp_verdict *verdict_out, pp_err *err)
 {
@@ -430,7 +448,8 @@ pp_status pp_verify(const pp_run_job *job, uint32_t steps, const volatile sig_at
     if (!status && first == 0 && job->compute->check)
         status = job->compute->check(own->worker, err);
     if (!status && first == 0 && job->compute->reference)
-        status = check_reference(&v, steps, own->microbatch_order, stop, got, verdict_out, err);
+        status = check_reference(&v, replica, &all, count > 1 ? job->work->replica : 0, steps, got,
+                                 verdict_out, err);
     free(got);
     free(wanted);
     free(v.count);

@@ -93,8 +93,20 @@ run 2 'mpi cannot transfer tensors of GPUs' --schedule 1f1b --pp 2 --microbatche
 run 2 'a head has at most 256 elements' --schedule 1f1b --pp 2 --microbatches 2 $steps --compute-settings hidden=512,heads=1
 run 2 'compute cuda: dtype=double: must be float or bf16' --schedule 1f1b --pp 2 --microbatches 2 $steps --compute-settings dtype=double
 STANDIN_DRIVER=0 run 4 'no NVIDIA driver' --schedule 1f1b --pp 2 --microbatches 2 $steps
-# Replicas, several runs of a schedule, and layers that this compute does not have.
-run 2 'compute cuda cannot share its parameters among replicas; use compute cpu' --schedule 1f1b --pp 2 --microbatches 2 $steps --dp 2
+# Replicas that train one model, on shared GPUs, too: whatever they share, their values are those of sequential runs.
+for zero in 0 1 2 3; do
+    run 0 "$exact" --schedule zbv --pp 2 --microbatches 4 $steps --compute-settings $small,vocab=11 --dp 2 --zero $zero
+    grep -q "2 replicas, ZeRO $zero;" out && referred "2 replicas, ZeRO $zero"
+done
+STANDIN_GPUS=1 run 0 "$exact" --schedule interleaved --vpp 2 --pp 2 --microbatches 4 $steps --compute-settings $small,vocab=11,tied=on --dp 3 --zero 1
+referred '3 replicas, tied, on one GPU'
+run 0 "$exact" --schedule 1f1b --pp 2 --microbatches 4 $steps --compute-settings $small,vocab=11,dtype=bf16 --dp 2
+referred '2 replicas in bf16'
+run 2 'dtype=bf16: replicas that share their update compute in float; .* (--zero 0)' --schedule 1f1b --pp 2 --microbatches 4 $steps \
+    --compute-settings dtype=bf16 --dp 2 --zero 1
+run 2 'ops of different replicas do not take turns on a GPU' --schedule 1f1b --pp 2 --microbatches 4 $steps --dp 2 --serialize-compute
+run 2 'transport nccl runs one replica; use threads or mpi' --schedule 1f1b --pp 2 --microbatches 4 $steps --dp 2 --transport nccl
+# Several runs of a schedule, and layers that this compute does not have.
 plan() { "$ppsim" plan --seq-length 16 --pp 2 --schedule 1f1b --micro-batch-size 1 --global-batch-size 4 --emit plan=plan.json "$@" >out 2>&1 || wrong "plan $*: $(cat out)"; }
 plan --model gpt1.7b --executor torch --pipeline-runs 2
 run 2 'runs the schedule once per step' plan.json

@@ -47,6 +47,21 @@ for n in 1 2 3 20; do
 done
 computes cublasLtCreate:1 5 'cuBLASLt'
 computes cudaGetDeviceCount:4 4 'CUDA reports: unknown error'
+# Replicas that share all: what they copy between GPU and host, add and hold fails early and late, and ends all of them.
+replicas() {
+    STANDIN_FAIL=$1 timeout -k 5 $((60 * patience)) "$ppsim" run --schedule 1f1b --pp 2 --microbatches 3 --compute cuda --dp 2 --zero 3 \
+        --compute-settings hidden=16,heads=2,mlp=24,tokens=12 --costs F=100us,B=100us --iterations 1 --warmup 0 --durations plan >out 2>&1
+    status=$?
+    [ $status -eq "$2" ] && grep -q "$3" out || wrong "replicas, $1: status $status, wanted $2 and '$3': $(cat out)"
+}
+for n in 15 30 40 50 60 70; do
+    skips 2 && continue
+    replicas cudaMemcpyAsync:$n 5 'CUDA reports: unknown error'
+done
+for n in 20 30 40; do
+    skips 2 && continue
+    replicas cudaMalloc:$n 6 'out of memory'
+done
 verify=--verify
 computes cudaEventQuery:40 5 'computing failed'
 computes cudaLaunchKernel:200 5 'launching a kernel failed'

@@ -87,10 +87,10 @@ static const pp_option options[] = {
     { PP_ROW("--lengths", "FILE", MODEL, "sequence lengths, assigned to microbatches in order",
              "the plan's") },
     { PP_ROW("--replica", "N", MODEL, "data-parallel replica of the plan to run alone", "0") },
-    { PP_ROW(
-        "--dp", "N", EXECUTION,
-        "run N replicas together, which train one model (compute cpu, transport threads or mpi)",
-        "one alone") },
+    { PP_ROW("--dp", "N", EXECUTION,
+             "run N replicas together, which train one model (compute cpu on transport threads or "
+             "mpi, compute cuda on threads)",
+             "one alone") },
     { PP_ROW("--zero", "0|1|2|3", EXECUTION,
              "what replicas share: 1 the update, 2 also gradients, 3 also parameters", "0") },
     { PP_OPTION_COSTS },

@@ -37,8 +37,9 @@ typedef struct pp_gpu_machine {
     pp_gpu_batch *batch; /* [microbatches] */
     char *tables;        /* memory of the tables of all batches */
     double *losses;      /* [tokens of the largest microbatch] */
-    float *other;        /* copy of the argument of `add` */
-    pp_status status;    /* the first failure */
+    float *other;        /* [other_count], copy of the argument of `add` */
+    size_t other_count;
+    pp_status status; /* the first failure */
     pp_err failure;
 } pp_gpu_machine;
 

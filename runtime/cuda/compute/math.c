@@ -266,16 +266,21 @@ static void add(void *machine, size_t count, const void *other, void *sum)
 {
     pp_gpu_machine *m = machine;
     pp_gpu_keep(m, cudaSetDevice(m->device), "choosing its GPU");
-    if (!m->other && !m->status)
+    if (m->other_count < count && !m->status) {
+        (void)cudaFree(m->other);
+        m->other = NULL;
         pp_gpu_keep(m, cudaMalloc((void **)&m->other, count * sizeof *m->other),
                     "memory for gradients");
+        m->other_count = count;
+    }
+    if (!m->status)
+        pp_gpu_keep(m, pp_gpu_copy(m->other, other, count * sizeof *m->other), "copying gradients");
     if (m->status)
         return;
-    pp_gpu_keep(m, pp_gpu_copy(m->other, other, count * sizeof *m->other), "copying gradients");
     const pp_gpu_update_call call = { .count = (int64_t)count, .gradient = m->other, .sum = sum };
     launched(m, pp_gpu_add(m->stream, m->type, &call));
-    if (!m->status) /* the next call may overwrite the copy at once */
-        pp_gpu_keep(m, cudaStreamSynchronize(m->stream), "adding gradients");
+    /* the next call may overwrite the copy at once, and `sum` may be freed */
+    pp_gpu_keep(m, cudaStreamSynchronize(m->stream), "adding gradients");
 }
 
 const pp_math pp_gpu_math = {
