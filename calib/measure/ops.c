@@ -135,6 +135,7 @@ pp_status pp_ops_new(const pp_probe_options *options, uint32_t stage, const pp_m
         .partition = ops->partition,
         .settings = options->settings ? options->settings : PP_PROBE_SETTINGS,
         .seed = 1,
+        .split = true,
     };
     if ((status = pp_compute_get("cpu", &ops->compute, err)) ||
         (status = pp_costs_new(PP_OPS_STAGES, PP_OPS_STAGES, (uint32_t)count, (uint32_t)count,

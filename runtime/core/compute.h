@@ -25,6 +25,7 @@ typedef struct pp_compute_work {
     const char *settings;      /* "hidden=64,heads=4", "" for the defaults */
     uint64_t seed;             /* of weights and data */
     bool forward_only;
+    bool split; /* some backwards are I and W */
     /* Replicas that train one model together (runtime/core/sharding.h); with 0 or 1 the rest is 0,
      * too. */
     uint32_t replica, replicas;

@@ -39,6 +39,10 @@ static pp_status set_stages(const pp_compute_work *work, pp_cpu_model *model, pp
     if (model->settings.tied && work->stages < 2)
         return pp_err_set(err, PP_USAGE, model->where,
                           "tied=on needs at least 2 stages, but there is only 1; use tied=off");
+    if (model->settings.recompute && work->split)
+        return pp_err_set(err, PP_USAGE, model->where,
+                          "recompute=on computes a layer again in a backward of one op, but this "
+                          "order has I and W; use a schedule with B, or recompute=off");
     return PP_OK;
 }
 
@@ -218,6 +222,11 @@ static size_t scratch_bytes(const pp_cpu_model *model, const pp_cpu_stage *stage
     return bytes;
 }
 
+bool pp_cpu_recomputes(const pp_cpu_model *model)
+{
+    return model->settings.recompute && !model->forward_only;
+}
+
 pp_cpu_layout pp_cpu_layout_of(const pp_cpu_model *model, const pp_cpu_stage *stage,
                                const pp_cpu_batch *batch)
 {
@@ -233,12 +242,15 @@ pp_cpu_layout pp_cpu_layout_of(const pp_cpu_model *model, const pp_cpu_stage *st
     for (int i = 0; i < PP_CPU_SLOTS; i++)
         at.slot[i] = i < PP_CPU_STASH_SLOTS ? take(&stash, real, tokens * width[i])
                                             : take(&saved, sum, tokens * width[i]);
-    size_t kept = (size_t)stage->layers;
-    if (model->forward_only && kept > 1)
-        kept = 1;
-    at.stash_step = model->forward_only ? 0 : stash;
-    at.saved_step = model->forward_only ? 0 : saved;
+    const bool again = pp_cpu_recomputes(model);
+    const bool shared = model->forward_only || again;
+    const size_t layers = (size_t)stage->layers;
+    const size_t kept = shared && layers > 1 ? 1 : layers;
+    at.stash_step = shared ? 0 : stash;
+    at.saved_step = shared ? 0 : saved;
     at.stash_bytes = kept * stash;
+    at.inputs = at.stash_bytes;
+    at.stash_bytes += again ? layers * at.message : 0;
     at.saved_bytes = kept * saved;
     if (stage->embedding || (stage->last && !stage->layers))
         at.bottom = take(&at.stash_bytes, real, tokens * h);
@@ -249,6 +261,8 @@ pp_cpu_layout pp_cpu_layout_of(const pp_cpu_model *model, const pp_cpu_stage *st
     }
     at.attention = at.message;
     at.scratch_bytes = scratch_bytes(model, stage, batch, at.message);
+    at.again = at.scratch_bytes;
+    at.scratch_bytes += again && layers ? at.message : 0;
     return at;
 }
 

@@ -66,18 +66,22 @@ typedef enum pp_cpu_slot {
 /* Offsets and sizes in bytes of the tensors of one stage and microbatch. Every part begins at a
  * multiple of 64. */
 typedef struct pp_cpu_layout {
-    size_t message;            /* hidden per token */
-    size_t slot[PP_CPU_SLOTS]; /* from the start of its block, in stash or in saved */
-    size_t stash_step,
-        saved_step; /* distance from one block to the next; 0: all blocks share one (evaluation) */
-    size_t bottom;  /* in stash: gradient of the stage's input, if W needs it or it is not sent */
-    size_t norm;    /* in stash: input of the head */
-    size_t logits;  /* in stash: vocab per token; then their gradient */
+    size_t message;                /* hidden per token */
+    size_t slot[PP_CPU_SLOTS];     /* from the start of its block, in stash or in saved */
+    size_t stash_step, saved_step; /* distance from one block to the next; 0: all blocks share one
+                                      (evaluation, or recomputation) */
+    size_t inputs; /* in stash, with recomputation: the input of each block, `message` apart */
+    size_t bottom; /* in stash: gradient of the stage's input, if W needs it or it is not sent */
+    size_t norm;   /* in stash: input of the head */
+    size_t logits; /* in stash: vocab per token; then their gradient */
     size_t norm_inverse; /* in saved: one sum per token */
     size_t attention;    /* in scratch: after `hidden` elements per token */
+    size_t again;        /* in scratch, with recomputation: hidden per token */
     size_t stash_bytes, saved_bytes, scratch_bytes;
 } pp_cpu_layout;
 
+/* Returns true if B computes the blocks of a stage again, from their inputs. */
+bool pp_cpu_recomputes(const pp_cpu_model *model);
 pp_cpu_layout pp_cpu_layout_of(const pp_cpu_model *model, const pp_cpu_stage *stage,
                                const pp_cpu_batch *batch);
 /* Returns the number of queries per tile of the attention in a sequence of `length`: at most 64, as

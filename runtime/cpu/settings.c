@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HIDDEN, HEADS, MLP, VOCAB, TIED, TOKENS, DTYPE, LR, KEY_COUNT };
+enum { HIDDEN, HEADS, MLP, VOCAB, TIED, TOKENS, DTYPE, LR, RECOMPUTE, KEY_COUNT };
 
-static const char *const keys[KEY_COUNT + 1] = { "hidden", "heads", "mlp", "vocab", "tied",
-                                                 "tokens", "dtype", "lr",  NULL };
+static const char *const keys[KEY_COUNT + 1] = { "hidden", "heads", "mlp", "vocab",     "tied",
+                                                 "tokens", "dtype", "lr",  "recompute", NULL };
 static const char *const on_off[] = { "off", "on", NULL };
 
 /* The backends that have a setting. */
@@ -85,6 +85,8 @@ static pp_status set(const user *of, pp_cpu_settings *s, int key, const char *va
     case DTYPE:
         return read_word(of->where, name, value, of->dtypes, of == &gpu ? &s->bf16 : &s->single,
                          err);
+    case RECOMPUTE:
+        return read_word(of->where, name, value, on_off, &s->recompute, err);
     default:
         return read_rate(of->where, value, &s->lr, err);
     }
@@ -142,7 +144,7 @@ static pp_status parse(const user *of, const char *text, pp_cpu_settings *out, p
             const char *near = pp_text_nearest(item, keys);
             return pp_err_set(err, PP_USAGE, where,
                               "there is no setting '%.40s'%s%s%s; the settings are hidden, heads, "
-                              "mlp, vocab, tied, tokens, dtype and lr",
+                              "mlp, vocab, tied, tokens, dtype, lr and recompute",
                               item, near ? ", did you mean '" : "", near ? near : "",
                               near ? "'" : "");
         }

@@ -1,5 +1,5 @@
 /* The settings of the backends cpu and cuda as text:
- * "hidden=64,heads=4,mlp=256,vocab=0,tied=off,tokens=32,dtype=double,lr=0.01". */
+ * "hidden=64,heads=4,mlp=256,vocab=0,tied=off,tokens=32,dtype=double,lr=0.01,recompute=off". */
 #ifndef PPSIM_RUNTIME_CPU_SETTINGS_H
 #define PPSIM_RUNTIME_CPU_SETTINGS_H
 
@@ -16,6 +16,7 @@ typedef struct pp_cpu_settings {
     bool single;    /* float in place of double */
     bool bf16;      /* compute cuda: bf16 in place of float; sums are float */
     double lr;
+    bool recompute; /* of a layer, only its input is kept from F to B */
 } pp_cpu_settings;
 
 /* Parses the settings of compute cpu. Settings that are not given have their defaults. Fails:

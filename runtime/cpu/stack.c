@@ -152,6 +152,12 @@ static void *top_of(const pp_cpu_call *c)
     return NULL;
 }
 
+/* Returns where F keeps the input of a block that is computed again. */
+static void *input_of(const pp_cpu_call *c, int64_t layer)
+{
+    return at(c->tensors->stash, c->layout->inputs + (size_t)layer * c->layout->message);
+}
+
 static size_t used_bytes(const pp_cpu_call *c)
 {
     return (size_t)(c->batch->tokens * c->model->settings.hidden) * c->model->real_bytes;
@@ -167,6 +173,8 @@ void pp_cpu_forward(const pp_cpu_call *c)
         c->math->copy(c->machine, x, c->tensors->activation_in, used);
     for (int64_t i = 0; i < c->stage->layers; i++) {
         block b = block_of(c, i);
+        if (pp_cpu_recomputes(c->model))
+            c->math->copy(c->machine, input_of(c, i), x, used);
         block_forward(&b, x);
     }
     if (c->stage->last)
@@ -175,7 +183,9 @@ void pp_cpu_forward(const pp_cpu_call *c)
         c->math->zero(c->machine, at(x, used), c->layout->message - used);
 }
 
-void pp_cpu_backward_input(const pp_cpu_call *c)
+/* Brings the gradient of the stage's output to where the last block, or what is without blocks,
+ * expects it. */
+static void begin_backward(const pp_cpu_call *c)
 {
     const size_t used = used_bytes(c);
     void *top = top_of(c);
@@ -188,17 +198,51 @@ void pp_cpu_backward_input(const pp_cpu_call *c)
         c->math->copy(c->machine, out, c->tensors->gradient_in, used);
     if (!c->stage->layers && top && out)
         c->math->copy(c->machine, out, top, used);
-    for (int64_t i = c->stage->layers; i-- > 0;) {
-        block b = block_of(c, i);
-        void *dx = out;
-        if (i > 0)
-            dx = block_of(c, i - 1).slot[PP_CPU_DY];
-        else if (c->stage->embedding)
-            dx = at(c->tensors->stash, c->layout->bottom);
-        block_backward(&b, dx);
-    }
+}
+
+/* Returns where the gradient of the stage's input goes, or NULL if it is not needed. */
+static void *bottom_of(const pp_cpu_call *c)
+{
+    return c->stage->embedding ? at(c->tensors->stash, c->layout->bottom)
+                               : c->tensors->gradient_out;
+}
+
+static void end_backward(const pp_cpu_call *c)
+{
+    const size_t used = used_bytes(c);
+    void *out = c->tensors->gradient_out;
     if (out)
         c->math->zero(c->machine, at(out, used), c->layout->message - used);
+}
+
+void pp_cpu_backward_input(const pp_cpu_call *c)
+{
+    begin_backward(c);
+    for (int64_t i = c->stage->layers; i-- > 0;) {
+        block b = block_of(c, i);
+        block_backward(&b, i > 0 ? block_of(c, i - 1).slot[PP_CPU_DY] : bottom_of(c));
+    }
+    end_backward(c);
+}
+
+/* All blocks share their tensors. The gradient of a block's input goes to the scratch, since its
+ * own output gradient is needed until its weights have theirs. */
+void pp_cpu_backward_again(const pp_cpu_call *c)
+{
+    const size_t used = used_bytes(c);
+    void *x = at(c->tensors->scratch, c->layout->again);
+    begin_backward(c);
+    for (int64_t i = c->stage->layers; i-- > 0;) {
+        block b = block_of(c, i);
+        c->math->copy(c->machine, x, input_of(c, i), used);
+        block_forward(&b, x);
+        block_backward(&b, i > 0 ? x : bottom_of(c));
+        block_weights(&b);
+        if (i > 0)
+            c->math->copy(c->machine, b.slot[PP_CPU_DY], x, used);
+    }
+    end_backward(c);
+    pp_cpu_end_stage_weight(c);
 }
 
 void pp_cpu_backward_weight(const pp_cpu_call *c)

@@ -8,5 +8,8 @@
 void pp_cpu_forward(const pp_cpu_call *call);
 void pp_cpu_backward_input(const pp_cpu_call *call);
 void pp_cpu_backward_weight(const pp_cpu_call *call);
+/* B with recomputation: each block forward again from its input, then both parts of its backward.
+ */
+void pp_cpu_backward_again(const pp_cpu_call *call);
 
 #endif

@@ -253,9 +253,13 @@ pp_status pp_stage_math_run(void *opened, pp_op op, const pp_op_tensors *tensors
     w->math->start(w->machine);
     if (op.kind == PP_OP_F)
         pp_cpu_forward(&call);
-    if (op.kind == PP_OP_I || op.kind == PP_OP_B)
+    const bool again = op.kind != PP_OP_F && pp_cpu_recomputes(model);
+    assert(!again || op.kind == PP_OP_B);
+    if (again)
+        pp_cpu_backward_again(&call);
+    else if (op.kind == PP_OP_I || op.kind == PP_OP_B)
         pp_cpu_backward_input(&call);
-    if (op.kind == PP_OP_W || op.kind == PP_OP_B)
+    if (!again && (op.kind == PP_OP_W || op.kind == PP_OP_B))
         pp_cpu_backward_weight(&call);
     return w->math->finish(w->machine, err);
 }

@@ -151,7 +151,8 @@ static pp_status make_work(const pp_plan *plan, const pp_run_plan_options *optio
                                  .costs = x->costs,
                                  .settings = options->settings,
                                  .seed = options->seed,
-                                 .forward_only = pp_order_forward_only(order) };
+                                 .forward_only = pp_order_forward_only(order),
+                                 .split = pp_order_splits_backward(order) };
     join_replicas(plan, options, &x->work);
     status = view_data(plan, replica, x, err);
     if (!status && options->compute->describe)

@@ -209,6 +209,15 @@ bool pp_order_forward_only(const pp_order *order)
     return i == order->rank_begin[order->ranks];
 }
 
+bool pp_order_splits_backward(const pp_order *order)
+{
+    size_t i = 0;
+    while (i < order->rank_begin[order->ranks] && order->ops[i].kind != PP_OP_I &&
+           order->ops[i].kind != PP_OP_W)
+        i++;
+    return i < order->rank_begin[order->ranks];
+}
+
 pp_status pp_order_drop_backward(const pp_order *order, pp_order **order_out, pp_err *err)
 {
     pp_order *kept = NULL;

@@ -63,6 +63,8 @@ bool pp_order_placement(const pp_order *order, pp_placement *placement_out);
 
 /* Returns true if the order contains only forward ops. */
 bool pp_order_forward_only(const pp_order *order);
+/* Returns true if backwards are of two parts, I and W, for some stage. */
+bool pp_order_splits_backward(const pp_order *order);
 /* Makes a copy of the order without its I, W and B. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_order_drop_backward(const pp_order *order, pp_order **order_out,
                                                pp_err *err);

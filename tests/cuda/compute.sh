@@ -124,6 +124,19 @@ context gpt1.7b --cp 2
 recomputation gpt1.7b --recompute full
 experts qwen3-30b-a3b --tp 1 --ep 2 --dp 2 --memory-limit 200GB
 END
+# Layers that are computed again: those of a plan that does so, with its durations; not in two parts of a backward.
+plan --model gpt1.7b --recompute full
+run 0 "$exact" plan.json --compute-settings $small,vocab=11,recompute=on --iterations 1 --warmup 0 --verify --durations plan
+referred recompute
+! grep -q 'layers of its own' out || wrong "layers that are computed again: $(cat out)"
+run 0 "$exact" --schedule interleaved --vpp 2 --pp 2 --microbatches 4 $steps --compute-settings $small,vocab=11,tied=on,recompute=on,dtype=bf16
+referred 'recompute, bf16'
+run 0 "$exact" --schedule 1f1b --pp 2 --microbatches 4 $steps --compute-settings $small,vocab=11,recompute=on --dp 2 --zero 3
+referred 'recompute, replicas'
+run 2 'compute cuda: recompute=on .* this order has I and W; use a schedule with B' --schedule zbv --pp 2 --microbatches 4 $steps \
+    --compute-settings recompute=on
+plan --model gpt1.7b --recompute none
+run 2 'layers that recompute nothing; .*leave recompute=on out' plan.json --compute-settings recompute=on --durations plan
 plan --model gpt1.7b
 run 0 "$exact" plan.json --compute-settings $small --iterations 1 --warmup 0 --verify --durations plan
 ! grep -q 'layers of its own' out || wrong "layers like these: $(cat out)"

@@ -1,6 +1,7 @@
 /* ppsim run: executes a plan with the runtime, measures it, and compares the measured step with the
  * predicted one. */
 #include "runtime/compute/registry.h"
+#include "runtime/cpu/settings.h"
 #include "runtime/transport/registry.h"
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"
@@ -317,10 +318,26 @@ static pp_status check_faults(const pp_plan *plan, const pp_run_plan_options *o,
     return PP_OK;
 }
 
+/* Returns true if computes cpu and cuda are set to keep the inputs of layers only. */
+static bool recomputes(const pp_run_plan_options *o)
+{
+    pp_cpu_settings s = { 0 };
+    pp_err ignored = { 0 };
+    (void)!(o->compute->memory ? pp_gpu_settings_parse : pp_cpu_settings_parse)(o->settings, &s,
+                                                                                &ignored);
+    return s.recompute;
+}
+
+/* Returns true if the plan keeps the inputs of layers only, too. */
+static bool recomputes_layers(const pp_plan *plan)
+{
+    return plan->recompute == PP_RECOMPUTE_FULL && plan->recompute_layers <= 1;
+}
+
 /* Names what the plan's layers have and those of computes cpu and cuda lack, whose layers are
- * dense, have no product in 8 bits, belong to one processor or GPU, and recompute nothing. Returns
- * NULL if there is nothing. */
-static const char *other_layers(const pp_plan *plan)
+ * dense, have no product in 8 bits, belong to one processor or GPU, and are computed again as a
+ * whole or not at all. Returns NULL if there is nothing. */
+static const char *other_layers(const pp_plan *plan, const pp_run_plan_options *o)
 {
     const pp_recompute recompute = plan->recompute;
     if (plan->precision != PP_PRECISION_BF16)
@@ -331,20 +348,37 @@ static const char *other_layers(const pp_plan *plan)
         return "tensor parallelism";
     if (plan->parallel.cp > 1)
         return "context parallelism";
-    return recompute == PP_RECOMPUTE_NONE || recompute == PP_RECOMPUTE_UNKNOWN ? NULL
-                                                                               : "recomputation";
+    return recompute == PP_RECOMPUTE_NONE || recompute == PP_RECOMPUTE_UNKNOWN ||
+                   (recomputes_layers(plan) && recomputes(o))
+               ? NULL
+               : "recomputation";
+}
+
+/* The way out if recomputation is all that the layers lack. */
+static const char *set_recompute(const pp_plan *plan, const pp_run_plan_options *o)
+{
+    const char *other = other_layers(plan, o);
+    return recomputes_layers(plan) && other && strcmp(other, "recomputation") == 0
+               ? "; --compute-settings recompute=on has it"
+               : "";
 }
 
 /* Refuses to predict layers that are computed from durations of other ones. */
 static pp_status check_durations(const pp_plan *plan, const pp_run_plan_options *o, pp_err *err)
 {
-    const char *other = other_layers(plan);
-    if (!o->compute->describe || o->measure_ops || !other)
+    const char *other = other_layers(plan, o);
+    if (!o->compute->describe || o->measure_ops)
+        return PP_OK;
+    if (!other && plan->recompute == PP_RECOMPUTE_NONE && recomputes(o))
+        return pp_err_set(err, PP_USAGE, "--durations",
+                          "the plan's are of layers that recompute nothing; take measured ones, or "
+                          "leave recompute=on out of --compute-settings");
+    if (!other)
         return PP_OK;
     return pp_err_set(err, PP_USAGE, "--durations",
                       "the plan's are of layers with %s, which compute %s does not have; take "
-                      "measured ones, or wait as long as the plan says with --compute spin",
-                      other, o->compute->name);
+                      "measured ones, or wait as long as the plan says with --compute spin%s",
+                      other, o->compute->name, set_recompute(plan, o));
 }
 
 /* Writes the flight record of a failed run, if there is one. */
@@ -509,10 +543,10 @@ static void remark(const pp_plan *plan, const pp_run_plan_options *o)
         pp_remark("%" PRIu32 " ranks compute on %" PRIu32
                   " processors, but the prediction gives each rank its own",
                   ranks, pp_processors());
-    if (real && other_layers(plan))
+    if (real && other_layers(plan, o))
         pp_remark("compute %s has layers of its own, without the %s of the plan's: the order is "
-                  "the plan's, times and memory are not",
-                  o->compute->name, other_layers(plan));
+                  "the plan's, times and memory are not%s",
+                  o->compute->name, other_layers(plan, o), set_recompute(plan, o));
     if (!real && o->link.kind == PP_LINK_THROTTLE &&
         !knows_sizes(plan->costs[plan->costs_count > 1 ? o->replica : 0]))
         pp_remark("--link: the sizes of messages between stages are not known, so every message "

@@ -29,6 +29,7 @@ static const struct {
     { "lr=0", "lr=0: must be a positive number" },
     { "lr=nan", "must be a positive number" },
     { "lr=1e999", "must be a positive number" },
+    { "recompute=full", "recompute=full: must be off or on" },
     { "lr=0.1s", "lr=0.1s: must be a positive number" },
     { "dtype=111111111111111111111111111111111111111111111111111111111111111111111111111111111111"
       "1111111111111111111111111111111111111111111111111111111111111111111",
@@ -51,12 +52,13 @@ START_TEST(settings_are_read)
     pp_err err = { 0 };
     RIG_OK(pp_cpu_settings_parse("", &s, &err), err);
     ck_assert(s.hidden == 64 && s.heads == 4 && s.mlp == 256 && s.vocab == 0 && !s.tied &&
-              s.tokens == 32 && !s.single && s.lr == 0.01);
+              s.tokens == 32 && !s.single && s.lr == 0.01 && !s.recompute);
     RIG_OK(pp_cpu_settings_parse(
-               "lr=1e-3,dtype=float,tokens=5,tied=on,vocab=9,mlp=7,heads=2,hidden=6", &s, &err),
+               "recompute=on,lr=1e-3,dtype=float,tokens=5,tied=on,vocab=9,mlp=7,heads=2,hidden=6",
+               &s, &err),
            err);
     ck_assert(s.hidden == 6 && s.heads == 2 && s.mlp == 7 && s.vocab == 9 && s.tied &&
-              s.tokens == 5 && s.single && s.lr == 1e-3);
+              s.tokens == 5 && s.single && s.lr == 1e-3 && s.recompute);
 }
 END_TEST
 
@@ -101,6 +103,9 @@ START_TEST(work_that_does_not_fit_is_refused)
     refuse(work, PP_INPUT, "stage 0 of the partition");
     work.settings = "nonsense=5";
     refuse(work, PP_USAGE, "nonsense");
+    work.settings = "recompute=on";
+    work.split = true;
+    refuse(work, PP_USAGE, "use a schedule with B, or recompute=off");
     work = (pp_compute_work){ .stages = 1, .microbatches = 2, .settings = "" };
     work.partition = huge;
     refuse(work, PP_INPUT, "too much");

@@ -80,6 +80,38 @@ START_TEST(cutting_into_stages_changes_no_bit)
 }
 END_TEST
 
+/* What is computed again has the bits that it had, and takes the memory of one block and of the
+ * inputs of all. */
+START_TEST(recomputation_changes_no_bit)
+{
+    static const pp_stage partition[] = { { .layers = 1, .embedding = true },
+                                          { .first_layer = 1, .layers = 3 },
+                                          { .first_layer = 4, .layers = 2, .loss = true } };
+    char settings[128];
+    pp_err err = { 0 };
+    pp_workload workload PP_CLEANUP(pp_workload_free) = rig_workload(lengths, 3);
+    snprintf(settings, sizeof settings, "%s,recompute=on", models[_i]);
+    rig kept = run(models[_i], 3, partition, &workload, RIG_B);
+    rig again = run(settings, 3, partition, &workload, RIG_B);
+    rig_tie(&kept);
+    rig_tie(&again);
+    RIG_OK(pp_compute_cpu.end(kept.worker, &err), err);
+    RIG_OK(pp_compute_cpu.end(again.worker, &err), err);
+    expect_equal(&kept, &again, 0);
+    ck_assert(rig_compare(&kept, &again, PP_VALUES_LOSSES) == 0);
+    for (uint32_t j = 0; j < 3; j++) {
+        const size_t row = pp_cost_index(kept.costs, 1, j);
+        const int64_t input = kept.costs->message_bytes[row]; /* 64 bytes are its unit */
+        const int64_t block = (kept.costs->activation_bytes[row] - input) / 3;
+        ck_assert_int_eq(again.costs->activation_bytes[row], input + block + 3 * input);
+        ck_assert_int_eq(again.costs->temporary_bytes[row],
+                         kept.costs->temporary_bytes[row] + input);
+    }
+    rig_close(&kept);
+    rig_close(&again);
+}
+END_TEST
+
 /* Attention, tokens and targets depend on sequences, not on microbatches. */
 START_TEST(packed_sequences_do_not_see_each_other)
 {
@@ -268,6 +300,7 @@ static void add(TCase *tc)
 {
     tcase_add_loop_test(tc, split_backward_in_any_order_gives_the_bits_of_the_fused_one, 0, MODELS);
     tcase_add_loop_test(tc, cutting_into_stages_changes_no_bit, 0, 2);
+    tcase_add_loop_test(tc, recomputation_changes_no_bit, 0, MODELS);
     tcase_add_loop_test(tc, packed_sequences_do_not_see_each_other, 0, MODELS);
     tcase_add_loop_test(tc, padding_counts_nothing, 0, MODELS);
     tcase_add_test(tc, tied_weights_stay_equal_wherever_they_live);
