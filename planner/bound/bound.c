@@ -433,10 +433,13 @@ pp_status pp_bound_order(const pp_costs *costs, const pp_order *order, int64_t m
         .mirrored_from = order->mirrored_from,
         .fits = true,
     };
-    for (size_t i = 0; i < order->rank_begin[order->ranks]; i++) {
-        b.split |= order->ops[i].kind == PP_OP_I;
-        b.pairs |= (costs->has_pairs || costs->has_hidden) && order->ops[i].paired;
+    bool split = false, paired = false;
+    for (size_t i = 0, count = order->rank_begin[order->ranks]; i < count; i++) {
+        split |= order->ops[i].kind == PP_OP_I;
+        paired |= order->ops[i].paired;
     }
+    b.split = split;
+    b.pairs = paired && (costs->has_pairs || costs->has_hidden);
     if (costs->has_memory && memory_limit_bytes > 0 && b.mirrored_from == order->microbatches &&
         !b.forward_only)
         b.limit_bytes = memory_limit_bytes;

@@ -3,6 +3,7 @@
 #include "sim/analysis/report.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/minmax.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -87,24 +88,32 @@ pp_status pp_report_add_worst(pp_report *report, const pp_program *program,
     return PP_OK;
 }
 
-static void count_rank(const pp_program *program, const pp_timeline *timeline, uint32_t rank,
-                       pp_rank_report *out)
+/* Counts the ops of a rank, and returns the last of their ends. */
+static pp_ns count_rank(const pp_program *program, const pp_timeline *timeline, uint32_t rank,
+                        pp_rank_report *out)
 {
-    size_t begin = program->rank_begin[rank];
-    size_t end = program->rank_begin[rank + 1];
-    uint32_t live = 0;
+    const size_t begin = program->rank_begin[rank], end = program->rank_begin[rank + 1];
+    const bool frees[PP_OP_KIND_COUNT] = {
+        [PP_OP_F] = program->forward_only, [PP_OP_W] = true, [PP_OP_B] = true
+    };
+    const pp_op *op = program->op;
+    const pp_ns *start_ns = timeline->start_ns, *end_ns = timeline->end_ns;
+    pp_ns busy_ns = 0, latest_ns = 0;
+    uint32_t live = 0, most = 0;
     for (size_t i = begin; i < end; i++) {
-        uint8_t kind = program->op[i].kind;
-        out->busy_ns += timeline->end_ns[i] - timeline->start_ns[i];
-        if (kind == PP_OP_F && ++live > out->peak_live_activations)
-            out->peak_live_activations = live;
-        if (kind == PP_OP_B || kind == PP_OP_W || program->forward_only)
-            live--;
+        busy_ns += end_ns[i] - start_ns[i];
+        latest_ns = pp_max(latest_ns, end_ns[i]);
+        live += op[i].kind == PP_OP_F;
+        most = live > most ? live : most;
+        live -= frees[op[i].kind];
     }
+    out->busy_ns = busy_ns;
+    out->peak_live_activations = most;
     if (begin < end) {
-        out->first_start_ns = timeline->start_ns[begin];
-        out->last_end_ns = timeline->end_ns[end - 1];
+        out->first_start_ns = start_ns[begin];
+        out->last_end_ns = end_ns[end - 1];
     }
+    return latest_ns;
 }
 
 static pp_status account_memory(const pp_program *program, const pp_timeline *timeline,
@@ -265,9 +274,9 @@ pp_status pp_report_build(const char *schedule, const pp_framework *framework,
     report->ranks = program->ranks;
     report->stages = program->stages;
     report->microbatches = program->microbatches;
-    report->makespan_ns = pp_timeline_makespan(timeline);
     for (uint32_t r = 0; r < report->ranks; r++)
-        count_rank(program, timeline, r, &report->per_rank[r]);
+        report->makespan_ns =
+            pp_max(report->makespan_ns, count_rank(program, timeline, r, &report->per_rank[r]));
     summarise(timeline, report);
     report->step_ns = report->makespan_ns;
     pp_status status = PP_OK;

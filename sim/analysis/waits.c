@@ -86,25 +86,36 @@ static uint32_t late_source(const gathering *g, size_t i)
     return second;
 }
 
+/* Shorter waits are not among the longest. */
+static pp_ns least(const gathering *g)
+{
+    return g->full && g->most ? g->last.waits_ns : 1;
+}
+
 /* Collects the waits of a program without communication: an op waits for the op that computes its
  * input and then for the latency of the transfer. */
 static pp_status gather_gaps(gathering *g, pp_err *err)
 {
     const pp_program *program = g->program;
+    const pp_ns *start_ns = g->timeline->start_ns, *end_ns = g->timeline->end_ns;
     for (uint32_t r = 0; r < program->ranks; r++) {
-        pp_ns clock_ns = 0;
+        pp_ns clock_ns = 0, least_ns = least(g);
         for (size_t i = program->rank_begin[r]; i < program->rank_begin[r + 1]; i++) {
-            const pp_wait wait = { .at_ns = clock_ns,
-                                   .waits_ns = g->timeline->start_ns[i] - clock_ns,
-                                   .rank = r,
-                                   .step = i,
-                                   .blocker = late_source(g, i),
-                                   .blocker_is_op = true,
-                                   .cause = PP_IDLE_DATA };
-            pp_status status = wait.waits_ns > 0 ? push(g, wait, err) : PP_OK;
-            if (status)
-                return status;
-            clock_ns = g->timeline->end_ns[i];
+            const pp_ns waits_ns = start_ns[i] - clock_ns;
+            if (waits_ns >= least_ns) {
+                const pp_wait wait = { .at_ns = clock_ns,
+                                       .waits_ns = waits_ns,
+                                       .rank = r,
+                                       .step = i,
+                                       .blocker = late_source(g, i),
+                                       .blocker_is_op = true,
+                                       .cause = PP_IDLE_DATA };
+                pp_status status = push(g, wait, err);
+                if (status)
+                    return status;
+                least_ns = least(g);
+            }
+            clock_ns = end_ns[i];
         }
     }
     return PP_OK;

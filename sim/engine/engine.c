@@ -13,18 +13,20 @@
 #include <stdlib.h>
 
 #define UNKNOWN ((pp_ns)-1)
+#define AHEAD 24 /* instructions of a rank: some turns, three cache lines of times */
 
-/* The duration of an op and the latency of its input, which are looked up together. */
+/* What an op costs, and the clock of its rank, which are looked up together. */
 typedef struct op_cost {
-    pp_ns duration_ns, latency_ns;
+    pp_ns duration_ns, latency_ns; /* latency_ns: that of its input */
+    pp_ns *clock_ns;               /* the rank's; with mirrored ranks, that of the others */
 } op_cost;
 
 typedef struct engine {
     const pp_program *program;
     const uint32_t *class_of;
-    op_cost *cost;    /* [PP_OP_KIND_COUNT][classes * stages] */
-    size_t kind_size; /* classes * stages */
-    pp_ns *clock_ns;  /* [ranks]: end of the last instruction */
+    op_cost *cost;   /* [rows][PP_OP_KIND_COUNT] */
+    size_t rows;     /* classes * stages */
+    pp_ns *clock_ns; /* [ranks]: end of the last instruction */
 } engine;
 
 static void engine_free(engine *e)
@@ -44,19 +46,20 @@ static pp_status tabulate(engine *e, const pp_costs *costs, pp_err *err)
     };
     pp_ns longest = 0;
     const bool pairs = pp_pairs_overlap(e->program, costs);
-    for (size_t i = 0; pairs && i < e->kind_size; i++) {
+    for (size_t i = 0; pairs && i < e->rows; i++) {
         const pp_ns alone_ns = costs->f_ns[i] + costs->b_ns[i];
         const pp_ns pair_ns = costs->pair_ns[i] > alone_ns ? costs->pair_ns[i] : alone_ns;
         longest = pair_ns > longest ? pair_ns : longest;
     }
     for (uint32_t j = 0; j < costs->microbatches; j++) {
         size_t row = (size_t)costs->class_of[j] * costs->stages;
-        if (e->cost[row].duration_ns != UNKNOWN)
+        if (e->cost[row * PP_OP_KIND_COUNT].duration_ns != UNKNOWN)
             continue; /* this class is filled */
         for (uint8_t kind = 0; kind < PP_OP_KIND_COUNT; kind++) {
             for (uint32_t s = 0; s < costs->stages; s++) {
-                op_cost *cost = &e->cost[kind * e->kind_size + row + s];
+                op_cost *cost = &e->cost[(row + s) * PP_OP_KIND_COUNT + kind];
                 pp_op op = { .microbatch = j, .stage = (uint16_t)s, .kind = kind };
+                cost->clock_ns = &e->clock_ns[e->program->stage_rank[s]];
                 cost->duration_ns = durations[kind][row + s];
                 cost->latency_ns = pp_arrival_latency(e->program, costs, op);
                 if (cost->duration_ns > longest)
@@ -78,40 +81,46 @@ static pp_status engine_new(const pp_program *program, const pp_costs *costs, en
                             pp_err *err)
 {
     *e = (engine){ .program = program, .class_of = costs->class_of };
-    e->kind_size = (size_t)costs->classes * costs->stages;
-    e->cost = pp_alloc_array(e->kind_size * PP_OP_KIND_COUNT, sizeof *e->cost);
+    e->rows = (size_t)costs->classes * costs->stages;
+    e->cost = pp_alloc_array(e->rows * PP_OP_KIND_COUNT, sizeof *e->cost);
     e->clock_ns = pp_alloc_array(program->ranks, sizeof *e->clock_ns);
     if (!e->cost || !e->clock_ns)
         return pp_err_nomem(err);
-    for (size_t i = 0; i < e->kind_size; i++)
+    for (size_t i = 0; i < e->rows * PP_OP_KIND_COUNT; i++)
         e->cost[i].duration_ns = UNKNOWN;
     return tabulate(e, costs, err);
 }
 
 /* Times every instruction once, after everything that it needs. mirrored: some microbatches run on
- * mirrored ranks; callers pass a constant, so that other programs need no test. */
-static inline __attribute__((always_inline)) void run(const engine *e, bool mirrored,
+ * mirrored ranks; alike: all microbatches cost the same. Callers pass constants, so that other
+ * programs need no test. When another rank continues, what it will need some turns later is
+ * fetched: there are more ranks than streams that the hardware follows. */
+static inline __attribute__((always_inline)) void run(const engine *e, bool mirrored, bool alike,
                                                       pp_timeline *timeline)
 {
     const pp_program *program = e->program;
-    const op_cost *table = e->cost;
-    pp_ns *start_ns = timeline->start_ns;
-    pp_ns *end_ns = timeline->end_ns;
-    size_t stages = program->stages;
-    size_t count = program->count;
+    const size_t stages = program->stages, count = program->count;
+    const uint32_t *source = program->source;
+    const pp_op *ops = program->op;
+    pp_ns *start_ns = timeline->start_ns, *end_ns = timeline->end_ns;
+    size_t next = SIZE_MAX;
     for (size_t k = 0; k < count; k++) {
-        uint32_t i = program->topological_order[k];
-        pp_op op = program->op[i];
-        uint32_t source = program->source[i];
-        const op_cost *cost =
-            &table[op.kind * e->kind_size + e->class_of[op.microbatch] * stages + op.stage];
-        pp_ns *clock =
-            &e->clock_ns[mirrored ? pp_program_rank(program, op) : program->stage_rank[op.stage]];
-        size_t made = source < count ? source : count; /* end_ns[count] is 0 */
-        pp_ns ready_ns = end_ns[made] + cost->latency_ns;
-        pp_ns begin_ns = ready_ns > *clock ? ready_ns : *clock;
+        const size_t i = program->topological_order[k];
+        if (i != next) {
+            __builtin_prefetch(&ops[i + AHEAD], 0, 2);
+            __builtin_prefetch(&source[i + AHEAD], 0, 2);
+            __builtin_prefetch(&start_ns[i + AHEAD], 1, 2);
+            __builtin_prefetch(&end_ns[i + AHEAD], 1, 2);
+        }
+        next = i + 1;
+        const pp_op op = ops[i];
+        const size_t row = (alike ? 0 : e->class_of[op.microbatch] * stages) + op.stage;
+        const op_cost *cost = &e->cost[row * PP_OP_KIND_COUNT + op.kind];
+        pp_ns *clock_ns = mirrored ? &e->clock_ns[pp_program_rank(program, op)] : cost->clock_ns;
+        const pp_ns ready_ns = end_ns[(int32_t)source[i]] + cost->latency_ns; /* PP_NO_SOURCE: -1 */
+        const pp_ns begin_ns = ready_ns > *clock_ns ? ready_ns : *clock_ns;
         start_ns[i] = begin_ns;
-        end_ns[i] = *clock = begin_ns + cost->duration_ns;
+        end_ns[i] = *clock_ns = begin_ns + cost->duration_ns;
     }
 }
 
@@ -155,9 +164,11 @@ pp_status pp_simulate_from(const pp_program *program, const pp_costs *costs, con
     if (pairs)
         return pp_simulate_pairs(program, costs, e.clock_ns, timeline, err);
     if (program->mirrored_from < program->microbatches)
-        run(&e, true, timeline);
+        run(&e, true, false, timeline);
+    else if (costs->classes > 1)
+        run(&e, false, false, timeline);
     else
-        run(&e, false, timeline);
+        run(&e, false, true, timeline);
     return PP_OK;
 }
 

@@ -43,7 +43,7 @@ pp_status pp_order_new(uint32_t ranks, uint32_t stages, uint32_t microbatches,
     order->mirrored_from = placement == PP_PLACE_BIDIRECTIONAL ? microbatches / 2 : microbatches;
     order->stage_rank = pp_alloc_array(stages, sizeof *order->stage_rank);
     order->rank_begin = pp_alloc_array((size_t)ranks + 1, sizeof *order->rank_begin);
-    order->ops = pp_alloc_array(capacity, sizeof *order->ops);
+    order->ops = pp_alloc_large(capacity, sizeof *order->ops);
     if (!order->stage_rank || !order->rank_begin || !order->ops) {
         pp_order_free(&order);
         return pp_err_nomem(err);
@@ -63,18 +63,6 @@ void pp_order_free(pp_order **order)
     free((*order)->ops);
     free(*order);
     *order = NULL;
-}
-
-/* While an order is filled, rank_begin[ranks] is the number of ops and rank_begin[rank + 1] the end
- * of the last rank so far. */
-void pp_order_add(pp_order *order, uint32_t rank, pp_op_kind kind, uint32_t stage,
-                  uint32_t microbatch)
-{
-    size_t at = order->rank_begin[order->ranks];
-    order->ops[at] =
-        (pp_op){ .microbatch = microbatch, .stage = (uint16_t)stage, .kind = (uint8_t)kind };
-    order->rank_begin[order->ranks] = at + 1;
-    order->rank_begin[rank + 1] = at + 1;
 }
 
 void pp_order_end(pp_order *order)

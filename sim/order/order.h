@@ -41,9 +41,18 @@ PP_MUST_CHECK pp_status pp_order_new(uint32_t ranks, uint32_t stages, uint32_t m
                                      pp_err *err);
 void pp_order_free(pp_order **order); /* for PP_CLEANUP; *order NULL is fine */
 
-/* Appends an op to `rank`. Fill ranks in ascending order and each one completely. */
-void pp_order_add(pp_order *order, uint32_t rank, pp_op_kind kind, uint32_t stage,
-                  uint32_t microbatch);
+/* Appends an op to `rank`. Fill ranks in ascending order and each one completely. Until
+ * pp_order_end, rank_begin[ranks] is the number of ops and rank_begin[rank + 1] the end of the last
+ * rank so far. */
+static inline void pp_order_add(pp_order *order, uint32_t rank, pp_op_kind kind, uint32_t stage,
+                                uint32_t microbatch)
+{
+    const size_t at = order->rank_begin[order->ranks];
+    order->ops[at] =
+        (pp_op){ .microbatch = microbatch, .stage = (uint16_t)stage, .kind = (uint8_t)kind };
+    order->rank_begin[order->ranks] = at + 1;
+    order->rank_begin[rank + 1] = at + 1;
+}
 /* Ends the filling: later ranks have no ops. Call it once after the last pp_order_add. */
 void pp_order_end(pp_order *order);
 

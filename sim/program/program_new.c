@@ -11,13 +11,13 @@
 #include <string.h>
 
 /* Allocates one block with the program and then its arrays, those with the widest elements first.
- */
+ * Ranks advance together, so that their instructions are read with a stride; see pp_apart. */
 static pp_program *allocate(const pp_order *order, size_t count)
 {
     size_t begins = ((size_t)order->ranks + 1) * sizeof(size_t);
     size_t bytes = sizeof(pp_program) + begins + count * (sizeof(pp_op) + 2 * sizeof(uint32_t)) +
-                   order->stages * sizeof(uint32_t);
-    pp_program *program = malloc(bytes);
+                   order->stages * sizeof(uint32_t) + 2 * PP_APART;
+    pp_program *program = pp_alloc_large(1, bytes);
     if (!program)
         return NULL;
     char *block = (char *)(program + 1);
@@ -29,36 +29,34 @@ static pp_program *allocate(const pp_order *order, size_t count)
                              .forward_only = pp_order_forward_only(order),
                              .count = count };
     program->rank_begin = (size_t *)(void *)block;
-    program->op = (pp_op *)(void *)(block + begins);
-    program->source = (uint32_t *)(void *)(program->op + count);
+    program->op = pp_apart(block + begins, 0);
+    program->source = pp_apart(program->op + count, 1);
     program->topological_order = program->source + count;
     program->stage_rank = program->topological_order + count;
     memcpy(program->rank_begin, order->rank_begin, begins);
-    memcpy(program->op, order->ops, count * sizeof(pp_op));
-    for (size_t i = 0; i < count && !program->has_pairs; i++)
-        program->has_pairs = program->op[i].paired;
     memcpy(program->stage_rank, order->stage_rank, order->stages * sizeof(uint32_t));
     return program;
 }
 
-/* Finds the instructions of F, and of the backward that computes the gradient of the input (I or
- * B), for each stage and microbatch: [stages][microbatches] each. */
-static void locate(const pp_program *program, uint32_t *forward, uint32_t *backward)
+/* Copies the ops, and finds the instructions of F, and of the backward that computes the gradient
+ * of the input (I or B), for each stage and microbatch: [stages][microbatches] each. */
+static void take_ops(const pp_op *ops, pp_program *program, uint32_t *forward, uint32_t *backward)
 {
-    size_t m = program->microbatches;
-    for (size_t i = 0; i < program->count; i++) {
-        pp_op op = program->op[i];
-        size_t at = op.stage * m + op.microbatch;
-        if (op.kind == PP_OP_F)
-            forward[at] = (uint32_t)i;
-        else if (op.kind != PP_OP_W)
-            backward[at] = (uint32_t)i;
+    const size_t m = program->microbatches, count = program->count;
+    pp_op *own = program->op;
+    bool paired = false;
+    for (size_t i = 0; i < count; i++) {
+        const pp_op op = own[i] = ops[i];
+        paired |= op.paired;
+        if (op.kind != PP_OP_W)
+            (op.kind == PP_OP_F ? forward : backward)[op.stage * m + op.microbatch] = (uint32_t)i;
     }
+    program->has_pairs = paired;
 }
 
 /* The op on which op i depends, or PP_NO_SOURCE. */
-static uint32_t source_of(const pp_program *program, size_t i, const uint32_t *forward,
-                          const uint32_t *backward)
+static inline uint32_t source_of(const pp_program *program, size_t i, const uint32_t *forward,
+                                 const uint32_t *backward)
 {
     const pp_op op = program->op[i];
     const size_t m = program->microbatches, at = op.stage * m + op.microbatch;
@@ -91,8 +89,8 @@ static pp_status make(const pp_order *order, bool apart, pp_program **program_ou
 {
     size_t count = order->rank_begin[order->ranks];
     size_t m = order->microbatches;
-    uint32_t *places = pp_alloc_array(2 * m, order->stages * sizeof *places);
     pp_program *program = allocate(order, count);
+    uint32_t *places = pp_alloc_large(2 * m, order->stages * sizeof *places);
     if (!places || !program) {
         free(places);
         free(program);
@@ -101,7 +99,7 @@ static pp_status make(const pp_order *order, bool apart, pp_program **program_ou
     memset(places, 0xff, 2 * m * order->stages * sizeof *places); /* PP_NO_SOURCE, for excerpts */
     const uint32_t *forward = places;
     const uint32_t *backward = places + m * order->stages;
-    locate(program, places, places + m * order->stages);
+    take_ops(order->ops, program, places, places + m * order->stages);
     for (size_t i = 0; i < count; i++)
         program->source[i] = source_of(program, i, forward, backward);
     pp_status status = apart ? sort_apart(program, forward, backward, err)

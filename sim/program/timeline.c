@@ -51,14 +51,15 @@ pp_status pp_timeline_new(size_t count, pp_timeline **timeline_out, pp_err *err)
 {
     pp_timeline *timeline = NULL;
     if (count < SIZE_MAX / 4 / sizeof(pp_ns))
-        timeline = malloc(sizeof *timeline + (2 * count + 1) * sizeof(pp_ns));
+        timeline =
+            pp_alloc_large(1, sizeof *timeline + (2 * count + 1) * sizeof(pp_ns) + 2 * PP_APART);
     if (!timeline)
         return pp_err_nomem(err);
     timeline->comm = NULL;
     timeline->count = count;
-    timeline->start_ns = (pp_ns *)(void *)(timeline + 1);
-    timeline->end_ns = timeline->start_ns + count;
-    timeline->end_ns[count] = 0;
+    timeline->start_ns = pp_apart(timeline + 1, 2);
+    timeline->end_ns = pp_apart(timeline->start_ns + count + 1, 3);
+    timeline->end_ns[-1] = 0;
     *timeline_out = timeline;
     return PP_OK;
 }

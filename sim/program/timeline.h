@@ -81,7 +81,7 @@ typedef struct pp_comm_timeline {
 typedef struct pp_timeline {
     size_t count;
     pp_ns *start_ns;        /* [count] */
-    pp_ns *end_ns;          /* [count + 1]; the last is 0, for instructions without a source */
+    pp_ns *end_ns;          /* [count]; end_ns[-1] is 0, for instructions without a source */
     pp_comm_timeline *comm; /* NULL: a program without communication */
 } pp_timeline;
 

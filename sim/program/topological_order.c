@@ -19,6 +19,7 @@ typedef struct sorter {
     const pp_program *program;
     size_t *next;            /* [ranks]: first instruction not yet sorted */
     size_t done;             /* instructions sorted */
+    uint64_t *sorted;        /* a bit per instruction */
     bool listed;             /* who waits for whom is known */
     uint64_t *awake, *later; /* a bit per rank: it can advance in this pass, or in the next one */
     uint32_t *waiting;       /* [ranks]: the first rank that waits for it, or NOBODY */
@@ -26,10 +27,12 @@ typedef struct sorter {
 } sorter;
 
 #define NOBODY UINT32_MAX
+#define AHEAD 32 /* instructions of a rank that are fetched in advance */
 
 static void sorter_free(sorter *s)
 {
     free(s->next);
+    free(s->sorted);
     free(s->awake);
     free(s->waiting);
 }
@@ -41,7 +44,8 @@ static pp_status sorter_new(sorter *s, pp_err *err)
     s->next = pp_alloc_array(ranks, sizeof *s->next);
     s->awake = pp_alloc_array(2 * words, sizeof *s->awake);
     s->waiting = pp_alloc_array(2 * (size_t)ranks, sizeof *s->waiting);
-    if (!s->next || !s->awake || !s->waiting)
+    s->sorted = pp_alloc_array(s->program->count / 64 + 1, sizeof *s->sorted);
+    if (!s->next || !s->sorted || !s->awake || !s->waiting)
         return pp_err_nomem(err);
     s->later = s->awake + words;
     s->also = s->waiting + ranks;
@@ -92,24 +96,24 @@ static void list_all(sorter *s)
         wake(s, r);
 }
 
-/* Advances `rank` until an instruction needs one that has not been sorted. mirrored: some
- * microbatches run on mirrored ranks; callers pass a constant, so that other programs need no test.
- */
-static inline __attribute__((always_inline)) void advance_rank(sorter *s, bool mirrored,
-                                                               uint32_t rank)
+/* Advances `rank` until an instruction needs one that has not been sorted. */
+static inline void advance_rank(sorter *s, uint32_t rank)
 {
     const pp_program *program = s->program;
-    size_t i = s->next[rank];
-    for (; i < program->rank_begin[rank + 1]; i++) {
-        uint32_t source = program->source[i];
-        if (source != PP_NO_SOURCE) {
-            uint32_t from = mirrored ? rank_of(program, source)
-                                     : program->stage_rank[program->op[source].stage];
-            if (source >= s->next[from] && !(from == rank && source < i))
-                break;
-        }
-        program->topological_order[s->done++] = (uint32_t)i;
+    const uint32_t *sources = program->source;
+    uint32_t *order = program->topological_order + s->done;
+    uint64_t *sorted = s->sorted;
+    const size_t first = s->next[rank], end = program->rank_begin[rank + 1];
+    size_t i = first;
+    for (; i < end; i++) {
+        const uint32_t source = sources[i];
+        if (source != PP_NO_SOURCE && !(sorted[source / 64] >> source % 64 & 1))
+            break;
+        sorted[i / 64] |= (uint64_t)1 << i % 64;
+        *order++ = (uint32_t)i;
     }
+    __builtin_prefetch(&sources[i + AHEAD]);
+    s->done += i - first;
     s->next[rank] = i;
     if (s->listed) {
         wait_for_source(s, rank);
@@ -117,11 +121,11 @@ static inline __attribute__((always_inline)) void advance_rank(sorter *s, bool m
     }
 }
 
-static inline __attribute__((always_inline)) void pass(sorter *s, bool mirrored)
+static void pass(sorter *s)
 {
     const uint32_t ranks = s->program->ranks;
     for (uint32_t rank = 0; rank < ranks && !s->listed; rank++)
-        advance_rank(s, mirrored, rank);
+        advance_rank(s, rank);
     for (uint32_t first = 0; first < ranks && s->listed; first += 64) {
         uint64_t *word = &s->awake[first / 64];
         *word |= s->later[first / 64];
@@ -129,7 +133,7 @@ static inline __attribute__((always_inline)) void pass(sorter *s, bool mirrored)
         while (*word) {
             const uint32_t bit = (uint32_t)__builtin_ctzll(*word);
             *word &= *word - 1;
-            advance_rank(s, mirrored, first + bit);
+            advance_rank(s, first + bit);
         }
     }
 }
@@ -169,15 +173,11 @@ static pp_status report_deadlock(const sorter *s, pp_err *err)
 pp_status pp_program_sort_topologically(pp_program *program, pp_err *err)
 {
     sorter s PP_CLEANUP(sorter_free) = { .program = program };
-    const bool mirrored = program->mirrored_from < program->microbatches;
     pp_status status = sorter_new(&s, err);
     size_t examined = 0;
     while (!status && s.done < program->count) {
         size_t before = s.done;
-        if (mirrored)
-            pass(&s, true);
-        else
-            pass(&s, false);
+        pass(&s);
         if (s.done == before)
             status = report_deadlock(&s, err);
         examined += program->ranks;

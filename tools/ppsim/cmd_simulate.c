@@ -79,7 +79,7 @@ static pp_status simulate(const pp_args *args, pp_err *err)
     int64_t columns = 80;
     int64_t worst = PP_WORST_DEFAULT;
     bool compiled = false;
-    pp_why why;
+    pp_why why = { 0 };
     pp_robustness_request robust;
     pp_status status = pp_scenario_prepare(args, &s, err);
     if (status || (status = pp_profile_of_plan(args, s.plan, err)))
@@ -101,11 +101,11 @@ static pp_status simulate(const pp_args *args, pp_err *err)
                                                    pp_step_tail_chained(report->framework) };
     if (worst != PP_WORST_DEFAULT) /* otherwise the report has them already */
         status = pp_report_add_worst(report, s.program, s.timeline, (size_t)worst, err);
-    if (status ||
-        (status = pp_report_why(report, s.program, s.timeline, s.costs, NULL, &why, err)) ||
-        (status = pp_robust_study(&robust, s.plan, &subject, report, err)))
-        return status;
     report->has_why = pp_args_has(args, "--why");
+    if (!status && (report->has_why || pp_prints_words(args)))
+        status = pp_report_why(report, s.program, s.timeline, s.costs, NULL, &why, err);
+    if (status || (status = pp_robust_study(&robust, s.plan, &subject, report, err)))
+        return status;
     report->why = why;
     const pp_export data = { .plan = s.plan,
                              .order = pp_scenario_order(&s),
