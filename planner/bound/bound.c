@@ -433,13 +433,10 @@ pp_status pp_bound_order(const pp_costs *costs, const pp_order *order, int64_t m
         .mirrored_from = order->mirrored_from,
         .fits = true,
     };
-    bool split = false, paired = false;
-    for (size_t i = 0, count = order->rank_begin[order->ranks]; i < count; i++) {
-        split |= order->ops[i].kind == PP_OP_I;
-        paired |= order->ops[i].paired;
-    }
-    b.split = split;
-    b.pairs = paired && (costs->has_pairs || costs->has_hidden);
+    const size_t ops = order->rank_begin[order->ranks];
+    b.split = ops > 2 * (size_t)order->stages * order->microbatches; /* F and B are two */
+    for (size_t i = 0; (costs->has_pairs || costs->has_hidden) && i < ops && !b.pairs; i++)
+        b.pairs = order->ops[i].paired;
     if (costs->has_memory && memory_limit_bytes > 0 && b.mirrored_from == order->microbatches &&
         !b.forward_only)
         b.limit_bytes = memory_limit_bytes;
