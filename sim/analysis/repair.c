@@ -180,7 +180,7 @@ pp_status pp_repair_apply(const pp_program *program, const pp_repair *repair, bo
     else if (repair->kind == PP_REPAIR_PARITY)
         swap_on_odd_ranks(from, program->ranks, to->step);
     if (!status)
-        status = pp_comm_match(to, program->ranks, partial, err);
+        status = pp_comm_match(to, partial, err);
     out->program.comm = to;
     if (status)
         pp_repaired_free(out);

@@ -444,12 +444,65 @@ static bool same_tensor(const pp_transfer *send, const pp_transfer *receive)
            (forward ? send->stage + 1 == receive->stage : send->stage == receive->stage + 1);
 }
 
+/* A sender and a receiver. */
+typedef struct edge {
+    uint32_t from, to;
+    queue waiting;
+} edge;
+
 typedef struct matcher {
     pp_comm *comm;
-    queue *waiting; /* [edges] */
-    uint32_t ranks;
-    uint32_t *edge; /* [ranks * ranks]: 1 + the edge from a sender to a receiver; 0: not used */
+    edge *edge;
+    size_t count, capacity;
+    uint32_t *slot; /* [slots]: hash table with open addressing of 1 + an edge; 0: empty */
+    size_t slots;   /* a power of two, at least twice the edges */
 } matcher;
+
+static void matcher_free(matcher *m)
+{
+    free(m->edge);
+    free(m->slot);
+}
+
+/* The slot of an edge, or the empty one where it belongs. */
+static uint32_t *slot_of(const matcher *m, uint32_t from, uint32_t to)
+{
+    const uint64_t key = (uint64_t)from << 32 | to;
+    size_t at = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (m->slots - 1);
+    while (m->slot[at] &&
+           (m->edge[m->slot[at] - 1].from != from || m->edge[m->slot[at] - 1].to != to))
+        at = (at + 1) & (m->slots - 1);
+    return &m->slot[at];
+}
+
+/* Makes room for one more edge. */
+static pp_status make_room(matcher *m, pp_err *err)
+{
+    void *edges = m->edge;
+    pp_status status = pp_reserve(&edges, &m->capacity, m->count + 1, sizeof *m->edge, err);
+    m->edge = edges;
+    if (status || 2 * (m->count + 1) <= m->slots)
+        return status;
+    free(m->slot);
+    m->slots = m->slots ? 2 * m->slots : 64;
+    m->slot = pp_alloc_array(m->slots, sizeof *m->slot);
+    for (uint32_t e = 0; m->slot && e < m->count; e++)
+        *slot_of(m, m->edge[e].from, m->edge[e].to) = e + 1;
+    return m->slot ? PP_OK : pp_err_nomem(err);
+}
+
+/* The queue of an edge, which is empty for a new one; NULL if memory is out. */
+static queue *waiting_on(matcher *m, uint32_t from, uint32_t to, pp_err *err)
+{
+    uint32_t *slot = m->slots ? slot_of(m, from, to) : NULL;
+    if (slot && *slot)
+        return &m->edge[*slot - 1].waiting;
+    if (make_room(m, err))
+        return NULL;
+    m->edge[m->count] = (edge){ from, to, { PP_NO_SOURCE, PP_NO_SOURCE } };
+    *slot_of(m, from, to) = (uint32_t)++m->count;
+    return &m->edge[m->count - 1].waiting;
+}
 
 /* Returns true if there is a transfer at the other end with the same tensor. */
 static bool has_partner(const pp_comm *comm, const pp_transfer *own)
@@ -491,13 +544,15 @@ static pp_status wrong_delivery(const pp_comm *comm, const pp_transfer *send,
         pp_transfer_print(send, a, sizeof a), send->rank);
 }
 
-static pp_status match_one(const matcher *m, uint32_t t, pp_err *err)
+static pp_status match_one(matcher *m, uint32_t t, pp_err *err)
 {
     pp_transfer *all = m->comm->transfer;
     bool sends = kinds[all[t].kind].sends;
     uint32_t from = sends ? all[t].rank : all[t].peer;
     uint32_t to = sends ? all[t].peer : all[t].rank;
-    queue *waiting = &m->waiting[m->edge[(size_t)from * m->ranks + to]];
+    queue *waiting = waiting_on(m, from, to, err);
+    if (!waiting)
+        return PP_NOMEM;
     uint32_t partner = waiting->head;
     if (partner == PP_NO_SOURCE || kinds[all[partner].kind].sends == sends) {
         if (partner == PP_NO_SOURCE)
@@ -525,7 +580,7 @@ static pp_status report_unmatched(const matcher *m, pp_err *err)
 }
 
 /* Matches transfers in the order in which every rank posts. */
-static pp_status match_by_steps(const matcher *m, pp_err *err)
+static pp_status match_by_steps(matcher *m, pp_err *err)
 {
     const pp_comm *comm = m->comm;
     for (size_t s = 0; s < comm->step_count; s++) {
@@ -543,7 +598,7 @@ static pp_status match_by_steps(const matcher *m, pp_err *err)
 
 /* Like match_by_steps, for ranks that post groups in the order of their numbers, which is the order
  * of transfers in memory. */
-static pp_status match_by_groups(const matcher *m, pp_err *err)
+static pp_status match_by_groups(matcher *m, pp_err *err)
 {
     for (uint32_t t = 0; t < m->comm->transfer_count; t++) {
         pp_status status = match_one(m, t, err);
@@ -554,10 +609,10 @@ static pp_status match_by_groups(const matcher *m, pp_err *err)
 }
 
 /* Sets the transfers that still wait to have no match. */
-static void part_unmatched(const matcher *m, uint32_t edges)
+static void part_unmatched(const matcher *m)
 {
-    for (uint32_t e = 0; e < edges; e++) {
-        for (uint32_t t = m->waiting[e].head; t != PP_NO_SOURCE;) {
+    for (size_t e = 0; e < m->count; e++) {
+        for (uint32_t t = m->edge[e].waiting.head; t != PP_NO_SOURCE;) {
             uint32_t next = m->comm->transfer[t].match;
             m->comm->transfer[t].match = PP_NO_SOURCE;
             t = next;
@@ -565,39 +620,19 @@ static void part_unmatched(const matcher *m, uint32_t edges)
     }
 }
 
-static pp_status match_all(pp_comm *comm, uint32_t ranks, bool by_groups, bool partial, pp_err *err)
+static pp_status match_all(pp_comm *comm, bool by_groups, bool partial, pp_err *err)
 {
-    matcher m = { .comm = comm, .ranks = ranks };
-    m.edge = pp_alloc_array((size_t)ranks * ranks, sizeof *m.edge);
-    if (!m.edge)
-        return pp_err_nomem(err);
-    uint32_t edges = 1;
-    for (size_t t = 0; t < comm->transfer_count; t++) {
-        const pp_transfer *transfer = &comm->transfer[t];
-        uint32_t *ways[] = { &m.edge[(size_t)transfer->rank * ranks + transfer->peer],
-                             &m.edge[(size_t)transfer->peer * ranks + transfer->rank] };
-        for (size_t k = 0; k < 2; k++)
-            *ways[k] = *ways[k] ? *ways[k] : edges++;
-    }
-    m.waiting = pp_alloc_array(edges, sizeof *m.waiting);
-    pp_status status = m.waiting ? PP_OK : pp_err_nomem(err);
-    if (!status) {
-        memset(m.waiting, 0xff, edges * sizeof *m.waiting); /* PP_NO_SOURCE */
-        status = by_groups ? match_by_groups(&m, err) : match_by_steps(&m, err);
-        part_unmatched(&m, edges);
-        if (!status && !partial)
-            status = report_unmatched(&m, err);
-    }
-    free(m.waiting);
-    free(m.edge);
-    return status;
+    matcher m PP_CLEANUP(matcher_free) = { .comm = comm };
+    pp_status status = by_groups ? match_by_groups(&m, err) : match_by_steps(&m, err);
+    part_unmatched(&m);
+    return status || partial ? status : report_unmatched(&m, err);
 }
 
-pp_status pp_comm_match(pp_comm *comm, uint32_t ranks, bool partial, pp_err *err)
+pp_status pp_comm_match(pp_comm *comm, bool partial, pp_err *err)
 {
     for (size_t t = 0; t < comm->transfer_count; t++)
         comm->transfer[t].match = PP_NO_SOURCE;
-    return match_all(comm, ranks, false, partial, err);
+    return match_all(comm, false, partial, err);
 }
 
 /* Finds the receive that each compute op waits for: that of its stage, microbatch and direction. */
@@ -636,7 +671,7 @@ pp_status pp_comm_finish(pp_comm_builder *builder, bool partial, pp_program *pro
         return pp_err_nomem(err);
     pp_status status = sort_transfers(builder, comm, err);
     if (status || (status = join_steps(builder, comm, err)) ||
-        (status = match_all(comm, program->ranks, !builder->overtakes, partial, err)) ||
+        (status = match_all(comm, !builder->overtakes, partial, err)) ||
         (status = find_needs(program, comm, err)))
         return status;
     program->comm = comm;

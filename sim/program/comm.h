@@ -218,7 +218,7 @@ PP_MUST_CHECK pp_status pp_comm_finish(pp_comm_builder *builder, bool partial, p
 
 /* Matches sends and receives again after steps or groups were changed.
  * Fails: like pp_comm_finish. */
-PP_MUST_CHECK pp_status pp_comm_match(pp_comm *comm, uint32_t ranks, bool partial, pp_err *err);
+PP_MUST_CHECK pp_status pp_comm_match(pp_comm *comm, bool partial, pp_err *err);
 
 /* Prints "3SEND_F7". Returns buffer. */
 const char *pp_transfer_print(const pp_transfer *transfer, char *buffer, size_t size);
