@@ -89,13 +89,13 @@ static void stand_still(idling *w, pp_idle_cause cause, pp_ns until_ns, size_t s
     uint32_t match = transfer == NONE ? NONE : w->program->comm->transfer[transfer].match;
     out->wait[out->wait_count++] = (pp_wait){ .at_ns = w->clock_ns,
                                               .waits_ns = until_ns - w->clock_ns,
-                                              .step = step,
-                                              .rank = w->rank,
+                                              .step = (uint32_t)step,
+                                              .rank = (uint16_t)w->rank,
                                               .transfer = transfer,
                                               .blocker = cause == PP_IDLE_LINK   ? transfer
                                                          : cause == PP_IDLE_HOST ? NONE
                                                                                  : match,
-                                              .cause = cause };
+                                              .cause = (uint8_t)cause };
     w->clock_ns = until_ns;
 }
 

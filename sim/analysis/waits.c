@@ -105,8 +105,8 @@ static pp_status gather_gaps(gathering *g, pp_err *err)
             if (waits_ns >= least_ns) {
                 const pp_wait wait = { .at_ns = clock_ns,
                                        .waits_ns = waits_ns,
-                                       .rank = r,
-                                       .step = i,
+                                       .rank = (uint16_t)r,
+                                       .step = (uint32_t)i,
                                        .blocker = late_source(g, i),
                                        .blocker_is_op = true,
                                        .cause = PP_IDLE_DATA };

@@ -113,7 +113,7 @@ static pp_status run_new(const pp_program *program, const pp_costs *costs, pp_ti
     r->host = pp_alloc_array(program->ranks, sizeof *r->host);
     r->waiting = pp_alloc_array(program->ranks, sizeof *r->waiting);
     r->wake = pp_alloc_array(program->ranks, sizeof *r->wake);
-    r->try = pp_alloc_array(2 * transfers, sizeof *r->try);
+    r->try = pp_alloc_large(2 * transfers, sizeof *r->try);
     if (!r->done || !r->next || !r->clock_ns || !r->host || !r->waiting || !r->wake || !r->try)
         return pp_err_nomem(err);
     if (costs->sharded) {
@@ -146,12 +146,9 @@ static void finish(run *r, uint32_t t, pp_ns start_ns, pp_ns end_ns)
     r->done[t] = true;
     r->timeline->comm->start_ns[t] = start_ns;
     r->timeline->comm->end_ns[t] = end_ns;
-    e->end_ns = pp_max(e->end_ns, end_ns);
-    if (--e->left)
-        return;
     pp_comm_group *group = &r->lanes.group[e->group];
-    group->end_ns = pp_max(group->end_ns, e->end_ns);
-    if (--group->left)
+    group->end_ns = pp_max(group->end_ns, end_ns);
+    if (--e->left || --group->left)
         return;
     for (uint32_t k = group->first; k < group->first + group->count; k++) {
         const uint32_t next = r->lanes.entry[k].next;
@@ -233,7 +230,7 @@ static void try_entry(run *r, uint32_t index)
         return;
     e->active = true;
     e->ready_ns = pp_max(group->issued_ns, e->ready_ns);
-    for (uint32_t k = e->first; k < e->first + e->count; k++) {
+    for (uint32_t k = e->first; k < e[1].first; k++) {
         if (!r->done[r->lanes.by_entry[k]])
             meet(r, r->lanes.by_entry[k]);
     }
@@ -248,18 +245,18 @@ static void stand_still(run *r, uint32_t rank, pp_idle_cause cause, pp_ns from_n
         return;
     out->idle_ns[rank * PP_IDLE_COUNT + (size_t)cause] += to_ns - from_ns;
     void *grown = out->wait;
-    if (pp_grow(&grown, &out->wait_capacity, out->wait_count + 1, sizeof *out->wait, NULL)) {
+    if (pp_reserve(&grown, &out->wait_capacity, out->wait_count + 1, sizeof *out->wait, NULL)) {
         r->failed = true;
         return;
     }
     out->wait = grown;
     out->wait[out->wait_count++] = (pp_wait){ .at_ns = from_ns,
                                               .waits_ns = to_ns - from_ns,
-                                              .step = r->next[rank],
-                                              .rank = rank,
+                                              .step = (uint32_t)r->next[rank],
+                                              .rank = (uint16_t)rank,
                                               .transfer = transfer,
                                               .blocker = blocker,
-                                              .cause = cause };
+                                              .cause = (uint8_t)cause };
 }
 
 /* The device is idle until `until_ns`, when its host has issued the next `transfer` or, if that is
@@ -657,7 +654,7 @@ static void find_fronts(const run *r, uint32_t *front)
             uint32_t first = own->group;
             if (own->previous != NONE && r->lanes.group[r->lanes.entry[own->previous].group].left)
                 first = front[r->lanes.by_entry[r->lanes.entry[own->previous].first]];
-            for (uint32_t k = own->first; k < own->first + own->count; k++)
+            for (uint32_t k = own->first; k < own[1].first; k++)
                 front[r->lanes.by_entry[k]] = first;
         }
     }

@@ -414,7 +414,7 @@ static pp_status join_steps(const pp_comm_builder *b, pp_comm *comm, pp_err *err
     uint32_t ranks = b->program->ranks;
     for (uint32_t r = 0; r < ranks; r++)
         comm->step_count += b->list[r].count;
-    comm->step = pp_alloc_array(comm->step_count, sizeof *comm->step);
+    comm->step = pp_alloc_large(comm->step_count, sizeof *comm->step);
     comm->step_begin = pp_alloc_array((size_t)ranks + 1, sizeof *comm->step_begin);
     if (!comm->step || !comm->step_begin)
         return pp_err_nomem(err);
@@ -640,8 +640,8 @@ static pp_status find_needs(const pp_program *program, pp_comm *comm, pp_err *er
 {
     size_t m = program->microbatches;
     size_t cells = program->stages * m;
-    uint32_t *receive = pp_alloc_array(2 * cells, sizeof *receive);
-    comm->needs = pp_alloc_array(program->count, sizeof *comm->needs);
+    uint32_t *receive = pp_alloc_large(2 * cells, sizeof *receive);
+    comm->needs = pp_alloc_large(program->count, sizeof *comm->needs);
     if (!receive || !comm->needs) {
         free(receive);
         return pp_err_nomem(err);

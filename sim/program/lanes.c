@@ -33,13 +33,13 @@ static uint32_t lane_of(const pp_comm *comm, uint32_t ranks, const pp_transfer *
     return t->peer + sends * ranks;
 }
 
-/* Adds an entry for the transfers of a group from `first` on that have the lane. sorted: where they
- * begin in by_entry. */
+/* Adds an entry for the transfers of a group from `first` on that have the lane. */
 static void add_entry(const pp_comm *comm, uint32_t ranks, uint32_t g, uint32_t first,
-                      uint32_t lane, uint32_t sorted, pp_comm_lanes *l)
+                      uint32_t lane, pp_comm_lanes *l)
 {
     const uint32_t end = comm->group[g].first + comm->group[g].count;
     pp_comm_entry *e = &l->entry[l->entry_count];
+    uint32_t sorted = e->first;
     *e = (pp_comm_entry){ .group = g,
                           .lane = lane,
                           .first = sorted,
@@ -52,17 +52,15 @@ static void add_entry(const pp_comm *comm, uint32_t ranks, uint32_t g, uint32_t 
         l->entry_of[t] = (uint32_t)l->entry_count;
         l->by_entry[sorted++] = t;
     }
-    e->count = e->left = sorted - e->first;
-    l->entry_count++;
+    e->left = sorted - e->first;
+    l->entry[++l->entry_count].first = sorted;
 }
 
 /* Divides group g into entries. Lanes are searched linearly, since its transfers are few. */
 static void make_entries(const pp_comm *comm, uint32_t ranks, uint32_t g, pp_comm_lanes *l)
 {
     const pp_group *group = &comm->group[g];
-    pp_comm_group *state = &l->group[g];
-    uint32_t sorted = group->first;
-    state->first = (uint32_t)l->entry_count;
+    const uint32_t entries = (uint32_t)l->entry_count;
     for (uint32_t t = group->first; t < group->first + group->count; t++) {
         uint32_t lane = lane_of(comm, ranks, &comm->transfer[t]);
         bool seen = false;
@@ -70,10 +68,10 @@ static void make_entries(const pp_comm *comm, uint32_t ranks, uint32_t g, pp_com
             seen = lane_of(comm, ranks, &comm->transfer[u]) == lane;
         if (seen)
             continue;
-        add_entry(comm, ranks, g, t, lane, sorted, l);
-        sorted += l->entry[l->entry_count - 1].count;
+        add_entry(comm, ranks, g, t, lane, l);
     }
-    state->count = state->left = (uint32_t)l->entry_count - state->first;
+    const uint32_t made = (uint32_t)l->entry_count - entries;
+    l->group[g] = (pp_comm_group){ .first = entries, .count = made, .left = made };
 }
 
 /* The last entry of a lane so far, and the rank whose lane it is. */
@@ -114,13 +112,14 @@ static pp_status chain_lanes(const pp_comm *comm, uint32_t ranks, pp_comm_lanes 
 
 pp_status pp_comm_lanes_new(const pp_comm *comm, uint32_t ranks, pp_comm_lanes *l, pp_err *err)
 {
-    const size_t transfers = comm->transfer_count ? comm->transfer_count : 1;
-    l->entry = malloc(transfers * sizeof *l->entry);
-    l->by_entry = malloc(transfers * sizeof *l->by_entry);
-    l->entry_of = malloc(transfers * sizeof *l->entry_of);
-    l->group = pp_alloc_array(comm->group_count, sizeof *l->group);
+    const size_t transfers = comm->transfer_count;
+    l->entry = pp_alloc_large(transfers + 1, sizeof *l->entry);
+    l->by_entry = pp_alloc_large(transfers, sizeof *l->by_entry);
+    l->entry_of = pp_alloc_large(transfers, sizeof *l->entry_of);
+    l->group = pp_alloc_large(comm->group_count, sizeof *l->group);
     if (!l->entry || !l->by_entry || !l->entry_of || !l->group)
         return pp_err_nomem(err);
+    l->entry[0].first = 0;
     for (uint32_t g = 0; g < comm->group_count; g++)
         make_entries(comm, ranks, g, l);
     return chain_lanes(comm, ranks, l, err);

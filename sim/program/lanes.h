@@ -9,13 +9,12 @@
  * all of its lanes, since a group ends as a unit (NCCL, p2p.rst). */
 typedef struct pp_comm_entry {
     uint32_t group, lane;    /* lane: index among those of its rank, < 2 * ranks */
-    uint32_t first, count;   /* its transfers in pp_comm_lanes.by_entry */
+    uint32_t first;          /* its transfers in pp_comm_lanes.by_entry, up to the next entry's */
     uint32_t previous, next; /* entries of the lane; PP_NO_SOURCE at its ends */
     uint32_t left;           /* transfers that are not done */
     bool free;               /* all transfers before it in its lane are done */
     bool active;
     pp_ns ready_ns; /* when it may start; before it is active: the end of those before it */
-    pp_ns end_ns;
 } pp_comm_entry;
 
 typedef struct pp_comm_group {
@@ -27,7 +26,7 @@ typedef struct pp_comm_group {
 
 /* Owner frees with pp_comm_lanes_free. */
 typedef struct pp_comm_lanes {
-    pp_comm_entry *entry; /* [entry_count] */
+    pp_comm_entry *entry; /* [entry_count + 1]: the last one ends the transfers of the one before */
     size_t entry_count;
     uint32_t *by_entry;   /* [transfers]: all transfers, sorted by entry */
     uint32_t *entry_of;   /* [transfers]: the entry of each */

@@ -27,12 +27,12 @@ const char *pp_idle_key(pp_idle_cause cause);
 /* An interval in which a rank was idle for one cause. */
 typedef struct pp_wait {
     pp_ns at_ns, waits_ns;
-    size_t step; /* the step that had to wait: into comm->step, or without comm into program->op */
-    uint32_t rank;
+    uint32_t step;     /* what had to wait: into comm->step, or without comm into program->op */
     uint32_t transfer; /* the rank's transfer that it awaited; PP_NO_SOURCE without communication */
     uint32_t blocker;  /* the transfer or op that was late; PP_NO_SOURCE: outside the program */
+    uint16_t rank;
+    uint8_t cause; /* pp_idle_cause */
     bool blocker_is_op;
-    pp_idle_cause cause;
 } pp_wait;
 
 typedef enum pp_circle_reason {
