@@ -229,7 +229,7 @@ static void try_entry(run *r, uint32_t index)
     if (e->active || !e->free || !group->issued)
         return;
     e->active = true;
-    e->ready_ns = pp_max(group->issued_ns, e->ready_ns);
+    e->ready_ns = pp_max(r->timeline->comm->post_ns[r->lanes.by_entry[e->first]], e->ready_ns);
     for (uint32_t k = e->first; k < e[1].first; k++) {
         if (!r->done[r->lanes.by_entry[k]])
             meet(r, r->lanes.by_entry[k]);
@@ -307,16 +307,17 @@ static uint32_t held_by(const run *r, uint32_t t, pp_ns posted_ns)
 static void account_wait(run *r, uint32_t rank, uint32_t g)
 {
     pp_ns end_ns = r->lanes.group[g].end_ns;
-    pp_ns issued_ns = r->lanes.group[g].issued_ns;
     if (end_ns <= r->clock_ns[rank])
         return;
     uint32_t last = last_of(r, g);
+    pp_ns issued_ns = r->timeline->comm->post_ns[last];
     await_host(r, rank, issued_ns < end_ns ? issued_ns : end_ns, last);
     pp_ns clock_ns = r->clock_ns[rank];
     const pp_transfer *transfer = &r->comm->transfer[last];
-    pp_ns posted_ns = transfer->match == PP_NO_SOURCE
-                          ? clock_ns
-                          : r->lanes.group[r->comm->transfer[transfer->match].group].issued_ns;
+    pp_ns posted_ns = transfer->match == PP_NO_SOURCE ? clock_ns : 0;
+    if (transfer->match != PP_NO_SOURCE &&
+        r->lanes.group[r->comm->transfer[transfer->match].group].issued)
+        posted_ns = r->timeline->comm->post_ns[transfer->match];
     pp_ns split_ns = posted_ns < clock_ns ? clock_ns : posted_ns > end_ns ? end_ns : posted_ns;
     bool sends = pp_transfer_sends((pp_transfer_kind)transfer->kind);
     stand_still(r, rank, sends ? PP_IDLE_BUFFER : PP_IDLE_DATA, clock_ns, split_ns, last,
@@ -499,9 +500,9 @@ static bool take_step(run *r, uint32_t rank, pp_comm_step step)
         pp_comm_group *group = &r->lanes.group[step.index];
         group->issued = true;
         r->host[rank].clock_ns += r->comm->semantics.host.launch_ns;
-        group->issued_ns = pp_max(r->clock_ns[rank], r->host[rank].clock_ns);
+        const pp_ns issued_ns = pp_max(r->clock_ns[rank], r->host[rank].clock_ns);
         for (uint32_t t = 0; t < r->comm->group[step.index].count; t++)
-            r->timeline->comm->post_ns[r->comm->group[step.index].first + t] = group->issued_ns;
+            r->timeline->comm->post_ns[r->comm->group[step.index].first + t] = issued_ns;
         for (uint32_t e = group->first; e < group->first + group->count; e++)
             r->try[r->try_count++] = e;
     } else if (step.kind == PP_COMM_STEP_WAIT) {

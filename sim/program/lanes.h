@@ -21,7 +21,7 @@ typedef struct pp_comm_group {
     uint32_t first, count; /* its entries */
     uint32_t left;         /* entries that are not done */
     bool issued;
-    pp_ns issued_ns, end_ns;
+    pp_ns end_ns;
 } pp_comm_group;
 
 /* Owner frees with pp_comm_lanes_free. */
