@@ -19,17 +19,17 @@
 #define MIB ((size_t)1 << 20)
 #define HEAP_STEP (64 * MIB) /* by which the heap grows: it costs nothing until it is written */
 
-/* Asks for huge pages from a block to the end of the heap. Asking before the pages are written is
- * what counts, also for the blocks that will follow. */
-static void ask_for_huge_pages(void *block)
+/* Asks for huge pages from a large block to the end of the heap. Asking before the pages are
+ * written is what counts, also for the blocks that will follow. */
+static void ask_for_huge_pages(void *block, size_t bytes)
 {
+    if (!block || bytes < 4 * MIB)
+        return;
 #if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
     const uintptr_t page = 4096, begin = (uintptr_t)block & ~(page - 1);
     const uintptr_t end = (uintptr_t)sbrk(0);
     if (begin < end) /* not so in the heaps of other threads */
         (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
-#else
-    (void)block;
 #endif
 }
 
@@ -40,7 +40,7 @@ void pp_alloc_keep_freed(void)
     mallopt(M_TRIM_THRESHOLD, INT_MAX);
     mallopt(M_TOP_PAD, (int)HEAP_STEP);
     void *first = malloc(1);
-    ask_for_huge_pages(first);
+    ask_for_huge_pages(first, HEAP_STEP);
     free(first);
 #endif
 }
@@ -60,8 +60,7 @@ void *pp_alloc_array(size_t count, size_t size)
 void *pp_alloc_large(size_t count, size_t size)
 {
     void *array = fits(&count, size) ? malloc(count * size) : NULL;
-    if (array && count * size >= 4 * MIB)
-        ask_for_huge_pages(array);
+    ask_for_huge_pages(array, count * size);
     return array;
 }
 
@@ -77,6 +76,7 @@ pp_status pp_reserve(void **array, size_t *capacity, size_t needed, size_t size,
     void *grown = realloc(*array, target * size);
     if (!grown)
         return pp_err_nomem(err);
+    ask_for_huge_pages(grown, target * size);
     *array = grown;
     *capacity = target;
     return PP_OK;
