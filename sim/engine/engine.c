@@ -93,8 +93,8 @@ static pp_status engine_new(const pp_program *program, const pp_costs *costs, en
 
 /* Times every instruction once, after everything that it needs. mirrored: some microbatches run on
  * mirrored ranks; alike: all microbatches cost the same. Callers pass constants, so that other
- * programs need no test. When another rank continues, what it will need some turns later is
- * fetched: there are more ranks than streams that the hardware follows. */
+ * programs need no test. When another rank continues, the lines that it will write some turns later
+ * are fetched: there are more ranks than streams that the hardware follows. */
 static inline __attribute__((always_inline)) void run(const engine *e, bool mirrored, bool alike,
                                                       pp_timeline *timeline)
 {
@@ -107,8 +107,6 @@ static inline __attribute__((always_inline)) void run(const engine *e, bool mirr
     for (size_t k = 0; k < count; k++) {
         const size_t i = program->topological_order[k];
         if (i != next) {
-            __builtin_prefetch(&ops[i + AHEAD], 0, 2);
-            __builtin_prefetch(&source[i + AHEAD], 0, 2);
             __builtin_prefetch(&start_ns[i + AHEAD], 1, 2);
             __builtin_prefetch(&end_ns[i + AHEAD], 1, 2);
         }
