@@ -155,6 +155,27 @@ START_TEST(orders_for_any_costs_are_complete_and_run)
 }
 END_TEST
 
+static void does_as_it_says(const pp_schedule *schedule, const pp_schedule_params *shape,
+                            pp_order *order)
+{
+    pp_schedule_params with_costs = *shape;
+    pp_costs *costs PP_CLEANUP(pp_costs_free) = random_costs(order, shape->microbatches + 5);
+    with_costs.costs = costs;
+    pp_order *again = step_order_for(schedule->name, &with_costs);
+    if (!schedule->uses_costs)
+        ck_assert_msg(pp_order_equal(order, again), "%s p=%u v=%u m=%u", schedule->name,
+                      shape->ranks, shape->chunks, shape->microbatches);
+    pp_order_free(&again);
+    pp_order_free(&order);
+}
+
+/* A search makes the orders of these schedules once (planner/candidate/evaluate.c). */
+START_TEST(orders_depend_on_costs_only_if_they_say_so)
+{
+    over_shapes(pp_schedule_at((size_t)_i), does_as_it_says);
+}
+END_TEST
+
 static void is_conserved(const pp_schedule *schedule, const pp_schedule_params *shape,
                          pp_order *order)
 {
@@ -251,6 +272,7 @@ int main(void)
     tcase_add_loop_test(tc, every_rank_ends_with_its_first_stage, 0, count);
     tcase_add_loop_test(tc, equal_input_gives_equal_orders, 0, count);
     tcase_add_loop_test(tc, orders_for_any_costs_are_complete_and_run, 0, count);
+    tcase_add_loop_test(tc, orders_depend_on_costs_only_if_they_say_so, 0, count);
     tcase_add_loop_test(tc, time_and_memory_are_conserved, 0, count);
     tcase_add_loop_test(tc, memory_of_a_step_is_given_back, 0, count);
     tcase_add_loop_test(tc, names_are_unique_and_described, 0, count);

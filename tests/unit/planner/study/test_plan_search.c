@@ -193,6 +193,33 @@ START_TEST(the_cheapest_change_fits)
 }
 END_TEST
 
+static bool count_simulation(void *context)
+{
+    ++*(int *)context;
+    return false;
+}
+
+/* To say how far the nearest is from fitting, a search simulates what may be nearer than what it
+ * has simulated, and searches that only ask whether anything fits simulate nothing. */
+START_TEST(what_does_not_fit_is_hardly_simulated)
+{
+    planning p = planning_of("gpt175b", "a100-80g");
+    pp_plan_request request = request_of(&p, 4);
+    int simulations = 0;
+    request.switches.stack = stack_named("megatron-bridge-2026");
+    request.parallel.tp = 4;
+    request.schedule = &pp_schedule_interleaved;
+    request.micro_batch_size = 1;
+    request.global_batch_size = 64;
+    request.cancelled = count_simulation;
+    request.cancel_context = &simulations;
+    request.no_advice = true;
+    refuse(&request, PP_INFEASIBLE, "nearest: interleaved");
+    ck_assert_int_ge(simulations, 1);
+    ck_assert_int_le(simulations, 2);
+}
+END_TEST
+
 START_TEST(too_few_gpus_ask_for_more)
 {
     planning p = planning_of("gpt175b", "h100-80g");
@@ -575,6 +602,7 @@ int main(void)
     tcase_add_test(tc, equal_times_go_to_less_memory);
     tcase_add_test(tc, a_part_of_the_memory_is_left_alone);
     tcase_add_test(tc, the_cheapest_change_fits);
+    tcase_add_test(tc, what_does_not_fit_is_hardly_simulated);
     tcase_add_test(tc, too_few_gpus_ask_for_more);
     tcase_add_test(tc, illegal_requests_name_the_rule);
     tcase_add_test(tc, refusals_blame_the_option_given);

@@ -156,6 +156,26 @@ START_TEST(what_is_on_its_way_is_not_released)
 }
 END_TEST
 
+/* A send that is buffered at the other end takes no time, so that a buffer that the wait right after
+ * it releases was never held, though the rank does something between them at that instant. */
+START_TEST(what_is_released_at_once_was_never_held)
+{
+    const pp_buffers buffers = { .send = PP_SEND_AT_WAIT };
+    step s PP_CLEANUP(step_free) = run("megatron-unbatched", "1f1b", 2, 1, 2, &buffers);
+    pp_err err = { 0 };
+    ck_assert_int_ge(s.report->per_rank[1].peak_send_bytes, 7);
+    s.program->comm->semantics.mode = PP_COMM_EAGER;
+    s.program->comm->semantics.eager_bytes = 7;
+    STEP_OK(pp_simulate_into(s.program, s.costs, s.timeline, &err), err);
+    for (uint32_t r = 0; r < 2; r++) {
+        pp_memory_peak peak;
+        STEP_OK(pp_memory_replay(s.program, s.timeline, s.costs, r, NULL, NULL, &peak, &err), err);
+        ck_assert_int_eq(peak.send_bytes, 0);
+        ck_assert_int_eq(peak.recv_bytes, 7);
+    }
+}
+END_TEST
+
 /* The receives and sends of the first case, in rank 0's order. */
 START_TEST(posts_are_when_the_rank_issues_them)
 {
@@ -686,6 +706,7 @@ int main(void)
     tcase_add_test(tc, the_first_op_over_the_limit_is_reported);
     tcase_add_test(tc, a_peak_between_ops_names_the_next_one);
     tcase_add_test(tc, what_is_on_its_way_is_not_released);
+    tcase_add_test(tc, what_is_released_at_once_was_never_held);
     tcase_add_test(tc, posts_are_when_the_rank_issues_them);
     tcase_add_test(tc, ideal_has_temporaries_and_no_buffers);
     tcase_add_test(tc, temporaries_end_with_the_input_gradient);
