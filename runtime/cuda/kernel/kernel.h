@@ -6,7 +6,6 @@
 #ifndef PPSIM_RUNTIME_CUDA_KERNEL_KERNEL_H
 #define PPSIM_RUNTIME_CUDA_KERNEL_KERNEL_H
 
-#include <cuda_fp8.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,10 +66,27 @@ PP_DEVICE void pp_store_bf16(pp_bf16 *at, float value)
 
 #define PP_E4M3_MAX 448.0F /* the largest number of E4M3 */
 
-/* Rounds to nearest, ties to even; larger numbers become the largest one. */
+/* To E4M3: 4 bits of exponent with a bias of 7, 3 of fraction, no infinity. Rounds to nearest, ties
+ * to even; larger numbers become the largest one. GPUs from sm_89 on have an instruction for two.
+ */
 PP_DEVICE uint8_t pp_e4m3_of(float value)
 {
-    return __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E4M3);
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+    uint16_t pair;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0F), "f"(value));
+    return (uint8_t)pair;
+#else
+    pp_float_bits wide;
+    wide.value = value;
+    const uint32_t sign = wide.bits >> 24 & 0x80, size = wide.bits & 0x7fffffff;
+    if (value != value)
+        return 0x7f;
+    if (fabsf(value) >= PP_E4M3_MAX)
+        return (uint8_t)(sign | 0x7e);
+    if (fabsf(value) < 0x1p-6F) /* multiples of 2^-9, which is what floats of this size round to */
+        return (uint8_t)(sign | (uint32_t)((fabsf(value) + 0x1p14F - 0x1p14F) * 0x1p9F));
+    return (uint8_t)(sign | (((size + 0x7ffff + (size >> 20 & 1)) >> 20) - (120 << 3)));
+#endif
 }
 
 /* Sums the values of all threads into shared[0], in a fixed order. */

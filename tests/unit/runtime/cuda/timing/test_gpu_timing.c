@@ -5,7 +5,6 @@
 #include "tests/cuda/standin.h"
 
 #include <check.h>
-#include <cuda_fp8.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -391,12 +390,11 @@ static float number_of(pp_gpu_type type, const char *at, int64_t index)
         return ((const float *)(const void *)at)[index];
     if (type == PP_GPU_BF16)
         return pp_load_bf16((const pp_bf16 *)(const void *)at + index);
-    const __nv_fp8_interpretation_t of = type == PP_GPU_E4M3 ? __NV_E4M3 : __NV_E5M2;
-    const __half_raw half = __nv_cvt_fp8_to_halfraw((__nv_fp8_storage_t)at[index], of);
-    const int exponent = half.x >> 10 & 31, fraction = half.x & 1023;
-    const float size =
-        exponent ? ldexpf((float)(1024 + fraction), exponent - 25) : ldexpf((float)fraction, -24);
-    return half.x & 0x8000 ? -size : size;
+    const int bits = (unsigned char)at[index], low = type == PP_GPU_E4M3 ? 3 : 2;
+    const int exponent = (bits & 0x7F) >> low, bias = type == PP_GPU_E4M3 ? 7 : 15;
+    const int fraction = (bits & ((1 << low) - 1)) + (exponent ? 1 << low : 0);
+    const float size = ldexpf((float)fraction, (exponent ? exponent : 1) - bias - low);
+    return bits & 0x80 ? -size : size;
 }
 
 /* One number of the result of an expert, whose rows begin at `first`. */
