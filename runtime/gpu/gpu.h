@@ -92,7 +92,8 @@ typedef struct pp_gpu_table {
     const pp_gpu_facts *(*facts)(const pp_gpu *gpu);
     /* Takes and fills the memory of a work, and runs it once. how_out: [how_size], what the library
      * chose: "algorithm 66, tile 20, stages 36, split-K 1, 3.88 waves, 0 B workspace". Fails:
-     * UNAVAILABLE (no algorithm; the GPU's memory is too small; messages failed), NOMEM, IO. */
+     * UNAVAILABLE (no algorithm; the GPU's memory is too small; messages failed; values are wrong,
+     * where they are checked), NOMEM, IO. */
     pp_status (*prepare)(pp_gpu *gpu, const pp_gpu_work *work, pp_gpu_task **task_out,
                          char *how_out, size_t how_size, pp_err *err);
     void (*release)(pp_gpu_task *task); /* NULL is fine */

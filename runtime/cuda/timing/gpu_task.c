@@ -6,6 +6,7 @@
 #include "runtime/cuda/compute/memory.h"
 #include "runtime/cuda/nccl/nccl_wait.h"
 #include "runtime/cuda/timing/products.h"
+#include "runtime/cuda/timing/values.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -281,6 +282,8 @@ pp_status pp_gpu_prepare(pp_gpu *gpu, const pp_gpu_work *work, pp_gpu_task **tas
         status = describe(task, how_out, how_size, err);
     if (!status)
         status = run_once(task, err);
+    if (!status)
+        status = pp_gpu_values_check(task, err);
     if (status) {
         pp_gpu_task_give_up(task);
         pp_gpu_release(task);

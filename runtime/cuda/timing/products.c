@@ -130,6 +130,14 @@ pp_status pp_gpu_group_launch(const pp_gpu_task *task, uint32_t set, cudaStream_
                   : pp_gpu_checked(gpu, end_lanes(gpu, stream), "waiting for a stream", err);
 }
 
+pp_gpu_gemm_call pp_gpu_group_call(const pp_gpu_task *task, uint32_t set, size_t expert)
+{
+    int64_t before = 0;
+    for (size_t e = 0; e < expert; e++)
+        before += task->work.lengths[e];
+    return call_of_expert(task, set, expert, before);
+}
+
 pp_status pp_gpu_product_describe(const pp_gpu_task *task, char *how_out, size_t size, pp_err *err)
 {
     const bool grouped = task->work.kind == PP_GPU_GROUPED;
@@ -137,7 +145,7 @@ pp_status pp_gpu_product_describe(const pp_gpu_task *task, char *how_out, size_t
     if (!grouped && task->work.kind != PP_GPU_MULTIPLY)
         return PP_OK;
     const pp_gpu_gemm_call call =
-        grouped ? call_of_expert(task, 0, 0, 0) : pp_gpu_product_call(task, 0);
+        grouped ? pp_gpu_group_call(task, 0, 0) : pp_gpu_product_call(task, 0);
     pp_status status =
         pp_gpu_gemm_choose(grouped ? task->gpu->lane[0].blas : task->gpu->blas, &call, &c, err);
     if (!status)

@@ -7,6 +7,9 @@
 /* The product of a task with one of its sets of operands; of experts, that of all rows together. */
 pp_gpu_gemm_call pp_gpu_product_call(const pp_gpu_task *task, uint32_t set);
 
+/* The product of one of the experts of a task. */
+pp_gpu_gemm_call pp_gpu_group_call(const pp_gpu_task *task, uint32_t set, size_t expert);
+
 /* Opens streams and cuBLASLt for products of experts, unless they are open. Fails: as
  * pp_gpu_gemm_open. */
 PP_MUST_CHECK pp_status pp_gpu_lanes_open(pp_gpu *gpu, pp_err *err);

@@ -204,8 +204,9 @@ void pp_gpu_work_table(const pp_gpu_work *work, int index, void *table)
 {
     int32_t *numbers = table;
     if (is_product(work) || is_quantization(work)) {
-        for (int i = 0; i < 2; i++)
-            ((float *)table)[i] = 1;
+        float *scales = table; /* powers of 2; of products two that do not cancel */
+        scales[0] = is_product(work) ? 2 : 256;
+        scales[1] = is_product(work) ? 0.25F : 1 / 256.0F;
     } else if (work->kind == PP_GPU_ATTENTION_FORWARD || work->kind == PP_GPU_ATTENTION_BACKWARD) {
         write_tiles(work, table);
     } else if (index == 0) {

@@ -2,6 +2,7 @@
  * stand-in recorded. */
 #include "runtime/cuda/kernel/kernel.h"
 #include "runtime/cuda/timing/gpu_state.h"
+#include "runtime/cuda/timing/values.h"
 #include "tests/cuda/standin.h"
 
 #include <check.h>
@@ -430,11 +431,53 @@ START_TEST(every_expert_multiplies_its_own_rows)
             for (int64_t j = 0; j < w->n; j++) {
                 const int64_t at = ((w->deep ? e * w->m : first) + i) * w->n + j;
                 const float old = w->add ? number_of(PP_GPU_F32, gpu->block, at) : 0;
-                const float wanted = old + product_at(w, task->operand[0], e, first, i, j);
+                const float factor = w->in == PP_GPU_BF16 ? 1 : 0.5F; /* of both scales */
+                const float wanted = old + factor * product_at(w, task->operand[0], e, first, i, j);
                 ck_assert_float_eq_tol(number_of(w->out, result, at), wanted,
                                        w->add ? 1e-5F : 0.01F * (1 + fabsf(wanted)));
             }
         }
+    }
+    calls->release(task);
+}
+END_TEST
+
+/* A value at each end of the result; of a quantization also in the transposed copy. */
+START_TEST(wrong_values_are_found)
+{
+    const pp_gpu_work works[] = {
+        experts_of(PP_GPU_ABT, PP_GPU_BF16, false),
+        experts_of(PP_GPU_ABT, PP_GPU_E5M2, true),
+        { .kind = PP_GPU_MULTIPLY,
+          .product = PP_GPU_ABT,
+          .in = PP_GPU_E4M3,
+          .out = PP_GPU_BF16,
+          .m = 256,
+          .n = 256,
+          .k = 512 }, /* larger than the cache: one set, which runs twice */
+        { .kind = PP_GPU_QUANTIZE, .in = PP_GPU_BF16, .rows = 70, .width = 100 },
+        { .kind = PP_GPU_QUANTIZE_CURRENT, .in = PP_GPU_BF16, .rows = 70, .width = 100 },
+    };
+    const pp_gpu_work *w = &works[_i];
+    const bool quantized = w->kind != PP_GPU_MULTIPLY && w->kind != PP_GPU_GROUPED;
+    const size_t bytes = quantized ? 1 : pp_gpu_type_bytes(w->out);
+    pp_err err = { 0 };
+    pp_gpu_task *task = task_of(w);
+    const int64_t columns = quantized ? w->width : w->n;
+    const int64_t rows = quantized ? w->rows : w->deep ? EXPERTS * w->m : w->m;
+    char *const ends[] = {
+        task->operand[0][quantized ? 1 : 2] + (size_t)(columns - 1) * bytes,
+        task->operand[0][2] + (size_t)((rows - 1) * (quantized ? 1 : columns)) * bytes,
+    };
+    ck_assert_int_eq(pp_gpu_values_check(task, &err), PP_OK);
+    for (int k = 0; k < 2; k++) {
+        char before[4];
+        memcpy(before, ends[k], bytes);
+        memset(ends[k], 0x45, bytes);
+        err = (pp_err){ 0 };
+        ck_assert_int_eq(pp_gpu_values_check(task, &err), PP_UNAVAILABLE);
+        ck_assert_msg(strstr(err.text, "has wrong values: row"), "%s", err.text);
+        memcpy(ends[k], before, bytes);
     }
     calls->release(task);
 }
@@ -543,6 +586,7 @@ int main(void)
     tcase_add_test(tc, tables_are_complete);
     tcase_add_test(tc, operands_do_not_stay_in_the_cache);
     tcase_add_loop_test(tc, every_expert_multiplies_its_own_rows, 0, 5);
+    tcase_add_loop_test(tc, wrong_values_are_found, 0, 5);
     tcase_add_test(tc, experts_run_on_four_streams);
     tcase_add_test(tc, experts_take_turns_on_a_stream);
     tcase_add_loop_test(tc, experts_that_fail_leave_nothing_behind, 0, 5);
