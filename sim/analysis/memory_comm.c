@@ -51,7 +51,7 @@ typedef struct rank_replay {
     uint32_t rank;
     pp_rank_transfers index;
     held *held;            /* [2 * index.cells] */
-    unsharded *unsharded;  /* [stages of the rank], by index.local; NULL: nothing is sharded */
+    unsharded *unsharded;  /* [index.stages]; NULL: nothing is sharded */
     uint32_t last_send[2]; /* last posted send of gradients and of activations, or NONE */
     uint32_t run;          /* the pipeline run of the last op */
     int64_t output_bytes;  /* kept outputs of this run */
@@ -318,9 +318,14 @@ static void posted(rank_replay *w, uint32_t g)
     }
 }
 
+static unsharded *unsharded_of(const rank_replay *w, uint32_t stage)
+{
+    return &w->unsharded[pp_rank_transfers_stage(&w->index, stage)];
+}
+
 static void hold_bytes(rank_replay *w, uint32_t stage, int64_t bytes)
 {
-    unsharded *own = &w->unsharded[w->index.local[stage]];
+    unsharded *own = unsharded_of(w, stage);
     change(w, PP_MEMORY_PARAMETERS, bytes - own->parameters_bytes);
     own->parameters_bytes = bytes;
 }
@@ -336,7 +341,7 @@ static void hold_parameters(rank_replay *w, uint32_t stage, bool now)
 static void regather(rank_replay *w, pp_op op)
 {
     const int64_t all = w->costs->gathered_bytes[op.stage];
-    const bool freed = w->unsharded[w->index.local[op.stage]].parameters_bytes < all;
+    const bool freed = unsharded_of(w, op.stage)->parameters_bytes < all;
     if (freed && op.kind != PP_OP_W)
         hold_bytes(w, op.stage, op.kind == PP_OP_F ? w->costs->passing_bytes[op.stage] : all);
 }
@@ -345,7 +350,7 @@ static void regather(rank_replay *w, pp_op op)
  * added, and nothing needs its parameters. */
 static void reduced(rank_replay *w, uint32_t stage)
 {
-    unsharded *own = &w->unsharded[w->index.local[stage]];
+    unsharded *own = unsharded_of(w, stage);
     hold_parameters(w, stage, false);
     change(w, PP_MEMORY_GRADIENTS,
            (own->shards ? 0 : w->costs->gradient_shard_bytes[stage]) -
@@ -391,7 +396,7 @@ static void take_marks(rank_replay *w, size_t until)
     while (s > w->comm->step_begin[w->rank] && step[s - 1].kind != PP_COMM_STEP_RUN)
         s--;
     for (; s < until; s++) {
-        if (step[s].kind != PP_COMM_STEP_MARK || w->index.local[step[s].index] == UINT32_MAX)
+        if (step[s].kind != PP_COMM_STEP_MARK || !pp_rank_transfers_has(&w->index, step[s].index))
             continue; /* no op of the stage is here */
         if (step[s].mark == PP_MARK_UNSHARD || step[s].mark == PP_MARK_RESHARD)
             hold_parameters(w, step[s].index, step[s].mark == PP_MARK_UNSHARD);
@@ -406,7 +411,7 @@ static void use_unsharded(rank_replay *w, pp_op op)
 {
     if (!w->unsharded)
         return;
-    unsharded *own = &w->unsharded[w->index.local[op.stage]];
+    unsharded *own = unsharded_of(w, op.stage);
     if (w->costs->shards_ops) {
         hold_parameters(w, op.stage, true);
         own->gradients = false; /* of the op before, which has reduced them */
@@ -431,7 +436,7 @@ static void used_unsharded(rank_replay *w, pp_op op)
         reduced(w, op.stage);
     if (!w->unsharded || !w->comm->gathers_in_ops || op.kind == PP_OP_F || op.kind == PP_OP_I)
         return;
-    if (++w->unsharded[w->index.local[op.stage]].weight_gradients == run_microbatches(w->program))
+    if (++unsharded_of(w, op.stage)->weight_gradients == run_microbatches(w->program))
         reduced(w, op.stage);
 }
 
@@ -579,8 +584,7 @@ static pp_status begin_replay(rank_replay *w, const int64_t bytes[PP_MEMORY_COUN
     if (!w->held)
         return pp_err_nomem(w->err);
     if (w->costs->sharded) {
-        w->unsharded =
-            pp_alloc_array(w->index.cells / w->program->microbatches, sizeof *w->unsharded);
+        w->unsharded = pp_alloc_array(w->index.stages, sizeof *w->unsharded);
         if (!w->unsharded)
             return pp_err_nomem(w->err);
     }

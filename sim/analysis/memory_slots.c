@@ -9,30 +9,43 @@
 
 void pp_rank_transfers_free(pp_rank_transfers *index)
 {
-    free(index->local);
+    free(index->stage);
     free(index->transfer);
 }
 
-/* Numbers the stages that the rank computes or whose tensors it transfers; returns their number. */
-static uint32_t number_stages(pp_rank_transfers *index)
+static pp_status add_stage(pp_rank_transfers *index, size_t *capacity, uint32_t stage, pp_err *err)
+{
+    if (pp_rank_transfers_has(index, stage))
+        return PP_OK;
+    void *grown = index->stage;
+    pp_status status = pp_reserve(&grown, capacity, index->stages + 1, sizeof stage, err);
+    if (status)
+        return status;
+    index->stage = grown;
+    const size_t at = pp_rank_transfers_stage(index, stage);
+    memmove(index->stage + at + 1, index->stage + at, (index->stages++ - at) * sizeof stage);
+    index->stage[at] = stage;
+    return PP_OK;
+}
+
+/* Collects the stages that the rank computes or whose tensors it transfers. */
+static pp_status collect_stages(pp_rank_transfers *index, pp_err *err)
 {
     const pp_program *program = index->program;
     const pp_comm *comm = program->comm;
-    uint32_t stages = 0;
-    memset(index->local, 0xff, program->stages * sizeof *index->local);
+    size_t capacity = 0;
+    pp_status status = PP_OK;
     for (size_t s = comm->step_begin[index->rank]; s < comm->step_begin[index->rank + 1]; s++) {
         pp_comm_step step = comm->step[s];
-        if (step.kind == PP_COMM_STEP_RUN &&
-            index->local[program->op[step.index].stage] == UINT32_MAX)
-            index->local[program->op[step.index].stage] = stages++;
+        if (step.kind == PP_COMM_STEP_RUN)
+            status = add_stage(index, &capacity, program->op[step.index].stage, err);
         const pp_group *group = step.kind == PP_COMM_STEP_POST ? &comm->group[step.index] : NULL;
-        for (uint32_t t = 0; group && t < group->count; t++) {
-            uint32_t *local = &index->local[comm->transfer[group->first + t].stage];
-            if (*local == UINT32_MAX)
-                *local = stages++;
-        }
+        for (uint32_t t = 0; group && t < group->count && !status; t++)
+            status = add_stage(index, &capacity, comm->transfer[group->first + t].stage, err);
+        if (status)
+            return status;
     }
-    return stages;
+    return PP_OK;
 }
 
 pp_status pp_rank_transfers_new(const pp_program *program, uint32_t rank,
@@ -40,14 +53,15 @@ pp_status pp_rank_transfers_new(const pp_program *program, uint32_t rank,
 {
     const pp_comm *comm = program->comm;
     pp_rank_transfers index = { .program = program, .rank = rank };
-    index.local = pp_alloc_array(program->stages, sizeof *index.local);
-    if (!index.local)
-        return pp_err_nomem(err);
-    index.cells = (size_t)number_stages(&index) * program->microbatches;
-    index.transfer = pp_alloc_array(PP_TENSOR_KINDS * index.cells, sizeof *index.transfer);
-    if (!index.transfer) {
+    pp_status status = collect_stages(&index, err);
+    index.cells = index.stages * program->microbatches;
+    if (!status) {
+        index.transfer = pp_alloc_large(PP_TENSOR_KINDS * index.cells, sizeof *index.transfer);
+        status = index.transfer ? PP_OK : pp_err_nomem(err);
+    }
+    if (status) {
         pp_rank_transfers_free(&index);
-        return pp_err_nomem(err);
+        return status;
     }
     memset(index.transfer, 0xff, PP_TENSOR_KINDS * index.cells * sizeof *index.transfer);
     for (size_t s = comm->step_begin[rank]; s < comm->step_begin[rank + 1]; s++) {
@@ -88,7 +102,7 @@ static pool *pool_of(counting *c, const pp_transfer *t)
     size_t direction = t->kind == PP_RECV_B;
     switch ((pp_recv_buffers)c->program->comm->buffers.recv) {
     case PP_RECV_PER_STAGE:
-        return &c->pool[2 * (size_t)c->index->local[t->stage] + direction];
+        return &c->pool[2 * pp_rank_transfers_stage(c->index, t->stage) + direction];
     case PP_RECV_PER_DIRECTION:
         return &c->pool[direction];
     case PP_RECV_ON_POST:
@@ -180,7 +194,7 @@ pp_status pp_recv_pool_in(const pp_rank_transfers *index, const pp_costs *costs,
 {
     const pp_program *program = index->program;
     counting c PP_CLEANUP(counting_free) = { .program = program, .costs = costs, .index = index };
-    c.pools = 2 * (index->cells / program->microbatches) + 2;
+    c.pools = 2 * index->stages + 2;
     c.pool = pp_alloc_array(c.pools, sizeof *c.pool);
     if (!c.pool)
         return pp_err_nomem(err);

@@ -18,8 +18,9 @@ typedef struct pp_recv_pool {
 typedef struct pp_rank_transfers {
     const pp_program *program;
     uint32_t rank;
-    uint32_t *local;    /* [stages]: index of the stage among those of this rank */
-    uint32_t *transfer; /* [PP_TENSOR_KINDS][stages of the rank][microbatches], or PP_NO_SOURCE */
+    uint32_t *stage; /* [stages]: those of this rank, sorted */
+    size_t stages;
+    uint32_t *transfer; /* [PP_TENSOR_KINDS][stages][microbatches], or PP_NO_SOURCE */
     size_t cells;       /* entries of `transfer` per kind */
 } pp_rank_transfers;
 
@@ -27,12 +28,33 @@ typedef struct pp_rank_transfers {
 PP_MUST_CHECK pp_status pp_rank_transfers_new(const pp_program *program, uint32_t rank,
                                               pp_rank_transfers *index_out, pp_err *err);
 void pp_rank_transfers_free(pp_rank_transfers *index);
+/* The place of a stage among those of the rank, or where it belongs if it is not there. */
+static inline size_t pp_rank_transfers_stage(const pp_rank_transfers *index, uint32_t stage)
+{
+    size_t low = 0, high = index->stages;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (index->stage[middle] < stage)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Returns true if the rank computes the stage or transfers its tensors. */
+static inline bool pp_rank_transfers_has(const pp_rank_transfers *index, uint32_t stage)
+{
+    const size_t at = pp_rank_transfers_stage(index, stage);
+    return at < index->stages && index->stage[at] == stage;
+}
+
 /* The index of (kind, stage, microbatch) in `transfer`. */
 static inline size_t pp_rank_transfers_at(const pp_rank_transfers *index, pp_transfer_kind kind,
                                           uint32_t stage, uint32_t microbatch)
 {
-    return kind * index->cells + (size_t)index->local[stage] * index->program->microbatches +
-           microbatch;
+    return kind * index->cells +
+           pp_rank_transfers_stage(index, stage) * index->program->microbatches + microbatch;
 }
 
 /* The transfer of (kind, stage, microbatch), or PP_NO_SOURCE when the rank has none. */
