@@ -13,6 +13,7 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #endif
 
@@ -33,11 +34,23 @@ static void ask_for_huge_pages(void *block, size_t bytes)
 #endif
 }
 
+#ifdef __GLIBC__
+/* Returns true if addresses are limited, so that the heap must not take more than it needs. */
+static bool is_limited(void)
+{
+    struct rlimit space, data;
+    return getrlimit(RLIMIT_AS, &space) || getrlimit(RLIMIT_DATA, &data) ||
+           space.rlim_cur != RLIM_INFINITY || data.rlim_cur != RLIM_INFINITY;
+}
+#endif
+
 void pp_alloc_keep_freed(void)
 {
 #ifdef __GLIBC__
     mallopt(M_MMAP_MAX, 0);
     mallopt(M_TRIM_THRESHOLD, INT_MAX);
+    if (is_limited())
+        return;
     mallopt(M_TOP_PAD, (int)HEAP_STEP);
     void *first = malloc(1);
     ask_for_huge_pages(first, HEAP_STEP);
