@@ -156,8 +156,8 @@ START_TEST(what_is_on_its_way_is_not_released)
 }
 END_TEST
 
-/* A send that is buffered at the other end takes no time, so that a buffer that the wait right after
- * it releases was never held, though the rank does something between them at that instant. */
+/* A send that is buffered at the other end takes no time, so that a buffer that the wait right
+ * after it releases was never held, though the rank does something between them at that instant. */
 START_TEST(what_is_released_at_once_was_never_held)
 {
     const pp_buffers buffers = { .send = PP_SEND_AT_WAIT };
