@@ -1,6 +1,6 @@
 /* Quantization to 8 bits (runtime/cuda/kernel/kernel_quantize.inc) against the definition of the
  * format: OCP 8-bit floating point, E4M3 (Micikevicius et al. 2022, arXiv 2209.05433). By hand, all
- * 2^32 floats were compared with __nv_cvt_float_to_fp8 of CUDA 13.0's cuda_fp8.h: none differs. */
+ * 2^32 floats were compared with __nv_cvt_float_to_fp8 of CUDA 13.0: none differs. */
 #include "runtime/cuda/kernel/kernel.h"
 #include "runtime/cuda/kernel/kernels.h"
 
