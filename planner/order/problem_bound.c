@@ -600,8 +600,7 @@ static int64_t add_up(bounding *b, const uint32_t *own, uint32_t each, uint32_t 
             const int64_t weight = x->task[task->weight].ticks;
             int64_t *work = &b->work[(size_t)k * b->classes + j];
             *work = work[b->classes] + copies_of(b, task) * (task->ticks + weight);
-            if (task->ticks > 0 || weight > 0)
-                out = pp_min(out, weight > 0 ? 0 : b->tail[op]);
+            out = pp_min(out, weight > 0 ? 0 : b->tail[op]);
         }
     }
     return out;

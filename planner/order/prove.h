@@ -17,7 +17,9 @@ typedef struct pp_prove_budget {
     void *context;
 } pp_prove_budget;
 
-/* What is known of a problem. */
+/* What is known of a problem. Ops of 0 ticks without lags between them may wait for each other in a
+ * circle, which times do not show: pp_movable_order_set tells whether `ops` is an order then. The
+ * bound holds in any case. */
 typedef struct pp_proved {
     int64_t bound;    /* ticks; no order is shorter */
     int64_t makespan; /* of ops; equal to bound: no order is shorter than this one */

@@ -331,7 +331,7 @@ static pp_status prove(search *s, bool shortest, double share, double to, pp_err
     pp_status status = shortest ? pp_prove_shortest(s->problem, &budget, &known, err)
                                 : pp_prove_bound(s->problem, &budget, &known, err);
     s->bound = known.bound;
-    if (!status && known.makespan < chain->best) {
+    if (!status && known.makespan < chain->best && pp_movable_order_set(s->scratch[0].order, ops)) {
         memcpy(chain->ops, ops, s->problem->ops * sizeof *ops);
         chain->makespan = known.makespan;
         chain->dispatched = INT64_MAX; /* this order was not made by a policy */

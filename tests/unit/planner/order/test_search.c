@@ -44,6 +44,8 @@ static pp_order_problem *draw_instance(uint64_t seed)
                       x->task[task->before].rank != task->rank;
         task->ticks =
             equal && task->microbatch ? like->ticks : (int64_t)draw(&rng, 9) + (zeros ? 0 : 1);
+        if (zeros && seed * 2654435761 >> (op % (3 * x->stages)) & 1)
+            task->ticks = 0; /* this kind takes no time on this stage */
         task->lag = remote ? (equal && task->microbatch ? like->lag : (int64_t)draw(&rng, 4)) : 0;
     }
     for (uint32_t k = 0; k < x->ops / 3; k++) {
@@ -193,6 +195,39 @@ START_TEST(a_short_one_delays_a_long_one)
 }
 END_TEST
 
+/* Ops that take no time can wait for each other in a circle without anything being late: times
+ * alone then look like an order to a proof, which is none. */
+START_TEST(a_circle_of_no_time_is_no_order)
+{
+    static const int64_t f[] = { 6, 0, 0, 0, 2, 0, 0, 0 }, b[] = { 20, 1, 1, 0, 20, 0, 1, 0 };
+    static const int64_t w[] = { 2, 0, 0, 0, 1, 0, 0, 0 }, lag[] = { 10, 1, 1, 0, 10, 0, 1, 0 };
+    const uint32_t ranks[] = { 0, 1 };
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
+    pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
+    pp_movable_order *movable PP_CLEANUP(pp_movable_order_free) = NULL;
+    pp_order_bounds limits;
+    pp_err err = { 0 };
+    const pp_order_search_options budget = { .iterations = 2000, .seed = (uint64_t)_i };
+    ck_assert_int_eq(pp_order_problem_new("circle", 2, 2, 8, ranks, &x, &err), PP_OK);
+    for (uint32_t op = 0; op < x->ops; op++) {
+        pp_task *task = &x->task[op];
+        const uint32_t j = task->microbatch;
+        const int64_t ticks[] = { f[j], b[j], w[j] }, delta[] = { 1, -1, 0 };
+        task->ticks = ticks[task->kind];
+        if (task->before < x->ops && x->task[task->before].rank != task->rank)
+            task->lag = lag[j];
+        x->memory[op] = (pp_task_memory){ task->kind == PP_TASK_F, delta[task->kind] };
+    }
+    x->room[0] = x->room[1] = 2;
+    ck_assert_int_eq(pp_order_bounds_find(x, &limits, &err), PP_OK);
+    ck_assert_int_eq(pp_order_search(x, limits.ticks, &budget, &found, &err), PP_OK);
+    ck_assert_int_eq(pp_movable_order_new(x, &movable, &err), PP_OK);
+    ck_assert(pp_movable_order_set(movable, found->ops));
+    ck_assert_int_eq(movable->makespan, found->makespan);
+    ck_assert_int_eq(found->makespan, 92);
+}
+END_TEST
+
 /* Unequal microbatches on eight ranks: nothing can be proved, so all phases run. */
 static pp_order_problem *uneven(void)
 {
@@ -286,6 +321,7 @@ int main(void)
     const int instances = 240 / (int)sample_stride(1, 8);
     tcase_add_loop_test(tc, no_bound_is_above_the_best_of_all_orders, 0, instances);
     tcase_add_loop_test(tc, a_short_one_delays_a_long_one, 0, 3);
+    tcase_add_loop_test(tc, a_circle_of_no_time_is_no_order, 0, 10);
     tcase_add_loop_test(tc, threads_do_not_change_the_result, 2, 6);
     tcase_add_loop_test(tc, an_interrupt_leaves_an_order, 0, 2);
     tcase_add_test(tc, too_large_a_microbatch_is_named);
