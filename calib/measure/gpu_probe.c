@@ -31,7 +31,7 @@ enum {
 static const char *const keys[] = { "hidden", "heads",  "kv_heads", "mlp",        "vocab",
                                     "tp",     "tokens", "experts",  "expert_mlp", "gated" };
 /* Settings of compute cpu that do not change shapes; they are accepted and ignored. */
-static const char *const others[] = { "tied", "dtype", "lr" };
+static const char *const others[] = { "tied", "dtype", "lr", "recompute" };
 
 static int find(const char *word, size_t bytes, const char *const words[], size_t count)
 {
@@ -94,7 +94,8 @@ pp_status pp_gpu_shapes_parse(const char *text, pp_gpu_shapes *settings_out, pp_
         const size_t bytes = strcspn(text, ",");
         const size_t name = strcspn(text, "=,");
         const int key = find(text, name, keys, KEY_COUNT);
-        if (text[name] != '=' || (key < 0 && find(text, name, others, 3) < 0))
+        if (text[name] != '=' ||
+            (key < 0 && find(text, name, others, sizeof others / sizeof *others) < 0))
             return pp_err_set(
                 err, PP_USAGE, pp_err_name(err, PP_FIELD_COMPUTE_SETTINGS),
                 "'%.*s' is not a setting of GPU probes; the settings are hidden, "

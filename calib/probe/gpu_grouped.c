@@ -34,7 +34,7 @@ static void divide(int64_t tokens, int64_t experts, int64_t *rows_out)
     int64_t left = tokens / UNIT;
     for (int64_t e = 0; e < experts; e++) {
         const int64_t rank = e % 2 ? experts - 1 - e / 2 : e / 2;
-        const double share = 0.5 + (double)rank / (double)(experts - 1);
+        const double share = experts > 1 ? 0.5 + (double)rank / (double)(experts - 1) : 1;
         const int64_t later = experts - 1 - e; /* who need one each */
         int64_t units = (int64_t)(share * (double)(tokens / UNIT) / (double)experts);
         units = units < 1 ? 1 : units;

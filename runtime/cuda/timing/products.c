@@ -51,7 +51,9 @@ static pp_gpu_gemm_call call_of_expert(const pp_gpu_task *task, uint32_t set, si
 
 static cudaError_t open_lane(pp_gpu_lane *lane)
 {
-    cudaError_t code = cudaStreamCreateWithPriority(&lane->stream, cudaStreamNonBlocking, 0);
+    cudaError_t code = lane->stream
+                           ? cudaSuccess
+                           : cudaStreamCreateWithPriority(&lane->stream, cudaStreamNonBlocking, 0);
     return code ? code : cudaEventCreateWithFlags(&lane->over, cudaEventDisableTiming);
 }
 

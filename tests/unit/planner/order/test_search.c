@@ -321,7 +321,7 @@ int main(void)
     const int instances = 240 / (int)sample_stride(1, 8);
     tcase_add_loop_test(tc, no_bound_is_above_the_best_of_all_orders, 0, instances);
     tcase_add_loop_test(tc, a_short_one_delays_a_long_one, 0, 3);
-    tcase_add_loop_test(tc, a_circle_of_no_time_is_no_order, 0, 10);
+    tcase_add_loop_test(tc, a_circle_of_no_time_is_no_order, 76, 80);
     tcase_add_loop_test(tc, threads_do_not_change_the_result, 2, 6);
     tcase_add_loop_test(tc, an_interrupt_leaves_an_order, 0, 2);
     tcase_add_test(tc, too_large_a_microbatch_is_named);
