@@ -37,6 +37,7 @@ static void open_gpu(void)
 
 static void close_gpu(void)
 {
+    cudaStreamSynchronize(stream); /* a test of a failure leaves a product in it */
     pp_gpu_gemm_close(blas);
     cudaFree(a);
     cudaFree(b);
