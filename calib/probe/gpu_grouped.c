@@ -1,7 +1,6 @@
 /* Probe of the products of experts on a GPU: each expert has rows of its own, from half to one and
  * a half times as many as the mean, and a product of its own for each pass; in bf16 and, if the GPU
- * has them, in 8 bits.
- * The time is that of all experts of the GPU together. */
+ * has them, in 8 bits. The time is that of all experts of the GPU together. */
 #include "calib/measure/gpu_products.h"
 #include "calib/probe/probe.h"
 

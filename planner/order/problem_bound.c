@@ -20,8 +20,8 @@
  * one that reaches it.
  *
  * Products of ticks and memory are 128 bits wide. O(n log n) in the ops of one microbatch per
- * class; dff is computed 32 times, for the distinct sizes. chained, for a single class, is O(ops
- * log stages of a rank). */
+ * class; dff is computed 32 times, for the distinct sizes, and ahead takes O(n s) for s stages of a
+ * rank, at most 64. chained, for a single class, is O(ops log stages of a rank). */
 #include "planner/order/problem_bound.h"
 
 #include "sim/base/alloc.h"
@@ -34,7 +34,7 @@
 
 __extension__ typedef __int128 wide; /* products of ticks and memory */
 
-enum { DFF_MOST = 32 };
+enum { DFF_MOST = 32, LATE_MOST = 64 };
 
 /* Jobs of a rank that run one after the other: heads grow from each to the next, and tails do not.
  * A head is the time before which a job cannot start, a tail the least time that follows its end.
@@ -653,18 +653,20 @@ static int64_t find_ahead(const bounding *b, const int64_t *first, const int64_t
     return most;
 }
 
-/* For every op with which microbatches come to the rank, and every later one as `late`. */
+/* For every op with which microbatches come to the rank, and every later one as `late`: of more
+ * than LATE_MOST as many, evenly. */
 static void bound_ahead(bounding *b, uint32_t rank, pp_order_bounds *bounds)
 {
     const uint32_t *own = b->own + b->begin[rank];
     const uint32_t each = (b->begin[rank + 1] - b->begin[rank]) / b->classes;
     const uint32_t count = each / 3 * 2; /* F and B come before W */
+    const uint32_t step = 1 + count / LATE_MOST;
     const int64_t out = add_up(b, own, each, count);
     for (uint32_t k = 0; k < count && out < INT64_MAX; k++) {
         if (own[k] == 0)
             continue; /* nothing can be ahead before the first op of all */
         line_up(b, own, each, k);
-        for (uint32_t next = k + 1; next <= count; next++) {
+        for (uint32_t next = count; next > k; next -= next - k < step ? next - k : step) {
             int64_t late_from = INT64_MAX;
             for (uint32_t j = 0; j < b->classes && next < count; j++)
                 late_from = pp_min(late_from, b->head[own[j * each + next]]);

@@ -35,7 +35,7 @@ typedef struct pp_order_bounds {
     pp_order_bound_part largest;        /* the part that is the largest; the first one on ties */
 } pp_order_bounds;
 
-/* O(ops log ops). PROOF is 0. Fails: NOMEM. */
+/* O(ops (log ops + s)), s: stages of a rank, at most 64. PROOF is 0. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_order_bounds_find(const pp_order_problem *problem,
                                              pp_order_bounds *bounds_out, pp_err *err);
 /* The same for more microbatches than the problem has: copies[j] of them are like its microbatch j

@@ -41,8 +41,9 @@ static pp_status set_stages(const pp_compute_work *work, pp_cpu_model *model, pp
                           "tied=on needs at least 2 stages, but there is only 1; use tied=off");
     if (model->settings.recompute && work->split)
         return pp_err_set(err, PP_USAGE, model->where,
-                          "recompute=on computes a layer again in a backward of one op, but this "
-                          "order has I and W; use a schedule with B, or recompute=off");
+                          "recompute=on computes a layer again in a backward of one op, but there "
+                          "are I and W here; use a schedule with B (probe cpu-ops measures I and W "
+                          "alone), or recompute=off");
     return PP_OK;
 }
 

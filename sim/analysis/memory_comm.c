@@ -7,6 +7,7 @@
 
 #include "sim/analysis/memory_slots.h"
 #include "sim/base/alloc.h"
+#include "sim/base/heap.h"
 #include "sim/program/pairs.h"
 
 #include <stdlib.h>
@@ -28,12 +29,6 @@ typedef struct held {
     pp_ns from_ns;
     size_t position; /* 0: it is not held */
 } held;
-
-/* The release of a buffer when its transfer ends. */
-typedef struct release {
-    pp_ns at_ns;
-    int64_t bytes;
-} release;
 
 /* What the rank holds of a stage whose parameters are sharded. */
 typedef struct unsharded {
@@ -60,8 +55,8 @@ typedef struct rank_replay {
     size_t moments, moment_capacity;
     bool vanishes;    /* a buffer that was made at this instant may be released at it */
     pp_ns instant_ns; /* BEFORE: before the step */
-    release *later;   /* [later_count]: a binary heap, the earliest first */
-    size_t later_count, later_capacity;
+    pp_heap later;    /* of transfers that release a buffer when they end */
+    size_t later_capacity;
     size_t position;
     pp_ns clock_ns; /* of the steps, which never goes back */
     size_t next;    /* the first instruction that has not ended */
@@ -81,7 +76,7 @@ static void replay_free(rank_replay *w)
     free(w->held);
     free(w->unsharded);
     free(w->moment);
-    free(w->later);
+    free(w->later.id);
 }
 
 /* True if nothing more is to be found. */
@@ -161,47 +156,34 @@ static void add(moment *m, pp_memory_component component, int64_t bytes)
     m->total_bytes += bytes;
 }
 
-/* Takes the earliest release out of the heap. */
-static release take_first(rank_replay *w)
+static bool ends_before(const void *context, uint32_t a, uint32_t b)
 {
-    const release first = w->later[0];
-    const release last = w->later[--w->later_count];
-    size_t at = 0;
-    for (size_t child; (child = 2 * at + 1) < w->later_count; at = child) {
-        if (child + 1 < w->later_count && w->later[child + 1].at_ns < w->later[child].at_ns)
-            child++;
-        if (w->later[child].at_ns >= last.at_ns)
-            break;
-        w->later[at] = w->later[child];
-    }
-    w->later[at] = last;
-    return first;
+    const pp_ns *end_ns = context;
+    return end_ns[a] != end_ns[b] ? end_ns[a] < end_ns[b] : a < b;
 }
 
 /* Releases what transfers hold that end until then. */
 static void release_until(rank_replay *w, pp_ns until_ns)
 {
-    while (w->later_count && w->later[0].at_ns <= until_ns && !is_over(w)) {
-        const release r = take_first(w);
+    const pp_ns *end_ns = w->timeline->comm->end_ns;
+    while (w->later.count && end_ns[w->later.id[0]] <= until_ns && !is_over(w)) {
+        const uint32_t transfer = pp_heap_pop(&w->later, ends_before);
+        const pp_ns at_ns = end_ns[transfer];
         const moment *last = &w->moment[w->moments - 1];
-        moment *m = r.at_ns == w->instant_ns && last->position == 0 ? &w->moment[w->moments - 1]
-                                                                    : begin_moment(w, r.at_ns, 0);
-        add(m, PP_MEMORY_SEND_BUFFERS, -r.bytes);
+        moment *m = at_ns == w->instant_ns && last->position == 0 ? &w->moment[w->moments - 1]
+                                                                  : begin_moment(w, at_ns, 0);
+        add(m, PP_MEMORY_SEND_BUFFERS, -pp_transfer_bytes(w->costs, &w->comm->transfer[transfer]));
     }
 }
 
-static void release_later(rank_replay *w, pp_ns at_ns, int64_t bytes)
+static void release_later(rank_replay *w, uint32_t transfer)
 {
-    void *grown = w->later;
-    if (pp_grow(&grown, &w->later_capacity, w->later_count + 1, sizeof *w->later, w->err)) {
-        w->status = PP_NOMEM;
-        return;
-    }
-    w->later = grown;
-    size_t at = w->later_count++;
-    for (; at > 0 && w->later[(at - 1) / 2].at_ns > at_ns; at = (at - 1) / 2)
-        w->later[at] = w->later[(at - 1) / 2];
-    w->later[at] = (release){ .at_ns = at_ns, .bytes = bytes };
+    void *grown = w->later.id;
+    w->status = pp_grow(&grown, &w->later_capacity, (size_t)w->later.count + 1, sizeof *w->later.id,
+                        w->err);
+    w->later.id = grown;
+    if (!w->status)
+        pp_heap_push(&w->later, ends_before, transfer);
 }
 
 /* What the rank holds at its current step. */
@@ -210,7 +192,7 @@ static moment *now(rank_replay *w)
     moment *m = &w->moment[w->moments - 1];
     if (w->instant_ns == w->clock_ns && m->position == w->position)
         return m;
-    if (w->later_count)
+    if (w->later.count)
         release_until(w, w->clock_ns);
     return begin_moment(w, w->clock_ns, w->position);
 }
@@ -254,7 +236,7 @@ static void release_at_end(rank_replay *w, uint32_t transfer)
     if (end_ns <= w->clock_ns) {
         release_now(w, t);
     } else if (held_by(w, t)->position) {
-        release_later(w, end_ns, pp_transfer_bytes(w->costs, t));
+        release_later(w, transfer);
         held_by(w, t)->position = 0;
     }
 }
@@ -614,6 +596,7 @@ pp_status pp_memory_replay_comm(const pp_program *program, const pp_timeline *ti
     rank_replay w PP_CLEANUP(replay_free) = { .program = program,
                                               .comm = program->comm,
                                               .timeline = timeline,
+                                              .later.context = timeline->comm->end_ns,
                                               .costs = costs,
                                               .rank = rank,
                                               .last_send = { NONE, NONE },

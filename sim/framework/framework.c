@@ -29,17 +29,9 @@ static const char *list_sharding(int zero, char *buffer, size_t size)
     return buffer;
 }
 
-/* PyTorch's I looks for the weights among the parameters that are registered when it begins, which
- * are the shards then (stage_backward_input of torch/distributed/pipelining/_backward.py). */
-static bool splits_backward(const pp_order *order)
-{
-    size_t i = 0;
-    while (i < order->rank_begin[order->ranks] && order->ops[i].kind != PP_OP_I)
-        i++;
-    return i < order->rank_begin[order->ranks];
-}
-
-/* Like pp_framework_check_reshard for costs, which no option changes. */
+/* Like pp_framework_check_reshard for costs, which no option changes. PyTorch's I looks for the
+ * weights among the parameters that are registered when it begins, which are the shards then
+ * (stage_backward_input of torch/distributed/pipelining/_backward.py). */
 static pp_status check_regathers(const pp_framework *framework, bool splits, pp_err *err)
 {
     pp_err why = { 0 };
@@ -104,7 +96,7 @@ pp_status pp_framework_lower(const pp_framework *framework, const pp_order *orde
                                 "plan for this one",
                           framework->name);
     if (costs && costs->regathers &&
-        (status = check_regathers(framework, splits_backward(order), err)))
+        (status = check_regathers(framework, pp_order_splits_backward(order), err)))
         return status;
     if (are_set(settings))
         status = framework->lower_set(order, settings, program_out, err);

@@ -133,7 +133,7 @@ run 0 "$exact" --schedule interleaved --vpp 2 --pp 2 --microbatches 4 $steps --c
 referred 'recompute, bf16'
 run 0 "$exact" --schedule 1f1b --pp 2 --microbatches 4 $steps --compute-settings $small,vocab=11,recompute=on --dp 2 --zero 3
 referred 'recompute, replicas'
-run 2 'compute cuda: recompute=on .* this order has I and W; use a schedule with B' --schedule zbv --pp 2 --microbatches 4 $steps \
+run 2 'compute cuda: recompute=on .* there are I and W here; use a schedule with B' --schedule zbv --pp 2 --microbatches 4 $steps \
     --compute-settings recompute=on
 plan --model gpt1.7b --recompute none
 run 2 'layers that recompute nothing; .*leave recompute=on out' plan.json --compute-settings recompute=on --durations plan

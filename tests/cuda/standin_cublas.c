@@ -237,7 +237,8 @@ static void check_8_bits(const product *p, const layout *a, const layout *b, con
 static bool is_supported(const layout *a, const layout *b)
 {
     const uint64_t of[] = { a->rows, a->columns, b->rows, b->columns };
-    bool fits = standin_setting("STANDIN_SM", 90) >= SM_OF_8_BITS;
+    bool fits = standin_setting("STANDIN_SM", 90) >= SM_OF_8_BITS && a->step % UNIT == 0 &&
+                b->step % UNIT == 0;
     for (size_t i = 0; i < sizeof of / sizeof of[0]; i++)
         fits &= of[i] % UNIT == 0;
     return fits || !has_8_bits(a);
