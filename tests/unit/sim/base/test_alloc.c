@@ -17,8 +17,9 @@ END_TEST
 
 START_TEST(a_size_beyond_the_addresses_is_refused)
 {
-    ck_assert_ptr_null(pp_alloc_large(SIZE_MAX / 8, 16));
-    ck_assert_ptr_null(pp_alloc_array(SIZE_MAX / 8, 16));
+    /* 2^64 + 16 bytes, which are 16 in 64 bits */
+    ck_assert_ptr_null(pp_alloc_large(SIZE_MAX / 16 + 2, 16));
+    ck_assert_ptr_null(pp_alloc_array(SIZE_MAX / 16 + 2, 16));
     void *none = pp_alloc_large(0, 16);
     ck_assert_ptr_nonnull(none);
     free(none);
