@@ -93,8 +93,9 @@ static pp_status engine_new(const pp_program *program, const pp_costs *costs, en
 
 /* Times every instruction once, after everything that it needs. mirrored: some microbatches run on
  * mirrored ranks; alike: all microbatches cost the same. Callers pass constants, so that other
- * programs need no test. When another rank continues, the lines that it will write some turns later
- * are fetched: there are more ranks than streams that the hardware follows. */
+ * programs need no test. The clock of the rank that runs stays in a register: ops of one rank wait
+ * for it alone, and not for memory. When another rank continues, the lines that it will write some
+ * turns later are fetched: there are more ranks than streams that the hardware follows. */
 static inline __attribute__((always_inline)) void run(const engine *e, bool mirrored, bool alike,
                                                       pp_timeline *timeline)
 {
@@ -103,22 +104,24 @@ static inline __attribute__((always_inline)) void run(const engine *e, bool mirr
     const uint32_t *source = program->source;
     const pp_op *ops = program->op;
     pp_ns *start_ns = timeline->start_ns, *end_ns = timeline->end_ns;
-    size_t next = SIZE_MAX;
+    pp_ns *clock_ns = e->clock_ns, now_ns = *clock_ns; /* of the rank that runs */
     for (size_t k = 0; k < count; k++) {
         const size_t i = program->topological_order[k];
-        if (i != next) {
-            __builtin_prefetch(&start_ns[i + AHEAD], 1, 2);
-            __builtin_prefetch(&end_ns[i + AHEAD], 1, 2);
-        }
-        next = i + 1;
         const pp_op op = ops[i];
         const size_t row = (alike ? 0 : e->class_of[op.microbatch] * stages) + op.stage;
         const op_cost *cost = &e->cost[row * PP_OP_KIND_COUNT + op.kind];
-        pp_ns *clock_ns = mirrored ? &e->clock_ns[pp_program_rank(program, op)] : cost->clock_ns;
+        pp_ns *own_ns = mirrored ? &e->clock_ns[pp_program_rank(program, op)] : cost->clock_ns;
+        if (own_ns != clock_ns) {
+            __builtin_prefetch(&start_ns[i + AHEAD], 1, 2);
+            __builtin_prefetch(&end_ns[i + AHEAD], 1, 2);
+            *clock_ns = now_ns;
+            clock_ns = own_ns;
+            now_ns = *own_ns;
+        }
         const pp_ns ready_ns = end_ns[(int32_t)source[i]] + cost->latency_ns; /* PP_NO_SOURCE: -1 */
-        const pp_ns begin_ns = ready_ns > *clock_ns ? ready_ns : *clock_ns;
+        const pp_ns begin_ns = ready_ns > now_ns ? ready_ns : now_ns;
         start_ns[i] = begin_ns;
-        end_ns[i] = *clock_ns = begin_ns + cost->duration_ns;
+        end_ns[i] = now_ns = begin_ns + cost->duration_ns;
     }
 }
 
