@@ -2,6 +2,7 @@
  * takes of a processor: 10,240 points, or one in K of them with --every K, with all processors or
  * --threads N, without a file. */
 #include "runtime/core/clock.h"
+#include "sim/base/alloc.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/commands.h"
 #include "tools/ppsim/sweep/point.h"
@@ -46,6 +47,7 @@ int main(int argc, char **argv)
     pp_sweep_file file PP_CLEANUP(pp_sweep_file_close) = { 0 };
     pp_sweep_work *work PP_CLEANUP(pp_sweep_work_free) = NULL;
     pp_err err = { 0 };
+    pp_alloc_keep_freed(); /* as the program does */
     const long threads = option(argc, argv, "--threads", sysconf(_SC_NPROCESSORS_ONLN));
     const long every = option(argc, argv, "--every", 1);
     if (threads < 1 || threads > 1024 || every < 1 || every > 1000 || argc % 2 == 0) {
