@@ -105,7 +105,7 @@ START_TEST(work_that_does_not_fit_is_refused)
     refuse(work, PP_USAGE, "nonsense");
     work.settings = "recompute=on";
     work.split = true;
-    refuse(work, PP_USAGE, "use a schedule with B, or recompute=off");
+    refuse(work, PP_USAGE, "use a schedule with B (probe cpu-ops");
     work = (pp_compute_work){ .stages = 1, .microbatches = 2, .settings = "" };
     work.partition = huge;
     refuse(work, PP_INPUT, "too much");
