@@ -434,22 +434,24 @@ static void exchange_all(pp_movable_order *w, uint32_t i, uint32_t j)
         exchange_ops(w, i * chain + k, j * chain + k);
 }
 
-/* Checks the memory of every rank over the span between the two positions. */
-static bool exchange_fits(pp_movable_order *w, uint32_t i, uint32_t j)
+/* Checks the memory of a rank from the first op of the two microbatches to the last: all stages of
+ * the rank together, as what precedes an op of one may have been exchanged on another. */
+static bool exchange_fits(const pp_movable_order *w, uint32_t rank, uint32_t i, uint32_t j)
 {
     const pp_order_problem *x = w->problem;
+    uint32_t at = w->begin[rank + 1];
+    uint32_t last = 0;
     for (uint32_t s = 0; s < x->stages; s++) {
-        uint32_t fi = w->place[pp_order_problem_op(x, PP_TASK_F, s, i)];
-        uint32_t fj = w->place[pp_order_problem_op(x, PP_TASK_F, s, j)];
-        uint32_t wi = w->place[pp_order_problem_op(x, PP_TASK_W, s, i)];
-        uint32_t wj = w->place[pp_order_problem_op(x, PP_TASK_W, s, j)];
-        uint32_t last = latest(wi, wj);
-        uint32_t at = earliest(fi, fj);
-        int64_t held = w->held[at];
-        for (; at <= last; at++)
-            if (!fits_at(w, w->sequence[at], x->room[x->stage_rank[s]], &held))
-                return false;
+        if (x->stage_rank[s] != rank)
+            continue;
+        at = earliest(at, w->place[pp_order_problem_op(x, PP_TASK_F, s, i)]);
+        at = earliest(at, w->place[pp_order_problem_op(x, PP_TASK_F, s, j)]);
+        last = latest(last, w->place[pp_order_problem_op(x, PP_TASK_W, s, i)]);
+        last = latest(last, w->place[pp_order_problem_op(x, PP_TASK_W, s, j)]);
     }
+    for (int64_t held = w->held[at]; at <= last; at++)
+        if (!fits_at(w, w->sequence[at], x->room[rank], &held))
+            return false;
     return true;
 }
 
@@ -459,7 +461,9 @@ bool pp_movable_order_exchange(pp_movable_order *w, uint32_t i, uint32_t j, int6
     uint32_t low = earliest(w->rank_in_topo[pp_order_problem_op(x, PP_TASK_F, 0, i)],
                             w->rank_in_topo[pp_order_problem_op(x, PP_TASK_F, 0, j)]);
     exchange_all(w, i, j);
-    bool good = exchange_fits(w, i, j);
+    bool good = true;
+    for (uint32_t r = 0; good && r < x->ranks; r++)
+        good = exchange_fits(w, r, i, j);
     for (uint32_t t = low; good && t < x->ops; t++) {
         uint32_t op = w->topo[t];
         const pp_task *task = &x->task[op];

@@ -1,0 +1,99 @@
+/* Orders that are changed by random moves and exchanges: ends, tails and memory stay those of the
+ * same order made anew, and what does not fit is refused. Ranks have two stages, and microbatches
+ * take different memory. */
+#include "planner/order/movable_order.h"
+#include "sim/base/random.h"
+#include "tests/support/step.h"
+
+#include <string.h>
+
+enum { RANKS = 3, STAGES = 6, MICROBATCHES = 5, OPS = 3 * STAGES * MICROBATCHES };
+enum { SEEDS = 60, CHANGES = 400 };
+
+static pp_order_problem *draw_problem(pp_rng *rng)
+{
+    static const uint32_t fold[STAGES] = { 0, 1, 2, 2, 1, 0 };
+    pp_order_problem *x = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_order_problem_new("drawn", RANKS, STAGES, MICROBATCHES, fold, &x, &err), err);
+    for (uint32_t op = 0; op < x->ops; op++) {
+        pp_task *task = &x->task[op];
+        bool remote = task->before < x->ops && x->task[task->before].rank != task->rank;
+        task->ticks = 1 + pp_rng_below(rng, 20);
+        task->lag = remote ? pp_rng_below(rng, 5) : 0;
+    }
+    int64_t largest = 0;
+    for (uint32_t i = 0; i < MICROBATCHES; i++) {
+        int64_t taken = 1 + pp_rng_below(rng, 9);
+        int64_t kept = pp_rng_below(rng, (uint32_t)taken + 1);
+        for (uint32_t s = 0; s < STAGES; s++) {
+            x->memory[pp_order_problem_op(x, PP_TASK_F, s, i)] = (pp_task_memory){ taken, taken };
+            x->memory[pp_order_problem_op(x, PP_TASK_B, s, i)] =
+                (pp_task_memory){ 0, kept - taken };
+            x->memory[pp_order_problem_op(x, PP_TASK_W, s, i)] = (pp_task_memory){ 0, -kept };
+        }
+        largest = taken > largest ? taken : largest;
+    }
+    for (uint32_t r = 0; r < RANKS; r++)
+        x->room[r] = 2 * largest + pp_rng_below(rng, 8);
+    return x;
+}
+
+/* One microbatch after the other. */
+static void begin(const pp_order_problem *x, uint32_t *ops)
+{
+    uint32_t k = 0;
+    for (uint32_t r = 0; r < RANKS; r++)
+        for (uint32_t op = 0; op < x->ops; op++)
+            if (x->task[op].rank == r)
+                ops[k++] = op;
+}
+
+START_TEST(changes_keep_what_the_order_made_anew_has)
+{
+    uint32_t exchanged = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        pp_rng rng = { seed + 1 };
+        pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = draw_problem(&rng);
+        pp_movable_order *changed PP_CLEANUP(pp_movable_order_free) = NULL;
+        pp_movable_order *anew PP_CLEANUP(pp_movable_order_free) = NULL;
+        uint32_t ops[OPS];
+        pp_err err = { 0 };
+        STEP_OK(pp_movable_order_new(x, &changed, &err), err);
+        STEP_OK(pp_movable_order_new(x, &anew, &err), err);
+        begin(x, ops);
+        ck_assert(pp_movable_order_set(changed, ops));
+        for (int k = 0; k < CHANGES; k++) {
+            if (pp_rng_below(&rng, 4) == 0) {
+                exchanged +=
+                    pp_movable_order_exchange(changed, pp_rng_below(&rng, MICROBATCHES),
+                                              pp_rng_below(&rng, MICROBATCHES), INT64_MAX / 4);
+            } else {
+                uint32_t r = pp_rng_below(&rng, RANKS);
+                uint32_t places = changed->begin[r + 1] - 1 - changed->begin[r];
+                uint32_t from = changed->begin[r] + pp_rng_below(&rng, places);
+                uint32_t to = changed->begin[r] + pp_rng_below(&rng, places);
+                if (from == to || !pp_movable_order_move(changed, from, to, INT64_MAX / 4))
+                    continue;
+            }
+            pp_movable_order_get(changed, ops);
+            ck_assert_msg(pp_movable_order_set(anew, ops), "seed %d, change %d", (int)seed, k);
+            ck_assert_int_eq(changed->makespan, anew->makespan);
+            ck_assert_mem_eq(changed->end, anew->end, sizeof *anew->end * x->ops);
+            ck_assert_mem_eq(changed->tail, anew->tail, sizeof *anew->tail * x->ops);
+            for (uint32_t op = 0; op < x->ops; op++)
+                ck_assert_int_eq(changed->held[changed->place[op]], anew->held[anew->place[op]]);
+        }
+    }
+    ck_assert_uint_gt(exchanged, SEEDS);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("movable_order");
+    TCase *tc = tcase_create("movable_order");
+    suite_add_tcase(suite, tc);
+    tcase_add_test(tc, changes_keep_what_the_order_made_anew_has);
+    return step_run(suite);
+}
