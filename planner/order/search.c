@@ -34,14 +34,22 @@ typedef struct phase {
     phase_kind kind;
     double share; /* share of the budget that is used up at the end of this phase */
     double hot;   /* temperature at its beginning, in mean durations of an op */
+    double many;  /* the same where there is time for many tries */
 } phase;
 
+/* What a hot chain makes worse takes many tries to be made good again, and is then better than what
+ * a cold one found: so the last phases begin hotter where there are many tries. */
 static const phase phases[] = {
-    { PHASE_SAMPLE, 0.04, 0 },    { PHASE_MOVES, 0.08, 1.00 },  { PHASE_ANNEAL, 0.19, 0.20 },
-    { PHASE_ANNEAL, 0.30, 0.20 }, { PHASE_ANNEAL, 0.40, 0.14 }, { PHASE_ANNEAL, 0.50, 0.10 },
-    { PHASE_MOVES, 0.60, 0.10 },  { PHASE_MOVES, 0.70, 0.10 },  { PHASE_MOVES, 0.80, 0.07 },
-    { PHASE_MOVES, 0.90, 0.05 },  { PHASE_MOVES, 1.00, 0.03 },
+    { PHASE_SAMPLE, 0.04, 0, 0 },       { PHASE_MOVES, 0.08, 1.00, 1.00 },
+    { PHASE_ANNEAL, 0.19, 0.20, 0.20 }, { PHASE_ANNEAL, 0.30, 0.20, 0.20 },
+    { PHASE_ANNEAL, 0.40, 0.14, 0.14 }, { PHASE_ANNEAL, 0.50, 0.10, 0.10 },
+    { PHASE_MOVES, 0.60, 0.10, 0.40 },  { PHASE_MOVES, 0.70, 0.10, 0.30 },
+    { PHASE_MOVES, 0.80, 0.07, 0.20 },  { PHASE_MOVES, 0.90, 0.05, 0.10 },
+    { PHASE_MOVES, 1.00, 0.03, 0.05 },
 };
+
+/* Many tries: MANY_ITERATIONS for each op, or seconds for at most MANY_OPS. */
+enum { MANY_ITERATIONS = 10, MANY_OPS = 4000 };
 
 enum { PHASES = sizeof phases / sizeof *phases, CHAINS_MOST = 8 };
 
@@ -151,6 +159,13 @@ static pp_status search_new(search *s, pp_err *err)
     return status;
 }
 
+static bool has_many_tries(const search *s)
+{
+    const uint32_t ops = s->problem->ops;
+    const int64_t iterations = (int64_t)s->options->iterations;
+    return iterations ? iterations / MANY_ITERATIONS >= ops : ops <= MANY_OPS;
+}
+
 /* Keeps an order among the shortest, of equal ones that of the first phase and chain, so that the
  * threads do not matter. */
 static void keep(search *s, const pp_search_chain *chain, uint32_t index)
@@ -202,7 +217,7 @@ static void work_on(search *s, pp_search_scratch *scratch, uint32_t index,
                     pp_iteration_budget *budget)
 {
     pp_search_chain *chain = &s->chain[index];
-    double hot = s->phase->hot * s->mean;
+    double hot = (has_many_tries(s) ? s->phase->many : s->phase->hot) * s->mean;
     /* no policy makes the order that it began with */
     bool moves_only = s->started && (index == 0 || chain->dispatched == INT64_MAX);
     if (s->phase->kind == PHASE_SAMPLE)
