@@ -45,6 +45,7 @@ struct pp_candidate {
     pp_ns searched_ns;         /* step_ns before copies and lookahead were chosen for it, with those
                                   of the other candidates; 0: they were not looked at */
     uint32_t setup;            /* internal */
+    uint32_t report;           /* internal: its number among the kept reports; 0: none */
 };
 
 /* The schedule "planned": an order that was found, not generated. */

@@ -16,8 +16,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The orders that are kept have at most so many ops together, or are one. */
-#define KEPT_OPS_MOST ((size_t)1 << 22)
+/* With more ranks no reports are kept. */
+#define KEPT_RANKS_MOST 4096
 
 /* PyTorch's rule fixes the group of an interleaved schedule and refuses some m. Megatron's rule
  * accepts any legal group; then the smallest one is tried. */
@@ -60,38 +60,22 @@ pp_status pp_search_order(pp_search *search, const pp_plan_problem *problem,
                           pp_candidate *candidate, const pp_costs *costs, pp_order **order_out,
                           pp_err *err)
 {
-    pp_kept_orders *kept = &search->orders;
+    const pp_order_key key = { .schedule = candidate->schedule,
+                               .ranks = (uint32_t)candidate->parallel.pp,
+                               .chunks = (uint32_t)candidate->parallel.vpp,
+                               .microbatches = candidate->microbatches / pp_problem_runs(problem),
+                               .asked_group = candidate->group_size };
+    pp_status status = PP_OK;
     pp_order *order;
-    const uint32_t asked = candidate->group_size;
-    const uint32_t chunks = (uint32_t)candidate->parallel.vpp;
-    const uint32_t microbatches = candidate->microbatches / pp_problem_runs(problem);
-    for (size_t i = 0; i < PP_KEPT_ORDERS && !candidate->schedule->uses_costs; i++) {
-        if (kept->row[i].schedule != candidate->schedule || kept->row[i].chunks != chunks ||
-            kept->row[i].microbatches != microbatches || kept->row[i].asked_group != asked)
-            continue;
-        candidate->group_size = kept->row[i].group;
-        *order_out = kept->row[i].order;
-        return PP_OK;
+    if (!search->orders) {
+        status = pp_kept_orders_new(&search->orders, err);
+        search->own_orders = !status;
     }
-    pp_status status = pp_candidate_order(problem, candidate, costs, &order, err);
-    if (status)
-        return status;
-    const size_t ops = order->rank_begin[order->ranks];
-    if (kept->ops + ops > KEPT_OPS_MOST)
-        pp_search_drop_orders(search);
-    const size_t at = kept->next++ % PP_KEPT_ORDERS;
-    if (kept->row[at].order)
-        kept->ops -= kept->row[at].order->rank_begin[order->ranks];
-    pp_order_free(&kept->row[at].order);
-    kept->row[at].schedule = candidate->schedule;
-    kept->row[at].chunks = chunks;
-    kept->row[at].microbatches = microbatches;
-    kept->row[at].asked_group = asked;
-    kept->row[at].group = candidate->group_size;
-    kept->row[at].order = order;
-    kept->ops += ops;
+    order = status ? NULL : pp_kept_orders_find(search->orders, &key, &candidate->group_size);
+    if (!status && !order && !(status = pp_candidate_order(problem, candidate, costs, &order, err)))
+        pp_kept_orders_add(search->orders, &key, candidate->group_size, order);
     *order_out = order;
-    return PP_OK;
+    return status;
 }
 
 pp_exchange_options pp_candidate_exchange(const pp_plan_problem *problem,
@@ -118,12 +102,10 @@ static void connect(const pp_plan_request *request, const pp_switches *s, pp_pro
     pp_buffer_settings_apply(&request->buffers, &program->comm->buffers);
 }
 
-pp_status pp_candidate_run(const pp_plan_problem *problem, const pp_setup *setup,
-                           const pp_candidate *candidate, const pp_order *order,
-                           const pp_costs *costs, pp_program **program_out,
-                           pp_timeline **timeline_out, pp_report **report_out, pp_err *err)
+static pp_status lower(const pp_plan_problem *problem, const pp_setup *setup,
+                       const pp_candidate *candidate, const pp_order *order, const pp_costs *costs,
+                       pp_program **program_out, pp_err *err)
 {
-    const pp_plan_request *request = problem->request;
     const pp_framework *framework = problem->framework;
     const pp_exchange_options exchange = pp_candidate_exchange(problem, candidate);
     pp_status status =
@@ -133,13 +115,90 @@ pp_status pp_candidate_run(const pp_plan_problem *problem, const pp_setup *setup
     if (!status)
         status = pp_exchange_lower(framework, &exchange, costs, *program_out, err);
     if (!status)
-        connect(request, &setup->context.switches, *program_out);
-    if (!status)
-        status = pp_simulate(*program_out, costs, timeline_out, err);
+        connect(problem->request, &setup->context.switches, *program_out);
+    return status;
+}
+
+static pp_status run(const pp_plan_problem *problem, const pp_candidate *candidate,
+                     const pp_program *program, const pp_costs *costs, pp_timeline **timeline_out,
+                     pp_report **report_out, pp_err *err)
+{
+    pp_status status = pp_simulate(program, costs, timeline_out, err);
     if (status)
         return status;
-    return pp_report_build(candidate->schedule->name, framework, *program_out, *timeline_out, costs,
-                           !request->no_step_sync, report_out, err);
+    return pp_report_build(candidate->schedule->name, problem->framework, program, *timeline_out,
+                           costs, !problem->request->no_step_sync, report_out, err);
+}
+
+pp_status pp_candidate_run(const pp_plan_problem *problem, const pp_setup *setup,
+                           const pp_candidate *candidate, const pp_order *order,
+                           const pp_costs *costs, pp_program **program_out,
+                           pp_timeline **timeline_out, pp_report **report_out, pp_err *err)
+{
+    pp_status status = lower(problem, setup, candidate, order, costs, program_out, err);
+    return status ? status
+                  : run(problem, candidate, *program_out, costs, timeline_out, report_out, err);
+}
+
+/* True if pp_lowering_key has all that a program of the candidate depends on besides its order. */
+static bool is_keyed(const pp_plan_problem *problem, const pp_candidate *candidate)
+{
+    const pp_exchange_options x = pp_candidate_exchange(problem, candidate);
+    const pp_buffer_settings *buffers = &problem->request->buffers;
+    return pp_exchange_is_plain(&x) && x.runs <= 1 && !x.pytorch.max_outstanding_sends &&
+           x.pytorch.unshard_lookahead == PP_LOOKAHEAD_FULL && !buffers->has_recv &&
+           !buffers->has_send && !buffers->has_return_outputs &&
+           !problem->framework->follows_durations;
+}
+
+/* Finds the program of a candidate, or makes it. own_out: it, unless it is kept. */
+static pp_status program_of(pp_search *search, const pp_candidate *candidate, const pp_order *order,
+                            const pp_costs *costs, const pp_program **program_out,
+                            pp_program **own_out, pp_err *err)
+{
+    const pp_plan_problem *problem = search->problem;
+    const pp_setup *setup = &search->pool.setup[candidate->setup];
+    const pp_switches *switches = &setup->context.switches;
+    const bool keyed = search->orders && is_keyed(problem, candidate);
+    const pp_lowering_key key = { .framework = problem->framework,
+                                  .communicators = switches->communicators,
+                                  .collective = switches->p2p != PP_P2P_SEND_RECV,
+                                  .sharded = costs->sharded,
+                                  .shards_ops = costs->shards_ops,
+                                  .regathers = costs->regathers };
+    if (keyed && (*program_out = pp_kept_orders_program(search->orders, order, &key)))
+        return PP_OK;
+    pp_status status = lower(problem, setup, candidate, order, costs, own_out, err);
+    *program_out = *own_out;
+    if (!status && keyed)
+        pp_kept_orders_add_program(search->orders, order, &key, own_out);
+    return status;
+}
+
+/* Keeps the report of a candidate, if it may be what the plan needs. Takes ownership then. */
+static void keep_report(pp_search *search, pp_candidate *candidate, pp_report **report)
+{
+    pp_kept_reports *kept = &search->reports;
+    candidate->report = 0;
+    if (!search->problem->request->numbers_only || (*report)->ranks > KEPT_RANKS_MOST)
+        return;
+    candidate->report = ++kept->last;
+    const size_t at = kept->last % PP_KEPT_REPORTS;
+    pp_report_free(&kept->row[at].report);
+    kept->row[at].number = kept->last;
+    kept->row[at].report = *report;
+    *report = NULL;
+}
+
+pp_report *pp_search_take_report(pp_search *search, const pp_candidate *candidate)
+{
+    const size_t at = candidate->report % PP_KEPT_REPORTS;
+    if (!candidate->report || search->reports.row[at].number != candidate->report)
+        return NULL;
+    pp_report *report = search->reports.row[at].report;
+    search->reports.row[at].report = NULL;
+    search->reports.row[at].number = 0;
+    return report;
 }
 
 static bool communicates(const pp_plan_problem *problem)
@@ -149,13 +208,15 @@ static bool communicates(const pp_plan_problem *problem)
 
 /* Simulates one replica. The candidate keeps the numbers of the slowest replica. */
 static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, const pp_order *order,
-                                  const pp_costs *costs, pp_err *err)
+                                  const pp_costs *costs, bool only, pp_err *err)
 {
-    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    const pp_program *program = NULL;
+    pp_program *own PP_CLEANUP(pp_program_free) = NULL;
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     pp_report *report PP_CLEANUP(pp_report_free) = NULL;
-    pp_status status = pp_candidate_run(search->problem, &search->pool.setup[candidate->setup],
-                                        candidate, order, costs, &program, &timeline, &report, err);
+    pp_status status = program_of(search, candidate, order, costs, &program, &own, err);
+    if (!status)
+        status = run(search->problem, candidate, program, costs, &timeline, &report, err);
     if (program)
         search->progress.communicates = program->comm != NULL;
     if (status)
@@ -180,6 +241,8 @@ static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, co
         candidate->tokens_per_s = report->tokens_per_s;
         candidate->model_flops_utilization = report->model_flops_utilization;
     }
+    if (only)
+        keep_report(search, candidate, &report);
     return PP_OK;
 }
 
@@ -216,10 +279,11 @@ pp_status pp_candidate_simulate_orders(pp_search *search, pp_candidate *candidat
     candidate->reason.kind = PP_REASON_NONE;
     candidate->peak_bytes = candidate->short_bytes = 0;
     candidate->step_ns = candidate->mean_step_ns = 0;
+    candidate->report = 0;
     candidate->roomy = true;
     for (uint32_t i = 0; i < set->count && !status; i++)
-        status =
-            simulate_replica(search, candidate, order[orders > 1 ? i : 0], set->costs[i], &why);
+        status = simulate_replica(search, candidate, order[orders > 1 ? i : 0], set->costs[i],
+                                  set->count == 1, &why);
     candidate->mean_step_ns /= set->count;
     if (!status)
         status = pp_replicas_orders_meet(search->problem->framework, order, orders, set->costs,

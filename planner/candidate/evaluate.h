@@ -25,6 +25,9 @@ PP_MUST_CHECK pp_status pp_candidate_run(const pp_plan_problem *problem, const p
                                          const pp_costs *costs, pp_program **program_out,
                                          pp_timeline **timeline_out, pp_report **report_out,
                                          pp_err *err);
+/* Takes the report of the candidate's last simulation, if the request wants numbers alone and it is
+ * still kept: the caller owns it; NULL: none. */
+pp_report *pp_search_take_report(pp_search *search, const pp_candidate *candidate);
 /* Simulates one candidate and fills in its results. */
 PP_MUST_CHECK pp_status pp_candidate_simulate(pp_search *search, pp_candidate *candidate,
                                               pp_err *err);

@@ -4,6 +4,7 @@
 #ifndef PPSIM_PLANNER_CANDIDATE_REQUEST_H
 #define PPSIM_PLANNER_CANDIDATE_REQUEST_H
 
+#include "planner/candidate/kept_orders.h"
 #include "sim/cost/cost_model.h"
 #include "sim/cost/rank_overrides.h"
 #include "sim/framework/framework.h"
@@ -133,6 +134,8 @@ typedef struct pp_plan_request {
     bool recompute_uniform;  /* all layers must recompute the same */
     bool recompute_constant; /* all microbatches must recompute the same */
     uint32_t threads;        /* for the search for orders, whose result does not depend on them */
+    pp_kept_orders *kept;    /* of searches one after the other; ignored with more threads than one;
+                                borrowed, NULL: each search has its own */
     uint32_t group_size;     /* microbatches per group; 0: the schedule's own rule */
 
     /* Software. */
@@ -164,6 +167,8 @@ typedef struct pp_plan_request {
     double score_limit;           /* a step_ns x GPUs above this is of no use; 0: any is */
     bool why;                     /* the prediction has a breakdown of the step */
     bool no_advice;               /* a failure names no change of the request that would fit */
+    bool numbers_only;            /* the plan's prediction has the numbers of the step and the peak
+                                     memory of the ranks, but no limit, breakdown or worst waits */
     bool no_nearest;              /* if nothing fits, only the status is wanted: a failure does not
                                      name what is nearest to fitting, nor a change */
     uint64_t seed;

@@ -10,7 +10,7 @@
 
 pp_status pp_search_open(pp_search *search, const pp_plan_request *request, pp_err *err)
 {
-    *search = (pp_search){ 0 };
+    *search = (pp_search){ .orders = request->threads <= 1 ? request->kept : NULL };
     return pp_plan_problem_new(request, &search->problem, err);
 }
 
@@ -28,7 +28,10 @@ pp_status pp_search_continue(pp_search *search, const pp_plan_request *request, 
 void pp_search_close(pp_search *search)
 {
     pp_search_drop_costs(search);
-    pp_search_drop_orders(search);
+    if (search->own_orders)
+        pp_kept_orders_free(&search->orders);
+    for (size_t i = 0; i < PP_KEPT_REPORTS; i++)
+        pp_report_free(&search->reports.row[i].report);
     pp_unit_cache_free(&search->units.cache);
     pp_pool_free(&search->pool);
     pp_plan_problem_free(&search->problem);
@@ -47,13 +50,6 @@ pp_unit_cache *pp_search_units(pp_search *search, const pp_cost_context *context
     kept->tp = context->parallel.tp;
     kept->recompute = context->switches.recompute;
     return kept->cache;
-}
-
-void pp_search_drop_orders(pp_search *search)
-{
-    for (size_t i = 0; i < PP_KEPT_ORDERS; i++)
-        pp_order_free(&search->orders.row[i].order);
-    search->orders = (pp_kept_orders){ 0 };
 }
 
 void pp_search_drop_costs(pp_search *search)

@@ -2,7 +2,9 @@
 #ifndef PPSIM_PLANNER_CANDIDATE_SEARCH_STATE_H
 #define PPSIM_PLANNER_CANDIDATE_SEARCH_STATE_H
 
+#include "planner/candidate/kept_orders.h"
 #include "planner/candidate/pool.h"
+#include "sim/analysis/report.h"
 
 /* The progress of a search, and what it has found on the way. */
 typedef struct pp_progress {
@@ -35,19 +37,17 @@ typedef struct pp_kept_costs {
     pp_cost_set set; /* no costs: nothing is kept */
 } pp_kept_costs;
 
-enum { PP_KEPT_ORDERS = 16 };
+enum { PP_KEPT_REPORTS = 64 };
 
-/* Orders that depend on sizes alone: candidates that differ in their costs have the same. */
-typedef struct pp_kept_orders {
+/* Reports of the candidates that were simulated last, if the request wants the numbers of a plan
+ * alone: number n is in row n % PP_KEPT_REPORTS. */
+typedef struct pp_kept_reports {
     struct {
-        const pp_schedule *schedule;
-        uint32_t chunks, microbatches; /* of the order */
-        uint32_t asked_group, group;   /* pp_candidate.group_size before and after it was made */
-        pp_order *order;               /* owned; NULL: nothing is kept */
-    } row[PP_KEPT_ORDERS];
-    size_t next; /* the row that is replaced next */
-    size_t ops;  /* of all orders */
-} pp_kept_orders;
+        uint32_t number; /* 0: nothing is kept */
+        pp_report *report;
+    } row[PP_KEPT_REPORTS];
+    uint32_t last; /* number */
+} pp_kept_reports;
 
 /* The costs of units for the setups with one tp and recomputation, made with those of the last
  * setup. */
@@ -61,7 +61,9 @@ typedef struct pp_search {
     const pp_plan_problem *problem; /* owned; NULL: not opened */
     pp_pool pool;
     pp_kept_costs kept;
-    pp_kept_orders orders;
+    pp_kept_orders *orders; /* the request's or, with own_orders, the search's; NULL: none yet */
+    bool own_orders;
+    pp_kept_reports reports;
     pp_kept_units units;
     pp_progress progress;
     pp_space space;
@@ -79,8 +81,6 @@ PP_MUST_CHECK pp_status pp_search_continue(pp_search *search, const pp_plan_requ
 void pp_search_close(pp_search *search); /* for PP_CLEANUP; all zero is fine */
 /* The costs of units that are kept for such a setup; NULL: none. */
 pp_unit_cache *pp_search_units(pp_search *search, const pp_cost_context *context);
-/* Frees the orders that are kept. */
-void pp_search_drop_orders(pp_search *search);
 /* Frees the costs that pp_candidate_try has kept. */
 void pp_search_drop_costs(pp_search *search);
 

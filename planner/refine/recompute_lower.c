@@ -6,13 +6,36 @@
 
 #include <stdlib.h>
 
-/* Takes the bytes of a level of the item, or gives them back if sign is -1. */
-static void take(int64_t *spare, const pp_recompute_item *item, uint32_t level, int sign)
+/* Takes what the items hold from what the ops have to spare; meanwhile these are differences, so
+ * that an item is two of them. Returns false if that leaves too little. */
+static bool take_all(int64_t *spare, uint32_t ops, const pp_recompute_item *item, uint32_t items)
 {
-    const int64_t held_bytes = sign * item->level[level].held_bytes;
+    bool fits = true;
+    for (uint32_t t = ops; t-- > 1;)
+        spare[t] -= spare[t - 1];
+    for (uint32_t i = 0; i < items; i++) {
+        const pp_recompute_level *now = &item[i].level[item[i].now];
+        const uint32_t after = item[i].backward + 1;
+        spare[item[i].forward] -= now->held_bytes;
+        spare[item[i].backward] -= now->extra_bytes;
+        if (after < ops)
+            spare[after] += now->held_bytes + now->extra_bytes;
+    }
+    for (uint32_t t = 0; t < ops; t++) {
+        spare[t] += t ? spare[t - 1] : 0;
+        fits = fits && spare[t] >= 0;
+    }
+    return fits;
+}
+
+static void set_level(int64_t *spare, pp_recompute_item *item, uint32_t level)
+{
+    const pp_recompute_level *before = &item->level[item->now], *now = &item->level[level];
+    const int64_t more_bytes = now->held_bytes - before->held_bytes;
     for (uint32_t t = item->forward; t <= item->backward; t++)
-        spare[t] -= held_bytes;
-    spare[item->backward] -= sign * item->level[level].extra_bytes;
+        spare[t] -= more_bytes;
+    spare[item->backward] -= now->extra_bytes - before->extra_bytes;
+    item->now = level;
 }
 
 /* The lowest level that fits in place of the present one. */
@@ -46,12 +69,8 @@ static int compare_items(const void *left, const void *right)
 
 bool pp_recompute_lower(int64_t *spare_bytes, uint32_t ops, pp_recompute_item *item, uint32_t items)
 {
-    for (uint32_t i = 0; i < items; i++)
-        take(spare_bytes, &item[i], item[i].now, 1);
-    for (uint32_t t = 0; t < ops; t++) {
-        if (spare_bytes[t] < 0)
-            return false;
-    }
+    if (!take_all(spare_bytes, ops, item, items))
+        return false;
     qsort(item, items, sizeof *item, compare_items);
     for (bool lowered = true; lowered;) { /* an item that was lowered may make room for others */
         lowered = false;
@@ -60,9 +79,7 @@ bool pp_recompute_lower(int64_t *spare_bytes, uint32_t ops, pp_recompute_item *i
             const uint32_t level = before ? lowest_level(spare_bytes, &item[i]) : 0;
             if (level == before)
                 continue;
-            take(spare_bytes, &item[i], before, -1);
-            take(spare_bytes, &item[i], level, 1);
-            item[i].now = level;
+            set_level(spare_bytes, &item[i], level);
             lowered = true;
         }
     }

@@ -271,19 +271,40 @@ static pp_status explain(const pp_pool *pool, const pp_setup *setup, const pp_pl
                : pp_report_why(plan->prediction, program, timeline, costs, without, why_out, err);
 }
 
-static pp_status predict(const pp_search *search, const pp_setup *setup,
+/* Takes the numbers of the plan from the last simulation of the candidate, if that of the plan
+ * would be the same and find nothing more. Returns false if they are not known. */
+static bool take_numbers(pp_search *search, const pp_candidate *c, pp_plan *plan)
+{
+    const bool communicates = plan->framework->size_protocols != NULL; /* else more is refused */
+    if (plan->costs_count > 1 || plan->order_count > 1 || plan->runs > 1 || !plan->step_sync ||
+        !communicates || pp_sharing_is_on(&plan->sharing))
+        return false;
+    pp_report *report = pp_search_take_report(search, c);
+    if (!report)
+        return false;
+    report->seed = plan->seed;
+    report->memory_limit_bytes = plan->memory_limit_bytes; /* which no rank exceeds */
+    plan->prediction = report;
+    return true;
+}
+
+static pp_status predict(pp_search *search, const pp_candidate *c, const pp_setup *setup,
                          const pp_jitter_ranking *ranking, pp_plan *plan, pp_why *why_out,
                          pp_err *err)
 {
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     const pp_costs *costs;
-    pp_status status = pp_plan_simulate(plan, &program, &timeline, &costs, &plan->prediction, err);
+    const bool known = take_numbers(search, c, plan);
+    pp_status status = PP_OK;
+    costs = pp_plan_costs(plan, 0);
+    if (!known)
+        status = pp_plan_simulate(plan, &program, &timeline, &costs, &plan->prediction, err);
     if (!status)
         status = pp_bound_report(costs, plan->order[0], true, plan->prediction, err);
     if (!status && ranking->verdict)
         status = pp_jitter_report(&ranking->chosen, plan->parallel.dp, plan->prediction, err);
-    if (status ||
+    if (status || known ||
         (status = explain(&search->pool, setup, plan, program, timeline, costs, why_out, err)))
         return status;
     plan->prediction->has_why = search->problem->request->why;
@@ -306,7 +327,7 @@ static pp_status make_plan(pp_search *search, const pp_search_outcome *outcome, 
     pp_search_describe(search, c, plan);
     if ((status = pp_plan_set_imbalances(plan, &setup->context, err)) ||
         (status = fill(search, outcome->best, plan, &renumbered, err)) ||
-        (status = predict(search, setup, &outcome->ranking, plan, why_out, err)))
+        (status = predict(search, c, setup, &outcome->ranking, plan, why_out, err)))
         return status;
     setup->context.expert_tokens = given;
     assert(plan->prediction->step_ns == c->step_ns);

@@ -13,9 +13,13 @@ void pp_rank_transfers_free(pp_rank_transfers *index)
     free(index->transfer);
 }
 
-static pp_status add_stage(pp_rank_transfers *index, size_t *capacity, uint32_t stage, pp_err *err)
+/* last: the stage before it, since many steps of a stage follow each other. */
+static pp_status add_stage(pp_rank_transfers *index, size_t *capacity, uint32_t *last,
+                           uint32_t stage, pp_err *err)
 {
-    if (pp_rank_transfers_has(index, stage))
+    const bool same = stage == *last;
+    *last = stage;
+    if (same || pp_rank_transfers_has(index, stage))
         return PP_OK;
     void *grown = index->stage;
     pp_status status = pp_reserve(&grown, capacity, index->stages + 1, sizeof stage, err);
@@ -34,14 +38,16 @@ static pp_status collect_stages(pp_rank_transfers *index, pp_err *err)
     const pp_program *program = index->program;
     const pp_comm *comm = program->comm;
     size_t capacity = 0;
+    uint32_t last = UINT32_MAX;
     pp_status status = PP_OK;
     for (size_t s = comm->step_begin[index->rank]; s < comm->step_begin[index->rank + 1]; s++) {
         pp_comm_step step = comm->step[s];
         if (step.kind == PP_COMM_STEP_RUN)
-            status = add_stage(index, &capacity, program->op[step.index].stage, err);
+            status = add_stage(index, &capacity, &last, program->op[step.index].stage, err);
         const pp_group *group = step.kind == PP_COMM_STEP_POST ? &comm->group[step.index] : NULL;
         for (uint32_t t = 0; group && t < group->count && !status; t++)
-            status = add_stage(index, &capacity, comm->transfer[group->first + t].stage, err);
+            status =
+                add_stage(index, &capacity, &last, comm->transfer[group->first + t].stage, err);
         if (status)
             return status;
     }

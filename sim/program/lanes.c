@@ -61,7 +61,8 @@ static void make_entries(const pp_comm *comm, uint32_t ranks, uint32_t g, pp_com
 {
     const pp_group *group = &comm->group[g];
     const uint32_t entries = (uint32_t)l->entry_count;
-    for (uint32_t t = group->first; t < group->first + group->count; t++) {
+    const uint32_t done = l->entry[entries].first + group->count;
+    for (uint32_t t = group->first; l->entry[l->entry_count].first < done; t++) {
         uint32_t lane = lane_of(comm, ranks, &comm->transfer[t]);
         bool seen = false;
         for (uint32_t u = group->first; u < t && !seen; u++)

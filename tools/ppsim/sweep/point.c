@@ -154,8 +154,8 @@ static pp_plan_input new_request(const pp_sweep *sweep)
     return (pp_plan_input){ .inputs = &sweep->inputs, .profile = { .quiet = true } };
 }
 
-static pp_status run_plan(const pp_sweep *sweep, const pp_args *args, pp_json_build *build,
-                          pp_json *line, pp_err *err)
+static pp_status run_plan(const pp_sweep *sweep, const pp_args *args, pp_kept_orders *kept,
+                          pp_json_build *build, pp_json *line, pp_err *err)
 {
     pp_plan_input input PP_CLEANUP(pp_plan_input_free) = new_request(sweep);
     pp_search_result *choice PP_CLEANUP(pp_search_result_free) = NULL;
@@ -164,6 +164,8 @@ static pp_status run_plan(const pp_sweep *sweep, const pp_args *args, pp_json_bu
         status = pp_plan_input_read_packing(args, &input, err);
     input.request.no_advice =
         true; /* it takes ten times as long as a plan, and other points answer it */
+    input.request.numbers_only = true;
+    input.request.kept = kept;
     if (!status && !(status = pp_plan_search(&input.request, &choice, err)) &&
         !(status = pp_notes_copy(&input.assumptions, &choice->plan->assumptions, err)) &&
         !(status = pp_profile_finish(&input.profile, &choice->context, choice->plan, err)))
@@ -204,8 +206,8 @@ static const char *outcome(pp_status status)
     }
 }
 
-pp_status pp_point_run(const pp_sweep *sweep, uint32_t point, char **line_out, size_t *bytes_out,
-                       pp_err *err)
+pp_status pp_point_run(const pp_sweep *sweep, uint32_t point, pp_kept_orders *kept, char **line_out,
+                       size_t *bytes_out, pp_err *err)
 {
     point_args p PP_CLEANUP(free_args) = { 0 };
     pp_json_build build = { 0 };
@@ -213,7 +215,7 @@ pp_status pp_point_run(const pp_sweep *sweep, uint32_t point, char **line_out, s
     pp_err why = pp_err_like(err);
     pp_status status = make_args(&sweep->grid, point, &p, &why);
     if (!status)
-        status = is_plan(sweep) ? run_plan(sweep, p.args, &build, line, &why)
+        status = is_plan(sweep) ? run_plan(sweep, p.args, kept, &build, line, &why)
                                 : run_simulate(p.args, &build, line, &why);
     if (!outcome(status))
         return pp_err_set(err, status, why.where, "%s", why.text);

@@ -16,12 +16,16 @@
 #include <string.h>
 #include <time.h>
 
+/* The most points that are handed out at once; each thread gets so many batches at least. */
+enum { BATCH_MOST = 20, BATCHES_EACH = 4 };
+
 struct pp_sweep_work {
     const pp_sweep *sweep;
     pp_console *console;  /* of the thread that made this */
     pthread_mutex_t lock; /* protects all fields below */
     pp_sweep_file *file;
     pp_sweep_lines *lines;
+    uint32_t threads;
     uint32_t next;         /* all points before it have been handed out */
     uint32_t left, wanted; /* points without a line; points of this shard */
     pp_err failure;
@@ -70,14 +74,30 @@ static bool is_over(const pp_sweep_work *work)
     return work->left == 0 || work->failure.status || pp_interrupted(work->console);
 }
 
-static bool take(pp_sweep_work *work, uint32_t *point_out)
+/* Points that follow each other are handed out to one thread, since many have the same orders and
+ * programs: `next` is the first of them that is left. */
+typedef struct batch {
+    uint32_t next, end;
+} batch;
+
+/* Takes the next point of the thread's batch, or of a new one if it has none. Batches become
+ * shorter towards the end, so that the threads end together. */
+static bool take(pp_sweep_work *work, batch *own, uint32_t *point_out)
 {
     pthread_mutex_lock(&work->lock);
-    bool over = is_over(work);
-    bool found = !over && find_open(work, &work->next);
-    if (found) {
-        *point_out = work->next++;
+    const uint32_t shards = work->sweep->shards;
+    bool found = !is_over(work);
+    if (found && (!find_open(work, &own->next) || own->next >= own->end)) {
+        const uint32_t fair = work->left / (BATCHES_EACH * work->threads);
+        const uint32_t points = fair < 1 ? 1 : fair < BATCH_MOST ? fair : BATCH_MOST;
+        found = find_open(work, &work->next);
+        own->next = work->next;
+        own->end = points < (work->lines->points - own->next) / shards ? own->next + points * shards
+                                                                       : work->lines->points;
+        work->next = own->end;
     }
+    if (found)
+        *point_out = own->next++;
     pthread_mutex_unlock(&work->lock);
     return found;
 }
@@ -143,12 +163,19 @@ bool pp_sweep_unfinished(pp_sweep_work *work, uint32_t *done_out, uint32_t *want
 
 static void compute(pp_sweep_work *work)
 {
+    pp_kept_orders *kept PP_CLEANUP(pp_kept_orders_free) = NULL;
+    pp_err why = PP_COMMAND_ERR;
+    batch own = { 0 };
     uint32_t point;
-    while (take(work, &point)) {
+    if (pp_kept_orders_new(&kept, &why)) {
+        fail(work, &why);
+        return;
+    }
+    while (take(work, &own, &point)) {
         char *line = NULL;
         size_t bytes = 0;
         pp_err err = PP_COMMAND_ERR;
-        pp_status status = pp_point_run(work->sweep, point, &line, &bytes, &err);
+        pp_status status = pp_point_run(work->sweep, point, kept, &line, &bytes, &err);
         err.status = status; /* the status is set even if there is no message */
         if (status)
             fail(work, &err);
@@ -169,6 +196,7 @@ void pp_sweep_compute(pp_sweep_work *work, uint32_t threads)
 {
     pthread_t *thread = pp_alloc_array(threads, sizeof *thread);
     uint32_t started = 0;
+    work->threads = threads;
     while (thread && started + 1 < threads &&
            pthread_create(&thread[started], NULL, run_thread, work) == 0)
         started++;
