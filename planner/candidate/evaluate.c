@@ -119,25 +119,16 @@ static pp_status lower(const pp_plan_problem *problem, const pp_setup *setup,
     return status;
 }
 
-static pp_status run(const pp_plan_problem *problem, const pp_candidate *candidate,
-                     const pp_program *program, const pp_costs *costs, pp_timeline **timeline_out,
-                     pp_report **report_out, pp_err *err)
-{
-    pp_status status = pp_simulate(program, costs, timeline_out, err);
-    if (status)
-        return status;
-    return pp_report_build(candidate->schedule->name, problem->framework, program, *timeline_out,
-                           costs, !problem->request->no_step_sync, report_out, err);
-}
-
 pp_status pp_candidate_run(const pp_plan_problem *problem, const pp_setup *setup,
                            const pp_candidate *candidate, const pp_order *order,
                            const pp_costs *costs, pp_program **program_out,
                            pp_timeline **timeline_out, pp_report **report_out, pp_err *err)
 {
     pp_status status = lower(problem, setup, candidate, order, costs, program_out, err);
-    return status ? status
-                  : run(problem, candidate, *program_out, costs, timeline_out, report_out, err);
+    if (status || (status = pp_simulate(*program_out, costs, timeline_out, err)))
+        return status;
+    return pp_report_build(candidate->schedule->name, problem->framework, *program_out,
+                           *timeline_out, costs, !problem->request->no_step_sync, report_out, err);
 }
 
 /* True if pp_lowering_key has all that a program of the candidate depends on besides its order. */
@@ -216,7 +207,11 @@ static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, co
     pp_report *report PP_CLEANUP(pp_report_free) = NULL;
     pp_status status = program_of(search, candidate, order, costs, &program, &own, err);
     if (!status)
-        status = run(search->problem, candidate, program, costs, &timeline, &report, err);
+        status = pp_simulate(program, costs, &timeline, err);
+    if (!status)
+        status = pp_report_build_peak(candidate->schedule->name, search->problem->framework,
+                                      program, timeline, costs,
+                                      !search->problem->request->no_step_sync, &report, err);
     if (program)
         search->progress.communicates = program->comm != NULL;
     if (status)

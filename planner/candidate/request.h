@@ -168,7 +168,8 @@ typedef struct pp_plan_request {
     bool why;                     /* the prediction has a breakdown of the step */
     bool no_advice;               /* a failure names no change of the request that would fit */
     bool numbers_only;            /* the plan's prediction has the numbers of the step and the peak
-                                     memory of the ranks, but no limit, breakdown or worst waits */
+                                     memory, but no breakdown or worst waits, and not the memory of
+                                     every rank */
     bool no_nearest;              /* if nothing fits, only the status is wanted: a failure does not
                                      name what is nearest to fitting, nor a change */
     uint64_t seed;

@@ -2,6 +2,7 @@
  * sizes, one replay of the memory of every rank. */
 #include "sim/analysis/report.h"
 
+#include "sim/analysis/memory_ceiling.h"
 #include "sim/base/alloc.h"
 #include "sim/base/minmax.h"
 
@@ -116,27 +117,68 @@ static pp_ns count_rank(const pp_program *program, const pp_timeline *timeline, 
     return latest_ns;
 }
 
-static pp_status account_memory(const pp_program *program, const pp_timeline *timeline,
-                                const pp_costs *costs, pp_report *report, pp_err *err)
+static pp_status account_rank(const pp_program *program, const pp_timeline *timeline,
+                              const pp_costs *costs, uint32_t r, pp_report *report, pp_err *err)
 {
-    report->has_memory = true;
-    report->sharded = costs->sharded;
-    for (uint32_t r = 0; r < report->ranks; r++) {
-        pp_rank_report *rank = &report->per_rank[r];
-        pp_status status =
-            pp_memory_replay(program, timeline, costs, r, NULL, NULL, &rank->memory, err);
-        if (status)
-            return status;
-        rank->memory_limit_bytes = costs->limit_bytes[r];
-        rank->peak_op = program->op[rank->memory.instruction];
-        rank->peak_recv_bytes = rank->memory.recv_bytes;
-        rank->peak_send_bytes = rank->memory.send_bytes;
-        if (r == 0 || rank->memory.total_bytes > report->peak_memory_bytes) {
-            report->peak_memory_bytes = rank->memory.total_bytes;
-            report->peak_memory_rank = r;
-        }
+    pp_rank_report *rank = &report->per_rank[r];
+    pp_status status =
+        pp_memory_replay(program, timeline, costs, r, NULL, NULL, &rank->memory, err);
+    if (status)
+        return status;
+    rank->memory_limit_bytes = costs->limit_bytes[r];
+    rank->peak_op = program->op[rank->memory.instruction];
+    rank->peak_recv_bytes = rank->memory.recv_bytes;
+    rank->peak_send_bytes = rank->memory.send_bytes;
+    const int64_t more = rank->memory.total_bytes - report->peak_memory_bytes;
+    if (!report->has_memory || more > 0 || (more == 0 && r < report->peak_memory_rank)) {
+        report->peak_memory_bytes = rank->memory.total_bytes;
+        report->peak_memory_rank = r;
     }
+    report->has_memory = true;
     return PP_OK;
+}
+
+static bool have_own_limits(const pp_costs *costs, uint32_t ranks)
+{
+    for (uint32_t r = 1; r < ranks; r++) {
+        if (costs->limit_bytes[r] != costs->limit_bytes[0])
+            return true;
+    }
+    return false;
+}
+
+/* Accounts for ranks as long as one may need more than those before it: the one with the highest
+ * ceiling first. */
+static pp_status account_peak(const pp_program *program, const pp_timeline *timeline,
+                              const pp_costs *costs, pp_report *report, pp_err *err)
+{
+    int64_t *ceiling PP_CLEANUP(pp_free_array) = pp_alloc_array(report->ranks, sizeof *ceiling);
+    pp_status status = ceiling ? PP_OK : pp_err_nomem(err);
+    uint32_t highest = 0;
+    for (uint32_t r = 0; r < report->ranks && !status; r++) {
+        ceiling[r] = pp_memory_ceiling(program, timeline, costs, r);
+        highest = ceiling[r] > ceiling[highest] ? r : highest;
+    }
+    if (!status)
+        status = account_rank(program, timeline, costs, highest, report, err);
+    for (uint32_t r = 0; r < report->ranks && !status; r++) {
+        if (r != highest && ceiling[r] >= report->peak_memory_bytes)
+            status = account_rank(program, timeline, costs, r, report, err);
+    }
+    return status;
+}
+
+static pp_status account_memory(const pp_program *program, const pp_timeline *timeline,
+                                const pp_costs *costs, bool peak_only, pp_report *report,
+                                pp_err *err)
+{
+    pp_status status = PP_OK;
+    report->sharded = costs->sharded;
+    if (peak_only && program->comm && !have_own_limits(costs, report->ranks))
+        return account_peak(program, timeline, costs, report, err);
+    for (uint32_t r = 0; r < report->ranks && !status; r++)
+        status = account_rank(program, timeline, costs, r, report, err);
+    return status;
 }
 
 int64_t pp_report_excess(const pp_report *report, int64_t limit_bytes, uint32_t *rank_out)
@@ -259,10 +301,10 @@ const char *pp_report_framework_name(const pp_report *report)
     return report->framework ? report->framework->name : "as written";
 }
 
-pp_status pp_report_build(const char *schedule, const pp_framework *framework,
-                          const pp_program *program, const pp_timeline *timeline,
-                          const pp_costs *costs, bool step_sync, pp_report **report_out,
-                          pp_err *err)
+static pp_status build(const char *schedule, const pp_framework *framework,
+                       const pp_program *program, const pp_timeline *timeline,
+                       const pp_costs *costs, bool step_sync, bool peak_only,
+                       pp_report **report_out, pp_err *err)
 {
     pp_report *report PP_CLEANUP(pp_report_free) = pp_alloc_array(1, sizeof *report);
     if (report)
@@ -283,7 +325,7 @@ pp_status pp_report_build(const char *schedule, const pp_framework *framework,
     if (!program->forward_only) /* an evaluation ends with its last op */
         status = add_boundary(costs, step_sync, report, err);
     if (!status && costs->has_memory)
-        status = account_memory(program, timeline, costs, report, err);
+        status = account_memory(program, timeline, costs, peak_only, report, err);
     if (status)
         return status;
     double step_s = (double)report->step_ns * 1e-9;
@@ -295,4 +337,20 @@ pp_status pp_report_build(const char *schedule, const pp_framework *framework,
     *report_out = report;
     report = NULL; /* the caller's now */
     return PP_OK;
+}
+
+pp_status pp_report_build(const char *schedule, const pp_framework *framework,
+                          const pp_program *program, const pp_timeline *timeline,
+                          const pp_costs *costs, bool step_sync, pp_report **report_out,
+                          pp_err *err)
+{
+    return build(schedule, framework, program, timeline, costs, step_sync, false, report_out, err);
+}
+
+pp_status pp_report_build_peak(const char *schedule, const pp_framework *framework,
+                               const pp_program *program, const pp_timeline *timeline,
+                               const pp_costs *costs, bool step_sync, pp_report **report_out,
+                               pp_err *err)
+{
+    return build(schedule, framework, program, timeline, costs, step_sync, true, report_out, err);
 }

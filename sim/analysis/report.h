@@ -112,6 +112,12 @@ PP_MUST_CHECK pp_status pp_report_build(const char *schedule, const pp_framework
                                         const pp_program *program, const pp_timeline *timeline,
                                         const pp_costs *costs, bool step_sync,
                                         pp_report **report_out, pp_err *err);
+/* Like pp_report_build, but ranks that cannot have the peak may be without memory: theirs is not
+ * accounted for if all ranks have the same limit. */
+PP_MUST_CHECK pp_status pp_report_build_peak(const char *schedule, const pp_framework *framework,
+                                             const pp_program *program, const pp_timeline *timeline,
+                                             const pp_costs *costs, bool step_sync,
+                                             pp_report **report_out, pp_err *err);
 /* The framework's name, or "as written" if there is none. */
 const char *pp_report_framework_name(const pp_report *report);
 /* Puts the `most` longest waits into the report and removes earlier ones. Fails: NOMEM. */
