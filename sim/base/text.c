@@ -59,6 +59,10 @@ void pp_text_search_offer(pp_text_search *search, const char *name)
     } else if (d != search->distance || !alike || alike != search->alike) {
         return;
     }
+    for (size_t i = 0; i < search->count; i++) {
+        if (strcmp(search->nearest[i], name) == 0)
+            return;
+    }
     if (search->count < PP_TEXT_NEAREST_MAX)
         search->nearest[search->count++] = name;
 }
