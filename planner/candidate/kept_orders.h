@@ -6,7 +6,8 @@
 #include "sim/framework/framework.h"
 #include "sim/schedule/schedule.h"
 
-/* For one thread at a time. What it lends is valid until an order or a program is added. */
+/* For one thread at a time. It lends orders until one is added, and programs until an order or a
+ * program is. */
 typedef struct pp_kept_orders pp_kept_orders;
 
 /* All that such an order depends on. */

@@ -439,7 +439,7 @@ static void exchange_all(pp_movable_order *w, uint32_t i, uint32_t j)
 static bool exchange_fits(const pp_movable_order *w, uint32_t rank, uint32_t i, uint32_t j)
 {
     const pp_order_problem *x = w->problem;
-    uint32_t at = w->begin[rank + 1];
+    uint32_t at = w->begin[rank + 1] - 1; /* no op */
     uint32_t last = 0;
     for (uint32_t s = 0; s < x->stages; s++) {
         if (x->stage_rank[s] != rank)

@@ -418,6 +418,8 @@ static double roomy_limit(const pp_search *search)
     const double most = score(best) * (1 + search->problem->request->tie);
     const size_t i = fastest(search, true);
     const pp_candidate *roomy = i == SIZE_MAX ? NULL : &search->pool.candidate[i];
+    if (search->problem->comfortable_bytes <= 0)
+        return 0; /* nothing leaves more than there is */
     if (!roomy || score(roomy) > most)
         return most;
     return !pp_candidate_is_named(best) && score(roomy) > score(best) * (1 + PP_STEADY_PART)

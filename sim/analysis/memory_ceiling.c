@@ -1,7 +1,7 @@
 /* An upper bound of the peak memory of a rank: one pass over its steps in their order, in O(steps).
- * What ops and receives hold follows from that order alone. A buffer that is sent from is held from
- * the end of its op until the transfer is done, but no earlier released here than those that were
- * posted before it, and never if something else releases it. */
+ * What ops and receives hold follows from that order alone. A send buffer is held from the end of
+ * its op. With UNTIL_DONE and one tensor per boundary it is released when its transfer is done and
+ * all sends that were posted before it are released; otherwise never. */
 #include "sim/analysis/memory_ceiling.h"
 
 #include "sim/analysis/memory_change.h"
@@ -16,32 +16,49 @@ typedef struct walk {
     uint32_t rank;
     int64_t held_bytes; /* all that is counted */
     int64_t most_bytes;
+    bool too_large;  /* the sum has left PP_MEMORY_TOTAL_MAX; it grows no more */
     size_t oldest;   /* step: sends that were posted before it are released */
     uint32_t passed; /* transfers of that step that are released */
 } walk;
 
 static void hold(walk *w, int64_t bytes)
 {
+    if (w->too_large)
+        return;
     w->held_bytes += bytes;
     w->most_bytes = pp_max(w->most_bytes, w->held_bytes);
+    w->too_large = w->most_bytes > PP_MEMORY_TOTAL_MAX;
 }
 
-/* The receive buffers of all microbatches, unless they are allocated one by one. */
-static int64_t receive_bytes(const walk *w)
+/* The receive buffers that last for the whole step: one of each microbatch, or as many as there are
+ * receives, each as large as the largest tensor, of which pools have a part. */
+static void hold_receives(walk *w)
 {
     const pp_comm *comm = w->comm;
-    int64_t sum = 0;
-    for (size_t s = comm->step_begin[w->rank];
-         comm->buffers.recv != PP_RECV_ON_POST && s < comm->step_begin[w->rank + 1]; s++) {
+    const bool pooled = comm->buffers.recv != PP_RECV_PER_MICROBATCH;
+    int64_t largest = 0, receives = 0, all;
+    if (comm->buffers.recv == PP_RECV_ON_POST)
+        return;
+    for (size_t s = comm->step_begin[w->rank]; s < comm->step_begin[w->rank + 1]; s++) {
         const pp_group *group =
             comm->step[s].kind == PP_COMM_STEP_POST ? &comm->group[comm->step[s].index] : NULL;
         for (uint32_t k = 0; group && k < group->count; k++) {
             const pp_transfer *t = &comm->transfer[group->first + k];
-            if (!pp_transfer_sends((pp_transfer_kind)t->kind) && pp_transfer_has_buffer(t))
-                sum += pp_transfer_bytes(w->costs, t);
+            if (pp_transfer_sends((pp_transfer_kind)t->kind) || !pp_transfer_has_buffer(t))
+                continue;
+            const int64_t bytes = pp_transfer_bytes(w->costs, t);
+            largest = pp_max(largest, bytes);
+            receives++;
+            if (!pooled)
+                hold(w, bytes);
         }
     }
-    return sum;
+    if (!pooled)
+        return;
+    if (__builtin_mul_overflow(receives, largest, &all) || all > PP_MEMORY_TOTAL_MAX)
+        w->too_large = true;
+    else
+        hold(w, all);
 }
 
 static void post(walk *w, const pp_group *group)
@@ -129,18 +146,16 @@ int64_t pp_memory_ceiling(const pp_program *program, const pp_timeline *timeline
         return INT64_MAX;
     pp_memory_set_static(costs, rank, false, bytes);
     hold(&w, pp_memory_total(bytes));
-    hold(&w, receive_bytes(&w));
-    for (size_t s = comm->step_begin[rank]; s < comm->step_begin[rank + 1]; s++) {
+    hold_receives(&w);
+    for (size_t s = comm->step_begin[rank]; s < comm->step_begin[rank + 1] && !w.too_large; s++) {
         const pp_comm_step step = comm->step[s];
         if (step.kind == PP_COMM_STEP_POST)
             post(&w, &comm->group[step.index]);
         if (step.kind != PP_COMM_STEP_RUN)
             continue;
-        if (comm->buffers.send == PP_SEND_UNTIL_DONE)
+        if (comm->buffers.send == PP_SEND_UNTIL_DONE && comm->parts <= 1)
             release(&w, s, timeline->start_ns[step.index]);
         run(&w, step.index);
-        if (w.most_bytes > PP_MEMORY_TOTAL_MAX)
-            return INT64_MAX;
     }
-    return w.most_bytes;
+    return w.too_large ? INT64_MAX : w.most_bytes;
 }

@@ -138,7 +138,7 @@ static pp_status account_rank(const pp_program *program, const pp_timeline *time
     return PP_OK;
 }
 
-static bool have_own_limits(const pp_costs *costs, uint32_t ranks)
+static bool limits_differ(const pp_costs *costs, uint32_t ranks)
 {
     for (uint32_t r = 1; r < ranks; r++) {
         if (costs->limit_bytes[r] != costs->limit_bytes[0])
@@ -156,6 +156,7 @@ static pp_status account_peak(const pp_program *program, const pp_timeline *time
     pp_status status = ceiling ? PP_OK : pp_err_nomem(err);
     uint32_t highest = 0;
     for (uint32_t r = 0; r < report->ranks && !status; r++) {
+        report->per_rank[r].memory_limit_bytes = costs->limit_bytes[r];
         ceiling[r] = pp_memory_ceiling(program, timeline, costs, r);
         highest = ceiling[r] > ceiling[highest] ? r : highest;
     }
@@ -174,7 +175,7 @@ static pp_status account_memory(const pp_program *program, const pp_timeline *ti
 {
     pp_status status = PP_OK;
     report->sharded = costs->sharded;
-    if (peak_only && program->comm && !have_own_limits(costs, report->ranks))
+    if (peak_only && program->comm && !limits_differ(costs, report->ranks))
         return account_peak(program, timeline, costs, report, err);
     for (uint32_t r = 0; r < report->ranks && !status; r++)
         status = account_rank(program, timeline, costs, r, report, err);

@@ -112,8 +112,8 @@ PP_MUST_CHECK pp_status pp_report_build(const char *schedule, const pp_framework
                                         const pp_program *program, const pp_timeline *timeline,
                                         const pp_costs *costs, bool step_sync,
                                         pp_report **report_out, pp_err *err);
-/* Like pp_report_build, but ranks that cannot have the peak may be without memory: theirs is not
- * accounted for if all ranks have the same limit. */
+/* Like pp_report_build, but if all ranks have the same limit, memory is accounted for only on ranks
+ * that may have the peak; that of the others is 0. */
 PP_MUST_CHECK pp_status pp_report_build_peak(const char *schedule, const pp_framework *framework,
                                              const pp_program *program, const pp_timeline *timeline,
                                              const pp_costs *costs, bool step_sync,

@@ -46,9 +46,9 @@ static uint32_t leave_out(pp_sweep_lines *lines, uint32_t every)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < lines->points; i++) {
-        const bool in = i / BLOCK % every == 0;
-        lines->line[i] = in ? NULL : calloc(1, 1);
-        kept += in;
+        if (i / BLOCK % every)
+            lines->line[i] = calloc(1, 1);
+        kept += !lines->line[i];
     }
     return kept;
 }

@@ -1,5 +1,5 @@
 /* Made by tools/dev/build-wasm with Emscripten 3.1.6; do not edit.
- * Sources: 6cb21dba7ff10eaf425babf0f92f460639ba1824c02f781a01532582c76eb29b
+ * Sources: 71a15938fbcc81b02add28098b7d92e2c52c5cb9daad5b6853a11c647730b7f1
  * ppsim 0.2.0, GPL-3.0-or-later, with Jansson (MIT), GSL (GPL-3.0-or-later), Nettle
  * (LGPL-3.0-or-later or GPL-2.0-or-later), zlib (Zlib), musl and Emscripten (MIT). */
 /* The simulator for a web page: what `ppsim simulate OPTIONS --json` answers, byte for byte, without

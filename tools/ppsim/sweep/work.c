@@ -16,7 +16,8 @@
 #include <string.h>
 #include <time.h>
 
-/* The most points that are handed out at once; each thread gets so many batches at least. */
+/* The most points that are handed out at once; the points that are left make so many batches for
+ * each thread, as long as there are enough. */
 enum { BATCH_MOST = 20, BATCHES_EACH = 4 };
 
 struct pp_sweep_work {

@@ -266,6 +266,21 @@ START_TEST(jitter_keeps_the_headroom)
 }
 END_TEST
 
+/* Nothing leaves more headroom than there is memory, and the plan is made all the same. */
+START_TEST(headroom_may_exceed_the_limit)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    pp_plan_request request = request_of(&p, 4);
+    request.parallel.tp = 2;
+    request.tie = 0.01;
+    request.memory_limit_bytes = (int64_t)30 << 30;
+    request.headroom_bytes = (int64_t)40 << 30;
+    pp_search_result *choice PP_CLEANUP(pp_search_result_free) = choose(&request);
+    ck_assert_int_le(choice->candidate[0].peak_bytes, request.memory_limit_bytes);
+    ck_assert(!choice->candidate[0].roomy);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("recommend");
@@ -282,6 +297,7 @@ int main(void)
     }
     sample_add_test(tc, it_repeats, 2);
     tcase_add_test(tc, no_plan_leaves_too_much);
+    tcase_add_test(tc, headroom_may_exceed_the_limit);
     sample_add_test(tc, jitter_keeps_the_headroom, 2);
     suite_add_tcase(suite, tc);
     return step_run(suite);
