@@ -581,6 +581,10 @@ static pp_status check_point(const pp_fit *fit, const pp_series *where, const pp
     return status;
 }
 
+/* Intervals reach from a part of the prediction to so many times it: samples that are noisier say
+ * nothing, and a plan of them is not refused for a step of ages. */
+enum { WIDEST = 1000 };
+
 pp_status pp_fit_predict(const pp_fit *fit, const pp_series *where, const pp_sample *at,
                          pp_fit_value *value_out, pp_err *err)
 {
@@ -603,8 +607,8 @@ pp_status pp_fit_predict(const pp_fit *fit, const pp_series *where, const pp_sam
     const double spread = fmax(fit->spread, fit->cv_mape * sqrt(acos(-1) / 2));
     const double variance = quadratic(fit->parameters, row, fit->covariance);
     const double wide = width_of(fit->samples, fit->parameters);
-    const double single = exp(wide * sqrt(variance + spread * spread));
-    const double mean = exp(wide * sqrt(variance));
+    const double single = exp(fmin(wide * sqrt(variance + spread * spread), log(WIDEST)));
+    const double mean = exp(fmin(wide * sqrt(variance), log(WIDEST)));
     *value_out = (pp_fit_value){ .seconds = seconds,
                                  .low_s = seconds / single,
                                  .high_s = seconds * single,

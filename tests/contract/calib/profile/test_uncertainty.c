@@ -127,6 +127,24 @@ START_TEST(noisier_measurements_widen_the_interval)
 }
 END_TEST
 
+/* Times that say nothing have intervals that end somewhere, so that there is a plan. */
+START_TEST(noise_without_end_has_an_interval)
+{
+    planned p PP_CLEANUP(planned_free);
+    pp_uncertainty u PP_CLEANUP(pp_uncertainty_free) = { 0 };
+    pp_err err = { 0 };
+    plan_for(0.02, 2, &p);
+    for (size_t i = 0; i < p.profile->count; i++)
+        p.profile->entry[i].choice.fit.spread = 60; /* of the logarithm */
+    STEP_OK(pp_measured_uncertainty(p.measured, &p.choice->context, p.choice->plan, &u, &err), err);
+    ck_assert_int_gt(u.step_high_ns, 10 * u.step_ns);
+    for (size_t i = 0; i < p.profile->count; i++) {
+        if (!p.profile->entry[i].link)
+            ck_assert_double_le(predicted(&p, i).high_s, 1000.001 * predicted(&p, i).seconds);
+    }
+}
+END_TEST
+
 static pp_report *simulated(const pp_plan *plan)
 {
     pp_err err = { 0 };
@@ -222,6 +240,7 @@ int main(void)
     TCase *tc = tcase_create("uncertainty");
     tcase_add_test(tc, classes_add_up_as_if_they_were_independent);
     tcase_add_test(tc, noisier_measurements_widen_the_interval);
+    tcase_add_test(tc, noise_without_end_has_an_interval);
     tcase_add_test(tc, a_plan_keeps_its_interval_for_its_own_step);
     tcase_add_test(tc, an_interval_of_links_alone_says_so);
     tcase_add_test(tc, it_is_printed_with_its_largest_parts);
