@@ -11,6 +11,8 @@ typedef struct asked {
     int zero;
     pp_size_protocol_kind shapes;
     int64_t lookahead;
+    int64_t tensors; /* per boundary; 0: 1 */
+    bool pooled;     /* receive buffers per stage, as in no framework here */
 } asked;
 
 /* Neighbours differ in one setting, which the orders do not depend on; some fit nothing. */
@@ -27,7 +29,11 @@ static const asked table[] = {
     { .framework = "torch", .dp = 4, .tp = 8, .sequences = 128, .zero = 1 },
     { .framework = "megatron", .dp = 4, .tp = 8, .sequences = 128, .zero = 1 },
     { .framework = "megatron", .dp = 4, .tp = 8, .sequences = 128, .shapes = PP_SIZES_PADDED },
-    { .framework = "megatron", .dp = 4, .tp = 4, .sequences = 128, .shapes = PP_SIZES_MESSAGE },
+    { .framework = "megatron", .dp = 4, .tp = 8, .sequences = 128, .shapes = PP_SIZES_MESSAGE },
+    { .framework = "torch", .dp = 1, .tp = 8, .sequences = 32, .pooled = true },
+    { .framework = "torch", .dp = 1, .tp = 8, .sequences = 32 },
+    { .framework = "ppsim", .dp = 1, .tp = 8, .sequences = 32, .tensors = 2 },
+    { .framework = "ppsim", .dp = 1, .tp = 8, .sequences = 32, .tensors = 3, .pooled = true },
     { .framework = "zero-bubble", .dp = 1, .tp = 8, .sequences = 32 },
     { .framework = "zero-bubble", .dp = 1, .tp = 4, .sequences = 32 },
     { .framework = "ideal", .dp = 1, .tp = 4, .sequences = 32 },
@@ -44,6 +50,9 @@ static void set(const asked *a, const pp_schedule *schedule, pp_plan_request *re
     request->switches.given.zero = true;
     request->switches.value.zero = a->zero;
     request->exchange.shapes.kind = a->shapes;
+    request->exchange.tensors = a->tensors;
+    request->buffers.has_recv = a->pooled;
+    request->buffers.recv = a->pooled ? PP_RECV_PER_STAGE : PP_RECV_ON_POST;
     request->exchange.pytorch.unshard_lookahead = (int32_t)a->lookahead;
     request->given_sharding.unshard_lookahead = a->lookahead != 0;
     STEP_OK(pp_framework_get(a->framework, &request->framework, &err), err);
@@ -100,7 +109,7 @@ static bool try_both(const pp_plan_request *alone, pp_kept_orders *kept)
 START_TEST(numbers_are_those_of_plans_made_alone)
 {
     static const char *const schedules[] = { "1f1b", "interleaved", "zb-h1", "zbv" };
-    planning p = planning_of("llama3-70b", "h100-80g");
+    planning p = planning_of("llama3-70b", "h200-141g");
     pp_kept_orders *kept PP_CLEANUP(pp_kept_orders_free) = NULL;
     pp_err err = { 0 };
     uint32_t planned = 0;
