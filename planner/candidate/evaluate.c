@@ -136,10 +136,11 @@ static bool is_keyed(const pp_plan_problem *problem, const pp_candidate *candida
 {
     const pp_exchange_options x = pp_candidate_exchange(problem, candidate);
     const pp_buffer_settings *buffers = &problem->request->buffers;
+    const pp_framework *framework = problem->framework;
     return pp_exchange_is_plain(&x) && x.runs <= 1 && !x.pytorch.max_outstanding_sends &&
            x.pytorch.unshard_lookahead == PP_LOOKAHEAD_FULL && !buffers->has_recv &&
            !buffers->has_send && !buffers->has_return_outputs &&
-           !problem->framework->follows_durations;
+           (!framework->lower_timed || framework->ignores_durations);
 }
 
 /* Finds the program of a candidate, or makes it. own_out: it, unless it is kept. */

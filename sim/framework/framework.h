@@ -40,7 +40,8 @@ typedef struct pp_framework {
     bool gathers_all;         /* then all stages of a rank stay gathered */
     bool shards_ops;        /* with `shards`: no actions; every op gathers and frees, and backwards
                                reduce (pp_costs.shards_ops) */
-    bool follows_durations; /* with `lower_timed`: on durations, and not on sharding alone */
+    bool ignores_durations; /* with `lower_timed`: programs depend on `sharded` alone of the costs,
+                               so that they can be used for others */
     bool divides_gradients; /* has ZeRO 2, which leaves the parameters whole */
     bool overlaps_pairs;    /* the halves of an overlapped pair run at the same time, so that the
                                exchange of experts of one hides behind the other's compute */

@@ -200,6 +200,7 @@ const pp_framework pp_framework_ppsim = {
         "the runtime of ppsim: receives one input ahead, in the order of the sends (any schedule)",
     .lower = ppsim_lower,
     .lower_timed = ppsim_lower_costs,
+    .ignores_durations = true,
     .shards = true,
     .divides_gradients = true,
     .size_protocols = &pp_size_protocols_ppsim,

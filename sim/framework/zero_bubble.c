@@ -255,7 +255,6 @@ const pp_framework pp_framework_zero_bubble = {
                "one order on all ranks",
     .lower = zero_bubble_lower,
     .lower_timed = lower_timed,
-    .follows_durations = true,
     .size_protocols = &pp_size_protocols_fixed,
     /* zerobubble/runtime.py: a receive allocates; an output is released once its send is issued, so
      * that only the send holds it */
