@@ -62,7 +62,7 @@ void pp_anneal_sample(const pp_order_problem *x, pp_search_scratch *scratch, uin
                       uint32_t stride, int64_t bound, pp_iteration_budget *budget,
                       pp_search_chain *chain)
 {
-    static const pp_policy_order kinds[] = { PP_POLICY_TENT, PP_POLICY_RAMP, PP_POLICY_TENT,
+    static const pp_policy_order kinds[] = { PP_POLICY_TENT, PP_POLICY_RAMP, PP_POLICY_ALTERNATING,
                                              PP_POLICY_DESCENDING };
     pp_policy *trial = &scratch->trial;
     uint32_t *ascending = scratch->path;
@@ -80,7 +80,7 @@ void pp_anneal_sample(const pp_order_problem *x, pp_search_scratch *scratch, uin
             pp_policy_set_order(x, wanted, ascending, trial);
         order = wanted;
         if (n < PP_POLICY_RULES)
-            pp_policy_set_rule(x, n, trial);
+            pp_policy_set_rule(x, n, wanted, trial);
         else
             pp_policy_draw(x, &chain->rng, trial);
         try_policy(x, scratch, trial, chain);

@@ -47,7 +47,8 @@ pp_status pp_search_scratch_new(const pp_order_problem *problem, pp_search_scrat
         return status;
     scratch->path = pp_alloc_array((size_t)problem->ops + 1, sizeof *scratch->path);
     scratch->by_rank = pp_alloc_array((size_t)problem->ops + 1, sizeof *scratch->by_rank);
-    return scratch->path && scratch->by_rank ? PP_OK : pp_err_nomem(err);
+    scratch->block = pp_alloc_array((size_t)problem->ops + 1, sizeof *scratch->block);
+    return scratch->path && scratch->by_rank && scratch->block ? PP_OK : pp_err_nomem(err);
 }
 
 void pp_search_scratch_free(pp_search_scratch *scratch)
@@ -58,4 +59,5 @@ void pp_search_scratch_free(pp_search_scratch *scratch)
     pp_policy_free(&scratch->now);
     free(scratch->path);
     free(scratch->by_rank);
+    free(scratch->block);
 }

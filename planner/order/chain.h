@@ -36,6 +36,8 @@ typedef struct pp_search_scratch {
     uint32_t *path; /* [ops + 1]: a critical path, the last op first */
     bool *by_rank;  /* [ops + 1]: path[k] waited for the op before it on its rank, path[k + 1] */
     uint32_t length;
+    uint32_t *block; /* [blocked]: which of `path` have by_rank before or behind them */
+    uint32_t blocked;
 } pp_search_scratch;
 
 /* Fails: NOMEM; pp_search_scratch_free in any case. */

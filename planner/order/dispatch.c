@@ -9,9 +9,11 @@
  * An F is admitted only when everything that its rank then holds can still be finished: the largest
  * transient of the Bs and Ws to come stays free and, with several stages per rank, the microbatches
  * can be finished one after the other, oldest first (the banker's algorithm, Dijkstra 1965). So
- * a B or W never lacks memory.
+ * a B or W never lacks memory. Tight policies keep free only the transient of the one that is
+ * finished next, and let chosen microbatches pass older ones, so that a short one runs beside a
+ * long one that almost fills the memory; then a B or W may have to wait, and ranks for each other.
  *
- * An op costs O(ranks) to find the next event and O(ops in flight on its rank) to decide. For
+ * An op costs O(ranks / 8) to find the next event and O(ops in flight on its rank) to decide. For
  * admission with several stages per rank, what each microbatch still needs and holds there is kept
  * up to date, and the banker looks no further than the first microbatch after which any other one
  * fits: O(microbatches in flight) at most, and rarely more than two. A run ends early when some
@@ -25,6 +27,8 @@
 #include <string.h>
 
 #define NEVER INT64_MAX
+
+enum { BLOCK = 8 }; /* ranks */
 
 /* An op that has arrived at its rank, or the time at which it will. */
 typedef struct arrival {
@@ -64,7 +68,8 @@ struct pp_dispatch {
     const pp_order_problem *problem;
     const pp_policy *policy;
     rank_state *rank;
-    int64_t *next;        /* [ranks]: when it can decide next */
+    int64_t *next;        /* [ranks]: when it can decide next; set_next */
+    int64_t *soonest;     /* [ranks / BLOCK, rounded up]: the least of each block of `next` */
     uint32_t *stage_next; /* [stages]: place in the order of the next F */
     int64_t *arrive;      /* [stages * microbatches]: F, by cell */
     uint32_t *spot;       /* [microbatches]: place in the order */
@@ -148,7 +153,7 @@ pp_status pp_dispatch_new(const pp_order_problem *x, pp_dispatch **dispatch_out,
     d->stage_next = pp_alloc_array(2 * (size_t)x->stages + x->microbatches +
                                        2 * (x->ranks + (size_t)1) + x->ops + 2 * cells,
                                    sizeof *d->stage_next);
-    d->arrive = pp_alloc_array(4 * cells + 2 * (size_t)x->ranks, sizeof *d->arrive);
+    d->arrive = pp_alloc_array(4 * cells + 3 * (size_t)x->ranks, sizeof *d->arrive);
     d->arrivals = pp_alloc_array(cells, sizeof *d->arrivals);
     d->live_cells = pp_alloc_array(cells, sizeof *d->live_cells);
     d->all_sizes = pp_alloc_array(4 * (size_t)x->ranks * x->microbatches, sizeof *d->all_sizes);
@@ -169,6 +174,7 @@ pp_status pp_dispatch_new(const pp_order_problem *x, pp_dispatch **dispatch_out,
     d->holding = d->extra + cells;
     d->work = d->holding + cells;
     d->next = d->work + x->ranks;
+    d->soonest = d->next + x->ranks;
     d->most_extra = d->all_sizes + (size_t)x->ranks * x->microbatches;
     d->accounts = d->most_extra + (size_t)x->ranks * x->microbatches;
     prepare(d);
@@ -194,6 +200,33 @@ void pp_dispatch_free(pp_dispatch **dispatch)
 const uint32_t *pp_dispatch_ops(const pp_dispatch *d)
 {
     return d->ops;
+}
+
+static void set_next(pp_dispatch *d, uint32_t r, int64_t ticks)
+{
+    int64_t *soonest = &d->soonest[r / BLOCK];
+    const bool was = d->next[r] == *soonest;
+    d->next[r] = ticks;
+    *soonest = pp_min(*soonest, ticks);
+    if (!was || ticks == *soonest)
+        return;
+    const uint32_t first = r - r % BLOCK;
+    *soonest = ticks;
+    for (uint32_t k = first; k < first + BLOCK && k < d->problem->ranks; k++)
+        *soonest = pp_min(*soonest, d->next[k]);
+}
+
+/* The first of the ranks that can decide soonest. */
+static uint32_t next_rank(const pp_dispatch *d)
+{
+    const uint32_t ranks = d->problem->ranks;
+    uint32_t block = 0;
+    for (uint32_t k = 1; k * BLOCK < ranks; k++)
+        block = d->soonest[k] < d->soonest[block] ? k : block;
+    uint32_t r = block * BLOCK;
+    while (d->next[r] != d->soonest[block])
+        r++;
+    return r;
 }
 
 static void reset(pp_dispatch *d, const pp_policy *policy)
@@ -222,11 +255,16 @@ static void reset(pp_dispatch *d, const pp_policy *policy)
             rank->holds[k] = 0;
         }
         rank->rest = d->work[r];
-        d->next[r] = NEVER;
+        d->next[r] = d->soonest[r / BLOCK] = NEVER;
         rank->lowest = stages ? d->stages_of[d->first[r]] : 0;
         rank->highest = stages ? d->stages_of[d->first[r + 1] - 1] : 0;
     }
-    d->next[x->stage_rank[0]] = 0;
+    set_next(d, x->stage_rank[0], 0);
+}
+
+static bool is_tight(const pp_dispatch *d)
+{
+    return (d->policy->flags & PP_POLICY_TIGHT) != 0;
 }
 
 /* Returns whether all microbatches can be finished, oldest first, after the F of stage `s` of
@@ -238,7 +276,7 @@ static bool banker_agrees(const pp_dispatch *d, uint32_t r, uint32_t s, uint32_t
     const int64_t *most_extra = d->most_extra + (size_t)r * x->microbatches;
     const uint32_t cell = cell_of(x, s, d->policy->order[k]);
     const int64_t size = d->size[cell];
-    const int64_t transient = pp_max(rank->extra, d->extra[cell]);
+    const int64_t transient = is_tight(d) ? 0 : pp_max(rank->extra, d->extra[cell]);
     int64_t spare = x->room[r] - rank->held - size;
     uint32_t end = k + 1 > rank->started ? k + 1 : rank->started;
     for (uint32_t j = rank->finished; j < end && spare < rank->ample; j++) {
@@ -251,13 +289,47 @@ static bool banker_agrees(const pp_dispatch *d, uint32_t r, uint32_t s, uint32_t
     return true;
 }
 
-static bool admits(const pp_dispatch *d, uint32_t r, uint32_t s, uint32_t k)
+/* Returns whether `cell` and the live cells of the rank can be finished one after the other, those
+ * with small transients first, when `spare` is left beside them. */
+static bool can_finish(const pp_dispatch *d, uint32_t r, uint32_t cell, int64_t spare)
 {
     const rank_state *rank = &d->rank[r];
-    uint32_t cell = cell_of(d->problem, s, d->policy->order[k]);
-    if (rank->lowest != rank->highest)
-        return banker_agrees(d, r, s, k);
-    return rank->held + d->size[cell] + pp_max(rank->extra, d->extra[cell]) <= d->problem->room[r];
+    bool admitted = false; /* `cell` is finished */
+    int64_t done = -1;     /* the cells with at most this transient are */
+    while (spare < rank->extra || (!admitted && spare < d->extra[cell])) {
+        int64_t freed = 0;
+        for (uint32_t g = 0; g < rank->live_cells; g++) {
+            const live_cell *one = &rank->live_cell[g];
+            if (one->extra > done && one->extra <= spare)
+                freed += d->holding[one->cell];
+        }
+        const bool now = !admitted && d->extra[cell] <= spare;
+        freed += now ? d->size[cell] : 0;
+        admitted = admitted || now;
+        if (freed == 0 && !now)
+            return false;
+        done = spare;
+        spare += freed;
+    }
+    return true;
+}
+
+static bool admits(const pp_dispatch *d, uint32_t r, uint32_t s, uint32_t k)
+{
+    const pp_order_problem *x = d->problem;
+    const rank_state *rank = &d->rank[r];
+    const uint32_t i = d->policy->order[k];
+    const uint32_t cell = cell_of(x, s, i);
+    const int64_t spare = x->room[r] - rank->held - d->size[cell];
+    const bool one_stage = rank->lowest == rank->highest;
+    const bool any = one_stage && pp_max(rank->extra, d->extra[cell]) <= spare;
+    if (any || !is_tight(d))
+        return any || (!one_stage && banker_agrees(d, r, s, k));
+    const pp_task_memory *f = &x->memory[pp_order_problem_op(x, PP_TASK_F, s, i)];
+    if (spare < 0 || spare < f->need - f->delta)
+        return false;
+    return banker_agrees(d, r, s, k) ||
+           (one_stage && d->policy->passes[i] && can_finish(d, r, cell, spare));
 }
 
 /* What a rank bases its decision on. */
@@ -300,6 +372,12 @@ static void look_at_forwards(const pp_dispatch *d, uint32_t r, outlook *o)
     }
 }
 
+/* Only with a tight policy a B or W may not. */
+static bool fits_now(const pp_dispatch *d, uint32_t r, uint32_t op)
+{
+    return !is_tight(d) || d->rank[r].held + d->problem->memory[op].need <= d->problem->room[r];
+}
+
 static void look_at_backwards(const pp_dispatch *d, uint32_t r, outlook *o)
 {
     const pp_order_problem *x = d->problem;
@@ -310,6 +388,10 @@ static void look_at_backwards(const pp_dispatch *d, uint32_t r, outlook *o)
         const arrival *a = &rank->back[k];
         if (a->ticks > d->next[r]) {
             o->next_b = pp_min(o->next_b, a->ticks);
+            continue;
+        }
+        if (!fits_now(d, r, a->op)) {
+            o->blocked = true;
             continue;
         }
         int64_t key = by_order ? (int64_t)d->spot[x->task[a->op].microbatch] : a->ticks;
@@ -350,17 +432,23 @@ static uint32_t pick_weight(const pp_dispatch *d, uint32_t r, int64_t gap, int64
 {
     const pp_order_problem *x = d->problem;
     const rank_state *rank = &d->rank[r];
-    if (rank->weights == 0)
-        return x->ops;
-    uint32_t pick = 0;
+    uint32_t pick = x->ops;
     int64_t longest = -1;
-    for (uint32_t k = 0; d->policy->flags & PP_POLICY_FIT_W && k < rank->weights; k++) {
+    for (uint32_t k = 0; k < rank->weights; k++) {
         int64_t ticks = x->task[rank->weight[k]].ticks;
+        if (!fits_now(d, r, rank->weight[k]))
+            continue;
+        if (pick == x->ops)
+            pick = k;
+        if (!(d->policy->flags & PP_POLICY_FIT_W))
+            break;
         if (ticks <= gap && ticks > longest) {
             longest = ticks;
             pick = k;
         }
     }
+    if (pick == x->ops)
+        return x->ops;
     int64_t ticks = x->task[rank->weight[pick]].ticks;
     return ticks / 16 * (16 - overrun) <= gap ? pick : x->ops;
 }
@@ -368,7 +456,7 @@ static uint32_t pick_weight(const pp_dispatch *d, uint32_t r, int64_t gap, int64
 static void wake(pp_dispatch *d, uint32_t r, int64_t at)
 {
     rank_state *rank = &d->rank[r];
-    d->next[r] = pp_min(d->next[r], pp_max(rank->now, at));
+    set_next(d, r, pp_min(d->next[r], pp_max(rank->now, at)));
 }
 
 /* Announces the end of `op` to the rank of the op that needs its result. */
@@ -427,7 +515,7 @@ static void dismiss(pp_dispatch *d, uint32_t r, uint32_t cell)
     rank->extra = was_most ? 0 : most;
     for (uint32_t g = 0; rank->extra < most && g < rank->live_cells; g++)
         rank->extra = pp_max(rank->extra, rank->live_cell[g].extra);
-    if (rank->lowest == rank->highest)
+    if (rank->lowest == rank->highest && !is_tight(d))
         return;
     for (bool over = true; over && rank->finished < rank->started; rank->finished += over) {
         for (uint32_t n = d->first[r]; n < d->first[r + 1]; n++) {
@@ -449,7 +537,7 @@ static void execute(pp_dispatch *d, uint32_t r, uint32_t op)
     d->ops[d->begin[r] + rank->done++] = op;
     rank->now = d->next[r] + x->task[op].ticks;
     rank->rest -= x->task[op].ticks;
-    d->next[r] = rank->now;
+    set_next(d, r, rank->now);
     if (kind == PP_TASK_F) {
         d->stage_next[s]++;
         rank->started = d->stage_next[s] > rank->started ? d->stage_next[s] : rank->started;
@@ -497,7 +585,8 @@ static bool decide_forward(pp_dispatch *d, uint32_t r, const outlook *o)
         x->task[pp_order_problem_op(x, PP_TASK_F, s, d->policy->order[d->stage_next[s]])].ticks;
     if (o->b && !is_hungry(d, s, d->next[r], ticks, knob[PP_KNOB_FEED]))
         return false;
-    if (rank->weights && rank->held >= x->room[r] / 16 * knob[PP_KNOB_FILL]) {
+    if (rank->weights && rank->held >= x->room[r] / 16 * knob[PP_KNOB_FILL] &&
+        fits_now(d, r, rank->weight[0])) {
         run_weight(d, r, 0);
         return true;
     }
@@ -526,7 +615,7 @@ static void decide(pp_dispatch *d, uint32_t r)
     if (w < d->problem->ops)
         run_weight(d, r, w);
     else
-        d->next[r] = pp_min(o.next_b, o.next_f);
+        set_next(d, r, pp_min(o.next_b, o.next_f));
 }
 
 int64_t pp_dispatch_run(pp_dispatch *d, const pp_policy *policy, int64_t limit)
@@ -534,19 +623,14 @@ int64_t pp_dispatch_run(pp_dispatch *d, const pp_policy *policy, int64_t limit)
     const pp_order_problem *x = d->problem;
     reset(d, policy);
     for (;;) {
-        int64_t now = NEVER;
-        for (uint32_t k = 0; k < x->ranks; k++)
-            now = pp_min(now, d->next[k]);
-        uint32_t r = 0;
-        while (d->next[r] != now)
-            r++;
+        const uint32_t r = next_rank(d);
         if (d->next[r] == NEVER)
             break;
         if (d->rank[r].rest > limit - d->next[r])
             return NEVER;
         decide(d, r);
         if (d->rank[r].rest == 0 && d->rank[r].done == d->begin[r + 1] - d->begin[r])
-            d->next[r] = NEVER;
+            set_next(d, r, NEVER);
     }
     int64_t makespan = 0;
     for (uint32_t r = 0; r < x->ranks; r++) {

@@ -3,8 +3,9 @@
  * A move changes a critical path, since no other move can shorten the step (Van Laarhoven, Aarts
  * and Lenstra, Job shop scheduling by simulated annealing, Operations Research 1992): an op leaves
  * the run of ops that delay each other on its rank (a block), or enters it at its front, or shifts
- * a few places; rarely two microbatches are exchanged on all ranks. A move is accepted when the
- * makespan grows by no more than the temperature times an exponentially distributed number.
+ * a few places; rarely two microbatches are exchanged on all ranks. Every other move begins in a
+ * block of several ops, since only these can be broken. A move is accepted when the makespan grows
+ * by no more than the temperature times an exponentially distributed number.
  *
  * A try costs one move of planner/order/movable_order.h; an accepted one also the length of the
  * critical path. */
@@ -25,6 +26,7 @@ static void trace(pp_search_scratch *scratch, pp_rng *rng)
             op = last;
     }
     uint32_t n = 0;
+    uint32_t blocked = 0;
     while (op != x->ops) {
         const pp_task *task = &x->task[op];
         uint32_t first = w->sequence[w->place[op] - 1];
@@ -33,11 +35,14 @@ static void trace(pp_search_scratch *scratch, pp_rng *rng)
         bool chain = task->before != x->ops && w->end[task->before] + task->lag == start;
         if (rank && chain)
             rank = pp_rng_below(rng, 2);
+        if (rank || (n > 0 && scratch->by_rank[n - 1]))
+            scratch->block[blocked++] = n;
         scratch->path[n] = op;
         scratch->by_rank[n++] = rank;
         op = rank ? first : chain ? task->before : x->ops;
     }
     scratch->length = n;
+    scratch->blocked = blocked;
 }
 
 static uint32_t lower(uint32_t at, uint32_t by, uint32_t least)
@@ -115,6 +120,8 @@ static bool change(pp_search_scratch *scratch, pp_rng *rng, double heat)
 {
     pp_movable_order *w = scratch->order;
     uint32_t k = pp_rng_below(rng, scratch->length);
+    if (scratch->blocked && pp_rng_below(rng, 2))
+        k = scratch->block[pp_rng_below(rng, scratch->blocked)];
     int64_t limit = w->makespan + (int64_t)(heat * pp_rng_exponential(rng));
     if (pp_rng_below(rng, 1024) < EXCHANGES_PER_1024) {
         uint32_t i = w->problem->task[scratch->path[k]].microbatch;

@@ -7,7 +7,9 @@
  * that feeds an idle one runs an F first. After these, knobs and flags are drawn at random.
  *
  * If microbatches are unequal, the order in which they start matters as much. "Tents" put short
- * ones at both ends, where a step fills and drains, and long ones in the middle.
+ * ones at both ends, where a step fills and drains, and long ones in the middle. Alternating orders
+ * put each short one beside a long one, in memory that the long one leaves over if the policy is
+ * tight, and half of these let all microbatches pass.
  *
  * A change costs at most O(ranks + microbatches). */
 #include "planner/order/policy.h"
@@ -24,19 +26,22 @@ pp_status pp_policy_new(const pp_order_problem *x, pp_policy *policy, pp_err *er
 {
     policy->order = pp_alloc_array(x->microbatches, sizeof *policy->order);
     policy->knob = pp_alloc_array((size_t)x->ranks * PP_KNOBS, sizeof *policy->knob);
-    return policy->order && policy->knob ? PP_OK : pp_err_nomem(err);
+    policy->passes = pp_alloc_array(x->microbatches, sizeof *policy->passes);
+    return policy->order && policy->knob && policy->passes ? PP_OK : pp_err_nomem(err);
 }
 
 void pp_policy_free(pp_policy *policy)
 {
     free(policy->order);
     free(policy->knob);
+    free(policy->passes);
 }
 
 void pp_policy_copy(const pp_order_problem *x, pp_policy *to, const pp_policy *from)
 {
     memcpy(to->order, from->order, x->microbatches * sizeof *to->order);
     memcpy(to->knob, from->knob, (size_t)x->ranks * PP_KNOBS * sizeof *to->knob);
+    memcpy(to->passes, from->passes, x->microbatches * sizeof *to->passes);
     to->flags = from->flags;
 }
 
@@ -105,6 +110,8 @@ void pp_policy_set_order(const pp_order_problem *x, pp_policy_order order,
         memcpy(policy->order, ascending, ramp * sizeof *ascending);
         pitch(ascending + ramp, m - ramp, 1, policy->order + ramp);
     }
+    for (uint32_t i = 0; i < m && order == PP_POLICY_ALTERNATING; i++)
+        policy->order[i] = ascending[i % 2 ? m - 1 - i / 2 : i / 2];
     for (uint32_t i = 0; i < m && order == PP_POLICY_GIVEN; i++)
         policy->order[i] = i;
     for (uint32_t i = 0; i < m && (order == PP_POLICY_ASCENDING || order == PP_POLICY_DESCENDING);
@@ -148,7 +155,14 @@ static const uint32_t alphas[][12] = { { 0, 10, 8, 12, 6, 15, 20, 25, 5, 9, 7, 1
 enum { ALPHAS = sizeof *alphas / sizeof **alphas, BETAS = 3 };
 static_assert(PP_POLICY_RULES == ALPHAS * BETAS * 4, "rules are products of these");
 
-void pp_policy_set_rule(const pp_order_problem *x, uint32_t n, pp_policy *policy)
+static void let_pass(const pp_order_problem *x, bool passes, pp_policy *policy)
+{
+    for (uint32_t i = 0; i < x->microbatches; i++)
+        policy->passes[i] = passes;
+}
+
+void pp_policy_set_rule(const pp_order_problem *x, uint32_t n, pp_policy_order order,
+                        pp_policy *policy)
 {
     const int16_t knob[PP_KNOBS] = { [PP_KNOB_OVERRUN] = 4,
                                      [PP_KNOB_HOLD] = n & 1 ? 4 : 0,
@@ -158,6 +172,8 @@ void pp_policy_set_rule(const pp_order_problem *x, uint32_t n, pp_policy *policy
     set_in_flight(x, alphas[x->stages > x->ranks][n / 4 % ALPHAS], n / 4 / ALPHAS, policy);
     set_knobs(x, knob, policy);
     policy->flags = n & 1 ? PP_POLICY_ORDER_B : 0;
+    policy->flags |= order == PP_POLICY_ALTERNATING ? PP_POLICY_TIGHT : 0;
+    let_pass(x, n & 4, policy);
 }
 
 void pp_policy_draw(const pp_order_problem *x, pp_rng *rng, pp_policy *policy)
@@ -173,6 +189,7 @@ void pp_policy_draw(const pp_order_problem *x, pp_rng *rng, pp_policy *policy)
                   pp_rng_below(rng, BETAS + 1), policy);
     set_knobs(x, knob, policy);
     policy->flags = pp_rng_below(rng, PP_POLICY_FLAGS);
+    let_pass(x, pp_rng_below(rng, 2), policy);
 }
 
 static void move_one(uint32_t *order, uint32_t from, uint32_t to)
@@ -210,6 +227,12 @@ static void change_order(pp_rng *rng, uint32_t m, uint32_t *order)
     }
 }
 
+static void let_other_pass(pp_rng *rng, uint32_t m, bool *passes)
+{
+    const uint32_t i = pp_rng_below(rng, m);
+    passes[i] = !passes[i];
+}
+
 static void change_knobs(const pp_order_problem *x, pp_rng *rng, pp_policy *policy)
 {
     uint32_t knob = pp_rng_below(rng, PP_KNOBS);
@@ -232,9 +255,11 @@ static void change_knobs(const pp_order_problem *x, pp_rng *rng, pp_policy *poli
 void pp_policy_change(const pp_order_problem *x, pp_rng *rng, pp_policy *policy)
 {
     uint32_t flags =
-        x->stages > x->ranks ? 4 : 2; /* the other flags choose between stages of a rank */
+        x->stages > x->ranks ? 5 : 3; /* the other flags choose between stages of a rank */
     uint32_t what = pp_rng_below(rng, 32);
-    if (what < 16)
+    if (what < 2 && policy->flags & PP_POLICY_TIGHT)
+        let_other_pass(rng, x->microbatches, policy->passes);
+    else if (what < 16)
         change_order(rng, x->microbatches, policy->order);
     else if (what < 31)
         change_knobs(x, rng, policy);

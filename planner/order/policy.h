@@ -12,6 +12,8 @@
 typedef struct pp_policy {
     uint32_t *order; /* [microbatches]: forwards start in this order on every stage */
     int16_t *knob;   /* [ranks * PP_KNOBS] */
+    bool *passes;    /* [microbatches]: if tight, on ranks of one stage: it may start although older
+                        ones must then wait for it */
     uint32_t flags;  /* PP_POLICY_ORDER_B and so on */
 } pp_policy;
 
@@ -30,9 +32,10 @@ enum {
 enum {
     PP_POLICY_ORDER_B = 1,   /* the first B in the order runs; otherwise the longest waiting */
     PP_POLICY_FIT_W = 2,     /* the longest W that fits a gap runs; otherwise the oldest */
-    PP_POLICY_SHALLOW_F = 4, /* the F of the lowest stage runs; otherwise of the highest */
-    PP_POLICY_OLD_F = 8,     /* before that rule: the F of the oldest microbatch */
-    PP_POLICY_FLAGS = 16,
+    PP_POLICY_TIGHT = 4,     /* only what the next to be finished needs is kept free; see passes */
+    PP_POLICY_SHALLOW_F = 8, /* the F of the lowest stage runs; otherwise of the highest */
+    PP_POLICY_OLD_F = 16,    /* before that rule: the F of the oldest microbatch */
+    PP_POLICY_FLAGS = 32,
 };
 
 /* Fails: NOMEM; pp_policy_free in any case. */
@@ -47,6 +50,7 @@ typedef enum pp_policy_order {
     PP_POLICY_RAMP,      /* the lightest ascending, as many as there are ranks, then a tent */
     PP_POLICY_ASCENDING, /* by their work */
     PP_POLICY_TWO_TENTS,
+    PP_POLICY_ALTERNATING, /* a light one, then a heavy one: the lightest with the heaviest */
     PP_POLICY_DESCENDING,
     PP_POLICY_GIVEN, /* as they are numbered */
     PP_POLICY_ORDERS,
@@ -62,8 +66,9 @@ void pp_policy_set_order(const pp_order_problem *problem, pp_policy_order order,
 #define PP_POLICY_RULES 144 /* policies that are made by rule */
 
 /* Sets knobs and flags by rule number `n`: limits of microbatches in flight like those of 1F1B,
- * times the two settings that matter most. */
-void pp_policy_set_rule(const pp_order_problem *problem, uint32_t n, pp_policy *policy);
+ * times the two settings that matter most; tight where the order is alternating. */
+void pp_policy_set_rule(const pp_order_problem *problem, uint32_t n, pp_policy_order order,
+                        pp_policy *policy);
 /* Draws knobs and flags at random. */
 void pp_policy_draw(const pp_order_problem *problem, pp_rng *rng, pp_policy *policy);
 /* Makes one random change: of the order, of a knob on some ranks, or of a flag. */

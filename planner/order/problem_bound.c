@@ -377,45 +377,152 @@ static int64_t share(wide sum, int64_t room, int64_t units)
     return (int64_t)((sum + whole - 1) / whole);
 }
 
-/* Memory x time of the rank's microbatches, divided by the memory of the rank: once with sizes as
- * they are, and transients, and then rounded in all ways. */
-static void bound_area(bounding *b, uint32_t rank, pp_order_bounds *bounds)
+/* What the activations of a rank take, as memory x time, and what is needed to tell how much of the
+ * memory stays unused while it fills up and is emptied. */
+typedef struct rank_area {
+    int64_t head, first_back; /* the first F and B cannot start before */
+    wide held;                /* from F to B */
+    wide other;               /* transients, and what is kept after B, while W runs */
+    int64_t size, kept;       /* the largest of each */
+    int64_t transient[3];
+    int64_t ticks[3]; /* of the longest F, B and W */
+} rank_area;
+
+/* Returns false if something does not fit, so that there is no bound. */
+static bool add_area(bounding *b, uint32_t rank, rank_area *area, uint32_t *sizes)
 {
     const pp_order_problem *x = b->x;
-    int64_t room = x->room[rank];
-    int64_t head = INT64_MAX;
-    wide sum = 0;
-    uint32_t count = 0;
+    const int64_t room = x->room[rank];
+    *area = (rank_area){ .head = INT64_MAX, .first_back = INT64_MAX };
+    *sizes = 0;
     for (uint32_t n = b->begin[rank]; n < b->begin[rank + 1]; n++) {
         uint32_t op = b->own[n];
         const pp_task *task = &x->task[op];
         const wide copies = copies_of(b, task);
-        head = pp_min(head, b->head[op]);
-        sum += (x->memory[op].need - (task->kind == PP_TASK_F ? x->memory[op].delta : 0)) *
-               (copies * task->ticks); /* transients */
+        const int64_t transient =
+            x->memory[op].need - (task->kind == PP_TASK_F ? x->memory[op].delta : 0);
+        area->head = pp_min(area->head, b->head[op]);
+        area->transient[task->kind] = pp_max(area->transient[task->kind], transient);
+        area->ticks[task->kind] = pp_max(area->ticks[task->kind], task->ticks);
+        area->other += transient * (copies * task->ticks);
         if (task->kind != PP_TASK_B)
             continue;
         uint32_t f = pp_order_problem_op(x, PP_TASK_F, task->stage, task->microbatch);
-        int64_t kept = -x->memory[task->weight].delta;
-        if (x->memory[f].delta > room || kept > room)
-            return; /* nothing fits, so there is no bound */
-        if (x->memory[f].delta)
-            b->held[count++] =
-                (holding){ x->memory[f].delta, copies * (b->head[op] + task->ticks - b->head[f]) };
+        const int64_t size = x->memory[f].delta;
+        const int64_t kept = -x->memory[task->weight].delta;
+        if (size > room || kept > room)
+            return false;
+        area->first_back = pp_min(area->first_back, b->head[op]);
+        area->size = pp_max(area->size, size);
+        area->kept = pp_max(area->kept, kept);
+        const wide held = copies * (b->head[op] + task->ticks - b->head[f]);
+        const wide after = copies * x->task[task->weight].ticks;
+        area->held += size * held;
+        area->other += kept * after;
+        if (size)
+            b->held[(*sizes)++] = (holding){ size, held };
         if (kept)
-            b->held[count++] = (holding){ kept, copies * x->task[task->weight].ticks };
+            b->held[(*sizes)++] = (holding){ kept, after };
     }
-    if (room <= 0 || head == INT64_MAX)
+    return room > 0 && area->head < INT64_MAX;
+}
+
+static int by_slimness(const void *left, const void *right)
+{
+    return by_density(right, left);
+}
+
+/* The rank's activations, with the ticks of F, or of B and W. */
+static uint32_t line_up_sizes(bounding *b, uint32_t rank, bool forward)
+{
+    const pp_order_problem *x = b->x;
+    uint32_t count = 0;
+    for (uint32_t n = b->begin[rank]; n < b->begin[rank + 1]; n++) {
+        const pp_task *task = &x->task[b->own[n]];
+        if (task->kind != PP_TASK_B)
+            continue;
+        const uint32_t f = pp_order_problem_op(x, PP_TASK_F, task->stage, task->microbatch);
+        const int64_t ticks =
+            forward ? x->task[f].ticks : task->ticks + x->task[task->weight].ticks;
+        if (x->memory[f].delta > 0)
+            b->items[count++] = (item){ ticks, x->memory[f].delta, copies_of(b, task) };
+    }
+    qsort(b->items, count, sizeof *b->items, by_slimness);
+    return count;
+}
+
+/* Memory x time, doubled, that a rank cannot use while it fills up for at most `ticks`. What it
+ * holds is at most what fits into the ticks so far, if activations may be divided, and excess / 2
+ * more. */
+static wide unused(const item *items, uint32_t count, int64_t room, wide excess, int64_t ticks)
+{
+    wide lost = 0;
+    wide unheld = 2 * (wide)room - excess; /* twice the memory that is not held */
+    for (uint32_t k = 0; k < count && unheld > 0; k++) {
+        const item *one = &items[k];
+        const wide step = 2 * (wide)one->size;
+        int64_t whole = one->ticks ? pp_min(one->count, ticks / one->ticks) : one->count;
+        whole = unheld / step < whole ? (int64_t)(unheld / step) : whole;
+        lost += (wide)whole * one->ticks * (unheld - (wide)one->size * whole);
+        unheld -= step * whole;
+        ticks -= whole * one->ticks;
+        if (whole == one->count)
+            continue;
+        const int64_t part = pp_min(ticks, one->ticks);
+        const wide gone = one->ticks ? (wide)one->size * part / one->ticks + 1 : unheld;
+        return lost + (unheld > gone ? part * (unheld - gone) : 0);
+    }
+    return lost;
+}
+
+/* The same for all windows in which it fills up or is emptied. While an op runs that is divided
+ * there, it takes up to half of its size more on average; what is left of the last one is in
+ * `last`. In all, as if one with the size of the largest were always running. */
+static wide unused_ends(bounding *b, uint32_t rank, const rank_area *area, bool all)
+{
+    const int64_t room = b->x->room[rank];
+    const int64_t *transient = area->transient;
+    const wide size = area->size;
+    const wide start = all ? size + 2 * (wide)transient[PP_TASK_F] : size;
+    wide end = size;
+    if (all) {
+        const wide kept = 2 * ((wide)area->kept + transient[PP_TASK_W]);
+        end += 2 * (wide)transient[PP_TASK_B];
+        end = kept > end ? kept : end;
+        end = 2 * (wide)transient[PP_TASK_F] > end ? 2 * (wide)transient[PP_TASK_F] : end;
+    }
+    uint32_t count = line_up_sizes(b, rank, true);
+    wide in = unused(b->items, count, room, start, area->first_back - area->head);
+    wide last = (size * area->ticks[PP_TASK_F] + 3) / 4;
+    const wide lost = in > last ? in - last : 0;
+    count = line_up_sizes(b, rank, false);
+    in = unused(b->items, count, room, end, INT64_MAX);
+    last = (size * area->ticks[PP_TASK_B] + 3) / 4;
+    return lost + (in > last ? in - last : 0);
+}
+
+/* Memory x time of the rank's microbatches, divided by the memory of the rank: once with sizes as
+ * they are, with transients or without, and with what is lost while the memory fills up and is
+ * emptied, and then rounded in all ways. */
+static void bound_area(bounding *b, uint32_t rank, pp_order_bounds *bounds)
+{
+    const int64_t room = b->x->room[rank];
+    rank_area area;
+    uint32_t count;
+    if (!add_area(b, rank, &area, &count))
         return;
-    count = merge_sizes(b->held, count);
-    for (uint32_t n = 0; n < count; n++)
-        sum += b->held[n].size * b->held[n].ticks;
-    raise(bounds, PP_ORDER_BOUND_AREA, head + share(sum, room, 1));
+    const int64_t head = area.head;
+    const wide all = area.held + area.other;
+    raise(bounds, PP_ORDER_BOUND_AREA,
+          head + share(2 * all + unused_ends(b, rank, &area, true), room, 2));
+    raise(bounds, PP_ORDER_BOUND_AREA,
+          head + share(2 * area.held + unused_ends(b, rank, &area, false), room, 2));
     raise(bounds, PP_ORDER_BOUND_DFF, head);
+    count = merge_sizes(b->held, count);
     for (int64_t k = 1; k <= DFF_MOST && count; k++) {
         if ((wide)b->held[count - 1].size * (k + 1) < room)
             continue; /* all are rounded to 0 */
-        sum = 0;
+        wide sum = 0;
         for (uint32_t n = 0; n < count; n++)
             sum += rounded(b->held[n].size, room, k) * b->held[n].ticks;
         raise(bounds, PP_ORDER_BOUND_DFF, head + share(sum, room, k));
