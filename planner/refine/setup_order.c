@@ -17,9 +17,9 @@
 
 /* Without a budget, iterations times ops: about a quarter of a second, proportionally less if the
  * bound leaves less than 1 / AMPLE_ROOM to gain. ITERATIONS_LEAST and ITERATIONS_MOST limit the
- * iterations. */
+ * iterations. Where less than ITERATIONS_FEW are fair, an order that is known will do. */
 #define DEFAULT_WORK 3000000
-enum { AMPLE_ROOM = 200, ITERATIONS_LEAST = 30, ITERATIONS_MOST = 6000 };
+enum { AMPLE_ROOM = 200, ITERATIONS_FEW = 3, ITERATIONS_LEAST = 30, ITERATIONS_MOST = 6000 };
 
 /* A search that is repeated gets this part of the iterations. */
 enum { RETRY_PART = 3 };
@@ -33,7 +33,8 @@ enum { SHRINK_STEPS = 4, SHRINK_PART = 6, SHRINK_FINE = 64 };
 #define OTHERS_WORK 100000
 enum { OTHERS_LEAST = 2, OTHERS_MOST = PP_ORDERING_OTHERS - 4 };
 
-/* The probe of a setup: policies times ops. PROBE_LEAST and PROBE_MOST limit the policies. */
+/* The probe of a setup: policies times ops. PROBE_LEAST and PROBE_MOST limit the policies. With
+ * more ops there is none if an order is known. */
 #define PROBE_WORK 300000
 enum { PROBE_LEAST = 4, PROBE_MOST = 64 };
 
@@ -212,6 +213,8 @@ static pp_status search_replica(pp_ordering *o, const pp_order_search_options *g
     if (work) {
         double room = AMPLE_ROOM * (1 - (double)o->limits.ticks / (double)part->makespan);
         double fair = (double)work / (x->ops + 1.0) * (room < 1 ? room : 1);
+        if (part->order && (double)work / (x->ops + 1.0) < ITERATIONS_FEW)
+            return PP_OK;
         budget.iterations = clamp((int64_t)fair, ITERATIONS_LEAST, ITERATIONS_MOST);
     }
     if (is_judged(o))
@@ -230,7 +233,8 @@ static int64_t shrink_iterations(const pp_ordering *o)
     return clamp(DEFAULT_WORK / SHRINK_PART / (ops + 1), ITERATIONS_LEAST, ITERATIONS_MOST);
 }
 
-/* Bisects for the least limit within which a short search finds an order that ends as early. */
+/* Bisects for the least limit within which a short search finds an order that ends as early, unless
+ * there are so many ops that such a search would not be short. */
 pp_status pp_ordering_shrink(pp_ordering *o, bool *shrunk_out, pp_err *err)
 {
     const pp_plan_request *request = o->search->problem->request;
@@ -242,6 +246,8 @@ pp_status pp_ordering_shrink(pp_ordering *o, bool *shrunk_out, pp_err *err)
     pp_status status = make_instance(o, 0, &x, err);
     if (status || x->room[0] >= PP_ORDER_PROBLEM_BYTES_MAX)
         return status;
+    if (x->ops > DEFAULT_WORK / ITERATIONS_LEAST)
+        return PP_OK;
     drop_others(o);
     pp_order_reserve_take(o->reserve, x);
     uint32_t *ops PP_CLEANUP(pp_free_array) = pp_alloc_array((size_t)x->ops + 1, sizeof *ops);
@@ -329,7 +335,8 @@ static pp_status probe_replica(pp_ordering *o, bool seed_only, uint32_t replica,
     pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
     pp_status status = bound_replica(o, replica, &x, err);
-    if (status || seed_only || part->makespan <= o->limits.ticks)
+    if (status || seed_only || (part->order && x->ops > PROBE_WORK) ||
+        part->makespan <= o->limits.ticks)
         return status;
     probe few = { clamp(PROBE_WORK / ((int64_t)x->ops + 1), PROBE_LEAST, PROBE_MOST),
                   o->search->problem->request };

@@ -20,6 +20,10 @@
 
 #define VALUES_MAX 8
 
+/* The most ops of a candidate without a budget: a plan of hundreds of candidates then takes some
+ * minutes, and 5 GB. */
+#define OPS_MOST (1 << 24)
+
 /* The costs of a class of microbatches take as long as so many simulated ops: for a bound, a
  * simulation, and a result. */
 #define CLASS_OPS 30
@@ -128,6 +132,23 @@ static pp_status check_divides(const pp_plan_problem *problem, uint32_t microbat
                       " microbatches of a replica, of which each run has as many; give a number "
                       "that does, or another %s",
                       runs, microbatches, pp_err_name(err, PP_FIELD_GLOBAL_BATCH_SIZE));
+}
+
+/* Without a budget, nothing would end what takes hours. All is refused, since the rest would be
+ * candidates of few and large microbatches. */
+static pp_status check_ops(const pp_plan_problem *problem, const pp_parallel *parallel,
+                           const pp_workload *workload, pp_err *err)
+{
+    const double ops = pp_ops_of(parallel, workload->microbatches, workload->replicas);
+    if (ops <= OPS_MOST || pp_budget_is_limited(problem->request))
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_GLOBAL_BATCH_SIZE),
+                      "%" PRIu32 " microbatches in %" PRId64
+                      " stages are %.0f ops, and a plan looks at up to %d of a candidate without a "
+                      "budget; give %s, or fewer microbatches (%s, or a smaller batch)",
+                      workload->microbatches, parallel->pp * parallel->vpp, ops, OPS_MOST,
+                      pp_err_name(err, PP_FIELD_BUDGET),
+                      pp_err_name(err, PP_FIELD_MICRO_BATCH_SIZE));
 }
 
 /* Finds the workload of a micro-batch size, or makes it once. */
@@ -403,6 +424,10 @@ static pp_status add_chunks(pp_search *search, point at, int64_t v, pp_err *err)
                 return status;
             continue;
         }
+        status = check_ops(search->problem, &at.context.parallel, &search->pool.data[data].workload,
+                           err);
+        if (status)
+            return status;
         if (!affords(search, &at, data)) {
             search->progress.stopped = true;
             if ((status = add_unseen(search, &at, schedule, err)))
