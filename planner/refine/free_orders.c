@@ -419,9 +419,11 @@ pp_status pp_search_plan_orders(pp_search *search, size_t *best,
         (request->expert_tokens && request->lengths))
         return PP_OK;
     const pp_candidate *c = named == SIZE_MAX ? NULL : &search->pool.candidate[named];
-    double score = request->score_limit > 0 ? request->score_limit : HUGE_VAL;
-    if (c)
-        score = fmin(score, pp_candidate_score(c, c->step_ns));
+    /* A probe trails a limit of a search that is done by more than it trails the best named order,
+     * and what it begins may still end below that limit. */
+    const double score = c                          ? pp_candidate_score(c, c->step_ns)
+                         : request->score_limit > 0 ? request->score_limit
+                                                    : HUGE_VAL;
     size_t found = SIZE_MAX;
     bool ended;
     pp_status status = open_and_search(search, score, &ended, &found, &outcome, err);

@@ -95,7 +95,8 @@ START_TEST(the_headroom_is_used_only_if_it_pays)
     if (status)
         ck_assert_int_eq(status, PP_INFEASIBLE);
     if (!status && !choice->candidate[0].roomy)
-        ck_assert(score(&less->candidate[0]) > score(&choice->recommendation.fastest) * (1 + TIE));
+        ck_assert_double_gt(score(&less->candidate[0]) / score(&choice->recommendation.fastest),
+                            1 + TIE);
     if (!status && choice->candidate[0].roomy) /* nothing is far better there, either */
         ck_assert(score(&choice->candidate[0]) <= score(&less->candidate[0]) * (1 + TIE));
     pp_search_result_free(&less);
