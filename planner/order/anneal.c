@@ -1,7 +1,7 @@
 /* The search among policies.
  *
- * Sampling tries policies by rule, then random ones, with a tent of the microbatches and two other
- * orders in turn, and keeps the best.
+ * Sampling tries policies by rule, then random ones, with four orders of the
+ * microbatches in turn, and keeps the best.
  *
  * Annealing (Kirkpatrick, Gelatt and Vecchi 1983) then changes that policy at random, one or two
  * changes at a time, and accepts a change when the makespan grows by no more than a random amount:
@@ -9,7 +9,7 @@
  * others (1953). The amount is drawn before the dispatch, so that a dispatch that exceeds it is
  * given up early.
  *
- * A try costs one dispatch, O(ops * (ranks + ops per rank in flight)). */
+ * A try costs one dispatch, O(ops * (ranks / 8 + 8 + ops per rank in flight)). */
 #include "planner/order/anneal.h"
 
 #include <string.h>

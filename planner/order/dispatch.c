@@ -13,10 +13,10 @@
  * finished next, and let chosen microbatches pass older ones, so that a short one runs beside a
  * long one that almost fills the memory; then a B or W may have to wait, and ranks for each other.
  *
- * An op costs O(ranks / 8) to find the next event and O(ops in flight on its rank) to decide. For
- * admission with several stages per rank, what each microbatch still needs and holds there is kept
- * up to date, and the banker looks no further than the first microbatch after which any other one
- * fits: O(microbatches in flight) at most, and rarely more than two. A run ends early when some
+ * An op costs O(ranks / 8 + 8) to find the next event and O(ops in flight on its rank) to decide.
+ * For admission with several stages per rank, what each microbatch still needs and holds there is
+ * kept up to date, and the banker looks no further than the first microbatch after which any other
+ * one fits: O(microbatches in flight) at most, and rarely more than two. A run ends early when some
  * rank can no longer finish by the caller's limit. */
 #include "planner/order/dispatch.h"
 
@@ -28,7 +28,7 @@
 
 #define NEVER INT64_MAX
 
-enum { BLOCK = 8 }; /* ranks */
+enum { BLOCK = 8 /* ranks */, FINISH_ROUNDS = 4 };
 
 /* An op that has arrived at its rank, or the time at which it will. */
 typedef struct arrival {
@@ -281,6 +281,8 @@ static bool banker_agrees(const pp_dispatch *d, uint32_t r, uint32_t s, uint32_t
     uint32_t end = k + 1 > rank->started ? k + 1 : rank->started;
     for (uint32_t j = rank->finished; j < end && spare < rank->ample; j++) {
         const int64_t admitted = j == k ? size : 0;
+        if (is_tight(d) && rank->needs[j] + rank->holds[j] + admitted == 0)
+            continue; /* finished, behind one that is not */
         const int64_t extra = pp_max(transient, most_extra[d->policy->order[j]]);
         if (rank->needs[j] - admitted + extra > spare)
             return false;
@@ -290,12 +292,14 @@ static bool banker_agrees(const pp_dispatch *d, uint32_t r, uint32_t s, uint32_t
 }
 
 /* Returns whether `cell` and the live cells of the rank can be finished one after the other, those
- * with small transients first, when `spare` is left beside them. */
+ * with small transients first, when `spare` is left beside them. False if that is not found within
+ * a few passes over them. */
 static bool can_finish(const pp_dispatch *d, uint32_t r, uint32_t cell, int64_t spare)
 {
     const rank_state *rank = &d->rank[r];
     bool admitted = false; /* `cell` is finished */
     int64_t done = -1;     /* the cells with at most this transient are */
+    int rounds = 0;
     while (spare < rank->extra || (!admitted && spare < d->extra[cell])) {
         int64_t freed = 0;
         for (uint32_t g = 0; g < rank->live_cells; g++) {
@@ -306,7 +310,7 @@ static bool can_finish(const pp_dispatch *d, uint32_t r, uint32_t cell, int64_t 
         const bool now = !admitted && d->extra[cell] <= spare;
         freed += now ? d->size[cell] : 0;
         admitted = admitted || now;
-        if (freed == 0 && !now)
+        if ((freed == 0 && !now) || ++rounds == FINISH_ROUNDS)
             return false;
         done = spare;
         spare += freed;

@@ -3,9 +3,9 @@
  * A move changes a critical path, since no other move can shorten the step (Van Laarhoven, Aarts
  * and Lenstra, Job shop scheduling by simulated annealing, Operations Research 1992): an op leaves
  * the run of ops that delay each other on its rank (a block), or enters it at its front, or shifts
- * a few places; rarely two microbatches are exchanged on all ranks. Every other move begins in a
- * block of several ops, since only these can be broken. A move is accepted when the makespan grows
- * by no more than the temperature times an exponentially distributed number.
+ * a few places; rarely two microbatches are exchanged on all ranks. Half of the
+ * moves begin in blocks of several ops, since only these can be broken. A move is accepted when the
+ * makespan grows by no more than the temperature times an exponentially distributed number.
  *
  * A try costs one move of planner/order/movable_order.h; an accepted one also the length of the
  * critical path. */

@@ -257,7 +257,7 @@ void pp_policy_change(const pp_order_problem *x, pp_rng *rng, pp_policy *policy)
     uint32_t flags =
         x->stages > x->ranks ? 5 : 3; /* the other flags choose between stages of a rank */
     uint32_t what = pp_rng_below(rng, 32);
-    if (what < 2 && policy->flags & PP_POLICY_TIGHT)
+    if (what < 2 && policy->flags & PP_POLICY_TIGHT && x->stages == x->ranks)
         let_other_pass(rng, x->microbatches, policy->passes);
     else if (what < 16)
         change_order(rng, x->microbatches, policy->order);

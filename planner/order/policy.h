@@ -12,8 +12,8 @@
 typedef struct pp_policy {
     uint32_t *order; /* [microbatches]: forwards start in this order on every stage */
     int16_t *knob;   /* [ranks * PP_KNOBS] */
-    bool *passes;    /* [microbatches]: if tight, on ranks of one stage: it may start although older
-                        ones must then wait for it */
+    bool *passes;    /* [microbatches]: with PP_POLICY_TIGHT, on ranks of one stage: it may start
+                        although older ones must then wait for it; otherwise without effect */
     uint32_t flags;  /* PP_POLICY_ORDER_B and so on */
 } pp_policy;
 

@@ -427,9 +427,13 @@ static bool add_area(bounding *b, uint32_t rank, rank_area *area, uint32_t *size
     return room > 0 && area->head < INT64_MAX;
 }
 
+/* The most memory per tick first; of equal ones the shortest. */
 static int by_slimness(const void *left, const void *right)
 {
-    return by_density(right, left);
+    const item *a = left;
+    const item *b = right;
+    const int order = by_density(right, left);
+    return order ? order : (a->ticks > b->ticks) - (a->ticks < b->ticks);
 }
 
 /* The rank's activations, with the ticks of F, or of B and W. */
@@ -452,8 +456,8 @@ static uint32_t line_up_sizes(bounding *b, uint32_t rank, bool forward)
 }
 
 /* Memory x time, doubled, that a rank cannot use while it fills up for at most `ticks`. What it
- * holds is at most what fits into the ticks so far, if activations may be divided, and excess / 2
- * more. */
+ * holds is at most what fits into the ticks so far if activations come bit by bit while their ops
+ * run, and on average excess / 2 more, since they come whole. */
 static wide unused(const item *items, uint32_t count, int64_t room, wide excess, int64_t ticks)
 {
     wide lost = 0;
@@ -468,16 +472,23 @@ static wide unused(const item *items, uint32_t count, int64_t room, wide excess,
         ticks -= whole * one->ticks;
         if (whole == one->count)
             continue;
-        const int64_t part = pp_min(ticks, one->ticks);
-        const wide gone = one->ticks ? (wide)one->size * part / one->ticks + 1 : unheld;
+        if (one->ticks == 0)
+            return lost;
+        const wide until = unheld * one->ticks / step; /* all is held */
+        const int64_t part = pp_min(ticks, until < one->ticks ? (int64_t)until : one->ticks);
+        const wide gone = (wide)one->size * part / one->ticks + 1;
         return lost + (unheld > gone ? part * (unheld - gone) : 0);
     }
     return lost;
 }
 
-/* The same for all windows in which it fills up or is emptied. While an op runs that is divided
- * there, it takes up to half of its size more on average; what is left of the last one is in
- * `last`. In all, as if one with the size of the largest were always running. */
+/* The same for the window in which it fills up, which ends before its first B, and for the one in
+ * which it is emptied, where each B needs its W, too. They have no tick in common, since the first
+ * is no longer than all F, and the second than all B and W. While an op runs, its activation is
+ * held whole, which is half of it more on average than if it came bit by bit: in each tick half of
+ * the largest at most. Of an op that the end of the window cuts it is more, by an eighth of the
+ * activation x the op's ticks (`last`). all: with transients, and with what is kept until W, where
+ * each tick has the most of these. */
 static wide unused_ends(bounding *b, uint32_t rank, const rank_area *area, bool all)
 {
     const int64_t room = b->x->room[rank];

@@ -3,6 +3,7 @@
  * slower. The cost is the budget of the setup. */
 #include "planner/refine/setup_order.h"
 
+#include "planner/candidate/budget.h"
 #include "planner/candidate/evaluate.h"
 #include "planner/order/movable_order.h"
 #include "planner/order/problem_costs.h"
@@ -17,16 +18,16 @@
 
 /* Without a budget, iterations times ops: about a quarter of a second, proportionally less if the
  * bound leaves less than 1 / AMPLE_ROOM to gain. ITERATIONS_LEAST and ITERATIONS_MOST limit the
- * iterations. Where less than ITERATIONS_FEW are fair, an order that is known will do. */
+ * iterations. With more than SEARCHED_OPS ops, an order that is known will do. */
 #define DEFAULT_WORK 3000000
-enum { AMPLE_ROOM = 200, ITERATIONS_FEW = 3, ITERATIONS_LEAST = 30, ITERATIONS_MOST = 6000 };
+enum { AMPLE_ROOM = 200, ITERATIONS_LEAST = 30, ITERATIONS_MOST = 6000, SEARCHED_OPS = 1000000 };
 
 /* A search that is repeated gets this part of the iterations. */
 enum { RETRY_PART = 3 };
 
-/* The steps of the bisection for the least peak, each with a part of the iterations of a search,
- * and the part of the limit at which it ends. */
-enum { SHRINK_STEPS = 4, SHRINK_PART = 6, SHRINK_FINE = 64 };
+/* The steps of the bisection for the least peak of an order of at most SHRUNK_OPS ops, each with a
+ * part of the iterations of a search, and the part of the limit at which it ends. */
+enum { SHRINK_STEPS = 4, SHRINK_PART = 6, SHRINK_FINE = 64, SHRUNK_OPS = 100000 };
 
 /* The runners-up of a search that are simulated: OTHERS_LEAST, or more with fewer than OTHERS_WORK
  * ops in all. */
@@ -34,7 +35,7 @@ enum { SHRINK_STEPS = 4, SHRINK_PART = 6, SHRINK_FINE = 64 };
 enum { OTHERS_LEAST = 2, OTHERS_MOST = PP_ORDERING_OTHERS - 4 };
 
 /* The probe of a setup: policies times ops. PROBE_LEAST and PROBE_MOST limit the policies. With
- * more ops there is none if an order is known. */
+ * more than PROBE_WORK ops there is none if an order is known. */
 #define PROBE_WORK 300000
 enum { PROBE_LEAST = 4, PROBE_MOST = 64 };
 
@@ -213,8 +214,6 @@ static pp_status search_replica(pp_ordering *o, const pp_order_search_options *g
     if (work) {
         double room = AMPLE_ROOM * (1 - (double)o->limits.ticks / (double)part->makespan);
         double fair = (double)work / (x->ops + 1.0) * (room < 1 ? room : 1);
-        if (part->order && (double)work / (x->ops + 1.0) < ITERATIONS_FEW)
-            return PP_OK;
         budget.iterations = clamp((int64_t)fair, ITERATIONS_LEAST, ITERATIONS_MOST);
     }
     if (is_judged(o))
@@ -233,8 +232,7 @@ static int64_t shrink_iterations(const pp_ordering *o)
     return clamp(DEFAULT_WORK / SHRINK_PART / (ops + 1), ITERATIONS_LEAST, ITERATIONS_MOST);
 }
 
-/* Bisects for the least limit within which a short search finds an order that ends as early, unless
- * there are so many ops that such a search would not be short. */
+/* Bisects for the least limit within which a short search finds an order that ends as early. */
 pp_status pp_ordering_shrink(pp_ordering *o, bool *shrunk_out, pp_err *err)
 {
     const pp_plan_request *request = o->search->problem->request;
@@ -246,7 +244,7 @@ pp_status pp_ordering_shrink(pp_ordering *o, bool *shrunk_out, pp_err *err)
     pp_status status = make_instance(o, 0, &x, err);
     if (status || x->room[0] >= PP_ORDER_PROBLEM_BYTES_MAX)
         return status;
-    if (x->ops > DEFAULT_WORK / ITERATIONS_LEAST)
+    if (x->ops > SHRUNK_OPS)
         return PP_OK;
     drop_others(o);
     pp_order_reserve_take(o->reserve, x);
@@ -351,6 +349,15 @@ static pp_status probe_replica(pp_ordering *o, bool seed_only, uint32_t replica,
     return status || worse ? status : adopt(o, x, found, part, err);
 }
 
+/* Whether the order that is known must do, since there is no budget. */
+static bool is_too_large(const pp_ordering *o)
+{
+    const pp_plan_request *request = o->search->problem->request;
+    const pp_costs *costs = o->set.costs[0];
+    return o->named && 3 * (int64_t)costs->stages * costs->microbatches > SEARCHED_OPS &&
+           request->orders != PP_ORDERS_PLANNED && !pp_budget_is_limited(request);
+}
+
 pp_status pp_ordering_open(pp_ordering *o, pp_search *search, const pp_setup_candidate *at,
                            bool seed_only, pp_err *err)
 {
@@ -388,7 +395,7 @@ pp_status pp_ordering_open(pp_ordering *o, pp_search *search, const pp_setup_can
             status = reserve_for(o, slowest, o->share[slowest].order, &why);
     }
     rate(o);
-    o->done = status != PP_OK;
+    o->done = status != PP_OK || is_too_large(o);
     if (!status || status == PP_INPUT || status == PP_INFEASIBLE)
         return PP_OK;
     *err = why;

@@ -84,7 +84,7 @@ pp_choice_reason pp_choice_why(const pp_candidate *taken, const pp_candidate *fa
         return PP_CHOICE_FASTEST;
     if (taken->roomy && !fastest->roomy)
         return PP_CHOICE_HEADROOM;
-    if (late_score(taken) < HUGE_VAL &&
+    if (taken->p95_ns && fastest->p95_ns &&
         late_score(fastest) > late_score(taken) * (1 + PP_STEADY_PART))
         return PP_CHOICE_STEADIER;
     return PP_CHOICE_SIMPLER;

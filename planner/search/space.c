@@ -20,8 +20,8 @@
 
 #define VALUES_MAX 8
 
-/* The most ops of a candidate without a budget: a plan of hundreds of candidates then takes some
- * minutes, and 5 GB. */
+/* The most ops of a candidate without a budget: a plan of hundreds of candidates then takes a few
+ * minutes, and 4 GB. */
 #define OPS_MOST (1 << 24)
 
 /* The costs of a class of microbatches take as long as so many simulated ops: for a bound, a
@@ -134,21 +134,25 @@ static pp_status check_divides(const pp_plan_problem *problem, uint32_t microbat
                       runs, microbatches, pp_err_name(err, PP_FIELD_GLOBAL_BATCH_SIZE));
 }
 
-/* Without a budget, nothing would end what takes hours. All is refused, since the rest would be
- * candidates of few and large microbatches. */
+/* Without a budget, nothing would end what takes hours. */
 static pp_status check_ops(const pp_plan_problem *problem, const pp_parallel *parallel,
                            const pp_workload *workload, pp_err *err)
 {
+    const pp_plan_request *request = problem->request;
     const double ops = pp_ops_of(parallel, workload->microbatches, workload->replicas);
-    if (ops <= OPS_MOST || pp_budget_is_limited(problem->request))
+    char replicas[32] = "";
+    if (ops <= OPS_MOST || pp_budget_is_limited(request))
         return PP_OK;
-    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_GLOBAL_BATCH_SIZE),
-                      "%" PRIu32 " microbatches in %" PRId64
-                      " stages are %.0f ops, and a plan looks at up to %d of a candidate without a "
-                      "budget; give %s, or fewer microbatches (%s, or a smaller batch)",
-                      workload->microbatches, parallel->pp * parallel->vpp, ops, OPS_MOST,
-                      pp_err_name(err, PP_FIELD_BUDGET),
-                      pp_err_name(err, PP_FIELD_MICRO_BATCH_SIZE));
+    if (workload->replicas > 1)
+        snprintf(replicas, sizeof replicas, " x %" PRIu32 " replicas", workload->replicas);
+    return pp_err_set(
+        err, PP_USAGE,
+        pp_err_name(err, request->lengths ? PP_FIELD_LENGTHS : PP_FIELD_GLOBAL_BATCH_SIZE),
+        "%" PRIu32 " microbatches x %" PRId64
+        " stages%s x 3 are %.0f ops, more than the %d up to which a plan without %s "
+        "looks at a candidate; give one, fewer sequences, or a larger %s",
+        workload->microbatches, parallel->pp * parallel->vpp, replicas, ops, OPS_MOST,
+        pp_err_name(err, PP_FIELD_BUDGET), pp_err_name(err, PP_FIELD_MICRO_BATCH_SIZE));
 }
 
 /* Finds the workload of a micro-batch size, or makes it once. */
@@ -400,8 +404,9 @@ static pp_status add_unseen(pp_search *search, const point *at, const pp_schedul
                                           search->pool.setup_count - 1, err);
 }
 
-/* Adds all schedules at one point with v chunks; schedules share setups if they can. */
-static pp_status add_chunks(pp_search *search, point at, int64_t v, pp_err *err)
+/* Adds all schedules at one point with v chunks; schedules share setups if they can. least: no
+ * fewer are tried. */
+static pp_status add_chunks(pp_search *search, point at, int64_t v, bool least, pp_err *err)
 {
     size_t first = search->pool.setup_count;
     at.context.parallel.vpp = v;
@@ -424,10 +429,16 @@ static pp_status add_chunks(pp_search *search, point at, int64_t v, pp_err *err)
                 return status;
             continue;
         }
-        status = check_ops(search->problem, &at.context.parallel, &search->pool.data[data].workload,
-                           err);
-        if (status)
-            return status;
+        if (check_ops(search->problem, &at.context.parallel, &search->pool.data[data].workload,
+                      &why)) {
+            if (least) { /* without this micro-batch size, the answer would be a poor one */
+                *err = why;
+                return why.status;
+            }
+            if ((status = pp_refuse(&search->progress, &why, err)))
+                return status;
+            continue;
+        }
         if (!affords(search, &at, data)) {
             search->progress.stopped = true;
             if ((status = add_unseen(search, &at, schedule, err)))
@@ -520,7 +531,7 @@ static pp_status add_point(pp_search *search, point at, pp_err *err)
     }
     values chunks = chunk_counts(search->problem);
     for (size_t i = 0; i < chunks.count && !status; i++)
-        status = add_chunks(search, at, chunks.value[i], err);
+        status = add_chunks(search, at, chunks.value[i], i == 0, err);
     return status;
 }
 

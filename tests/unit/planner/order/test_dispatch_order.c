@@ -16,17 +16,18 @@ static uint32_t draw(pp_rng *rng, uint32_t below)
  * them needs. */
 static pp_order_problem *draw_problem(pp_rng *rng)
 {
-    const uint32_t ranks = 1 + draw(rng, 3), chunks = 1 + draw(rng, 3), m = 2 + draw(rng, 7);
+    const uint32_t chunks = 1 + draw(rng, 3), m = 2 + draw(rng, 7);
+    const uint32_t ranks = 1 + draw(rng, draw(rng, 4) ? 3 : 20);
     const uint32_t stages = ranks * chunks;
     const bool folded = draw(rng, 2);
-    uint32_t stage_rank[9];
+    uint32_t stage_rank[60];
     pp_order_problem *x = NULL;
     pp_err err = { 0 };
     for (uint32_t s = 0; s < stages; s++)
         stage_rank[s] = folded && s / ranks % 2 ? ranks - 1 - s % ranks : s % ranks;
     STEP_OK(pp_order_problem_new("drawn", ranks, stages, m, stage_rank, &x, &err), err);
     for (uint32_t i = 0; i < m; i++) {
-        int64_t sizes[3] = { 0 }, extras[3] = { 0 };
+        int64_t sizes[20] = { 0 }, extras[20] = { 0 };
         for (uint32_t s = 0; s < stages; s++) {
             const uint32_t r = stage_rank[s];
             const int64_t taken = draw(rng, 9);
@@ -68,7 +69,7 @@ static pp_order_problem *draw_distant(pp_rng *rng)
     const int64_t distance = 20 + draw(rng, 200), size = 1 + draw(rng, 9);
     const bool uneven = draw(rng, 2), splits = draw(rng, 2);
     const uint32_t most = draw(rng, 2) ? 3 : 0;
-    const int64_t kept = splits ? draw(rng, (uint32_t)size + 1) : 0;
+    const int64_t kept = splits ? draw(rng, 2 * (uint32_t)size + 1) : 0; /* may be more */
     const int64_t extra[] = { draw(rng, most + 1), draw(rng, most + 1), draw(rng, most + 1) };
     const int64_t ticks[] = { draw(rng, 9), draw(rng, 9), splits ? draw(rng, 9) : 0 };
     pp_order_problem *x = NULL;
@@ -83,11 +84,10 @@ static pp_order_problem *draw_distant(pp_rng *rng)
         task->ticks = task->rank ? 0 : ticks[task->kind] * heavy;
         task->lag = crosses ? distance * heavy : 0;
         x->memory[op] =
-            (pp_task_memory){ extra[task->kind] + (task->kind == PP_TASK_F ? delta[0] : 0),
-                              delta[task->kind] };
+            (pp_task_memory){ extra[task->kind] + pp_max(0, delta[task->kind]), delta[task->kind] };
     }
     for (uint32_t r = 0; r < 2; r++)
-        x->room[r] = pp_max(fit, uneven ? 2 : 1) * size + most;
+        x->room[r] = pp_max(fit * size, (uneven ? 2 : 1) * pp_max(size, kept)) + most;
     return x;
 }
 
@@ -120,9 +120,10 @@ START_TEST(every_policy_gives_an_order_that_fits)
         ck_assert_int_le(movable->makespan, makespan); /* a policy may wait without need */
         ck_assert_int_le(limits.ticks, movable->makespan);
     }
-    ck_assert_int_le(stuck[0],
-                     8); /* 19 of the 12,000 of 300 problems with several stages per rank */
-    ck_assert_int_le(stuck[1], 13);
+    if (_i % 2)
+        return; /* there is no room for the largest transient beside the largest microbatch */
+    ck_assert_int_le(stuck[0], 6); /* none or one as a rule */
+    ck_assert_int_le(stuck[1], 6);
 }
 END_TEST
 
@@ -131,7 +132,7 @@ int main(void)
     Suite *suite = suite_create("dispatch_order");
     TCase *tc = tcase_create("dispatch_order");
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, every_policy_gives_an_order_that_fits, 0, 600);
+    tcase_add_loop_test(tc, every_policy_gives_an_order_that_fits, 0, 2000);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }
