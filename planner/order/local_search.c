@@ -3,15 +3,16 @@
  * A move changes a critical path, since no other move can shorten the step (Van Laarhoven, Aarts
  * and Lenstra, Job shop scheduling by simulated annealing, Operations Research 1992): an op leaves
  * the run of ops that delay each other on its rank (a block), or enters it at its front, or shifts
- * a few places; rarely two microbatches are exchanged on all ranks. Half of the
- * moves begin in blocks of several ops, since only these can be broken. A move is accepted when the
- * makespan grows by no more than the temperature times an exponentially distributed number.
+ * a few places; rarely two microbatches are exchanged on all ranks. Only blocks of several ops can
+ * be broken, so half of the moves begin there if they are less than 1 / BLOCKED_PART of the path. A
+ * move is accepted when the makespan grows by no more than the temperature times an exponentially
+ * distributed number.
  *
  * A try costs one move of planner/order/movable_order.h; an accepted one also the length of the
  * critical path. */
 #include "planner/order/local_search.h"
 
-enum { FARTHEST = 64, HALVINGS = 8, EXCHANGES_PER_1024 = 12 };
+enum { FARTHEST = 64, HALVINGS = 8, EXCHANGES_PER_1024 = 12, BLOCKED_PART = 4 };
 
 /* Finds a critical path, at random if there are several. */
 static void trace(pp_search_scratch *scratch, pp_rng *rng)
@@ -120,7 +121,8 @@ static bool change(pp_search_scratch *scratch, pp_rng *rng, double heat)
 {
     pp_movable_order *w = scratch->order;
     uint32_t k = pp_rng_below(rng, scratch->length);
-    if (scratch->blocked && pp_rng_below(rng, 2))
+    if (scratch->blocked && BLOCKED_PART * scratch->blocked < scratch->length &&
+        pp_rng_below(rng, 2))
         k = scratch->block[pp_rng_below(rng, scratch->blocked)];
     int64_t limit = w->makespan + (int64_t)(heat * pp_rng_exponential(rng));
     if (pp_rng_below(rng, 1024) < EXCHANGES_PER_1024) {
