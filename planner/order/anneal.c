@@ -1,7 +1,7 @@
 /* The search among policies.
  *
- * Sampling tries policies by rule, then random ones, with four orders of the
- * microbatches in turn, and keeps the best.
+ * Sampling tries policies by rule, then random ones, with four orders of the microbatches in turn,
+ * and keeps the best.
  *
  * Annealing (Kirkpatrick, Gelatt and Vecchi 1983) then changes that policy at random, one or two
  * changes at a time, and accepts a change when the makespan grows by no more than a random amount:

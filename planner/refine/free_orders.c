@@ -419,8 +419,8 @@ pp_status pp_search_plan_orders(pp_search *search, size_t *best,
         (request->expert_tokens && request->lengths))
         return PP_OK;
     const pp_candidate *c = named == SIZE_MAX ? NULL : &search->pool.candidate[named];
-    /* A probe trails a limit of a search that is done by more than it trails the best named order,
-     * and what it begins may still end below that limit. */
+    /* Setups are compared with the best named order, not with a score_limit from another search:
+     * one whose probe is far above that limit may still end below it. */
     const double score = c                          ? pp_candidate_score(c, c->step_ns)
                          : request->score_limit > 0 ? request->score_limit
                                                     : HUGE_VAL;
