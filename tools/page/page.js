@@ -2976,12 +2976,21 @@ function fragmentOptions() {
     return name === "simulator" && options ? new URLSearchParams(options) : null;
 }
 
+/* A named schedule with the stages of a plan whose order is custom. */
+function namedLike(plan) {
+    const vpp = plan?.parallel?.vpp ?? 1;
+    if (vpp === 1)
+        return "1f1b";
+    return vpp === 2 && plan.placement === "v" ? "zbv" : "interleaved";
+}
+
 /* Runs ppsim simulate in the page, with named schedules, and draws what it answers, also while the
  * options are typed once it has run. The options are in the address, so that it is a link to them. */
 function simulatorSection(subject) {
     const { report, plan } = subject ?? {};
+    const named = report?.schedule && report.schedule !== "planned";
     const fields = {
-        schedule: report?.schedule && report.schedule !== "planned" ? report.schedule : "1f1b",
+        schedule: named ? report.schedule : namedLike(plan),
         pp: report?.ranks ?? 4,
         vpp: plan?.parallel?.vpp > 1 ? plan.parallel.vpp : "",
         microbatches: report?.microbatches ?? 8,
