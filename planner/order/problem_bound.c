@@ -64,7 +64,8 @@ typedef struct holding {
 typedef struct comer {
     int64_t way;    /* the op's earliest start */
     int64_t hidden; /* how much of the waits for those ahead may pass during its transfers */
-    int64_t least;  /* all copies: what those behind them lose at least */
+    int64_t whole;  /* all copies: what those behind them wait for at least, hidden or not */
+    int64_t least;  /* the same, less what each of them may hide */
     uint32_t class;
 } comer;
 
@@ -74,8 +75,8 @@ typedef struct bounding {
     uint32_t classes;       /* the first microbatches of x, one per class */
     uint32_t ops;           /* of one microbatch per class */
     int64_t *head, *tail;   /* [x->ops + 1]: along its own microbatch */
-    int64_t *least;         /* [ops]: of F and B: the shortest op of the chain before it */
-    int64_t *hidden;        /* [ops]: of F and B: see comer */
+    int64_t *hidden;        /* [ops]: of F and B: see comer; of one microbatch */
+    int64_t *whole, *least; /* likewise */
     uint32_t *own;          /* [ops], by rank */
     uint32_t *begin;        /* [ranks + 1]: index into `own` */
     flow *flows;            /* [ops]: of the current rank */
@@ -679,20 +680,66 @@ static void bound_jackson(bounding *b, uint32_t rank, pp_order_bounds *bounds)
     raise(bounds, PP_ORDER_BOUND_JACKSON, jackson(b, count));
 }
 
-/* What others lose by one of a microbatch's ops before this one, and what of it they may not. */
+/* Between two ops of its chain a microbatch may be overtaken by others. They all run the first of
+ * the two after it and the second before it, so that it loses the sum of their first ops, or of
+ * their second ones, or of both if one rank runs them; but not what passes while its own transfer
+ * takes longer than one of them needs for the transfer and for the op that the sum leaves out. */
+typedef struct overtaking {
+    bool both, before; /* what is added up; not both and not before: the second ones */
+    int64_t longest;   /* transfer */
+    int64_t quickest;  /* the least that one of them needs as said above */
+} overtaking;
+
+static int64_t added_up(const overtaking *o, const pp_task *task)
+{
+    return (o->both || o->before ? (task - 1)->ticks : 0) +
+           (o->both || !o->before ? task->ticks : 0);
+}
+
+static int64_t left_out(const overtaking *o, const pp_task *task)
+{
+    return o->both ? 0 : task->lag + (o->before ? task : task - 1)->ticks;
+}
+
+/* place: of the second op in the chain. Either sum would do: that of the longer ops, of all
+ * microbatches together, is chosen. */
+static overtaking find_overtaking(const bounding *b, uint32_t place)
+{
+    const pp_order_problem *x = b->x;
+    const uint32_t n = 3 * x->stages;
+    int64_t before = 0, here = 0;
+    overtaking o = { .both = x->task[place - 1].rank == x->task[place].rank,
+                     .quickest = INT64_MAX };
+    for (uint32_t op = place; op < b->ops; op += n) {
+        before += copies_of(b, &x->task[op]) * x->task[op - 1].ticks;
+        here += copies_of(b, &x->task[op]) * x->task[op].ticks;
+        o.longest = pp_max(o.longest, x->task[op].lag);
+    }
+    o.before = before >= here;
+    for (uint32_t op = place; op < b->ops; op += n)
+        o.quickest = pp_min(o.quickest, left_out(&o, &x->task[op]));
+    return o;
+}
+
+/* What a microbatch costs those that it is ahead of, wherever it passed them: before their first
+ * op, or later. */
 static void find_crossings(const bounding *b)
 {
     const pp_order_problem *x = b->x;
     const uint32_t n = 3 * x->stages;
+    for (uint32_t first = 0; first < b->ops; first += n) {
+        b->hidden[first] = 0;
+        b->whole[first] = b->least[first] = x->task[first].ticks;
+    }
     for (uint32_t place = 1; place < 2 * x->stages; place++) {
-        int64_t quick = INT64_MAX;
-        for (uint32_t op = place; op < b->ops; op += n)
-            quick = pp_min(quick, x->task[op].lag + x->task[op].ticks);
+        const overtaking o = find_overtaking(b, place);
         for (uint32_t op = place; op < b->ops; op += n) {
-            const int64_t ticks = x->task[op - 1].ticks;
-            b->least[op] = place == 1 ? ticks : pp_min(b->least[op - 1], ticks);
-            b->hidden[op] =
-                (place == 1 ? 0 : b->hidden[op - 1]) + pp_max(0, x->task[op].lag - quick);
+            const pp_task *task = &x->task[op];
+            const int64_t ticks = added_up(&o, task);
+            const int64_t hidden = pp_max(0, o.longest - left_out(&o, task));
+            b->whole[op] = pp_min(b->whole[op - 1], ticks);
+            b->least[op] = pp_min(b->least[op - 1], pp_max(0, ticks - hidden));
+            b->hidden[op] = b->hidden[op - 1] + pp_max(0, task->lag - o.quickest);
         }
     }
 }
@@ -729,27 +776,28 @@ static void line_up(bounding *b, const uint32_t *own, uint32_t each, uint32_t k)
 {
     for (uint32_t j = 0; j < b->classes; j++) {
         const uint32_t op = own[j * each + k];
+        const int64_t copies = copies_of(b, &b->x->task[op]);
         b->comers[j] =
-            (comer){ b->head[op], b->hidden[op], copies_of(b, &b->x->task[op]) * b->least[op], j };
+            (comer){ b->head[op], b->hidden[op], copies * b->whole[op], copies * b->least[op], j };
     }
     qsort(b->comers, b->classes, sizeof *b->comers, comes_later);
 }
 
 /* For every set of those whose ways in are the longest. The first of it to run the op starts after
- * its way in, held up by each microbatch ahead: either that one ran before it from the beginning,
- * or it overtook, and then the op that it ran just before was behind. What of this passes while a
- * transfer lasts longer than that of the other is `hidden`. From that start on, the rank has the
- * work of the set, and of all others that are not ahead; also, unless it is later than `late_from`,
- * what nobody can have run there before that time (late). If it is later, the rank has run nothing
- * of the set until then. */
+ * its way in, held up by each microbatch ahead (find_crossings). What passes during transfers is
+ * taken off once for the whole way, or for each of them; the larger counts. From that start on, the
+ * rank has the work of the set, and of all others that are not ahead; also, unless it is later than
+ * `late_from`, what nobody can have run there before that time (late). If it is later, the rank has
+ * run nothing of the set until then. */
 static int64_t find_ahead(const bounding *b, const int64_t *first, const int64_t *from,
                           const int64_t *late, int64_t late_from)
 {
-    int64_t rest = 0, work = 0, later = 0, all = 0, early = 0;
+    int64_t rest = 0, whole = 0, work = 0, later = 0, all = 0, early = 0;
     int64_t way = INT64_MAX, open = INT64_MAX, most = 0;
     for (uint32_t j = 0; j < b->classes; j++) {
         const comer *one = &b->comers[j];
         rest += pp_min(one->least, from[one->class] - late[one->class]);
+        whole += pp_min(one->whole, from[one->class] - late[one->class]);
         later += late[j];
         all += first[j];
         early += first[j] - late[j];
@@ -758,12 +806,13 @@ static int64_t find_ahead(const bounding *b, const int64_t *first, const int64_t
         const comer *one = &b->comers[j];
         const int64_t mine = from[one->class], soon = mine - late[one->class];
         rest -= pp_min(one->least, soon);
+        whole -= pp_min(one->whole, soon);
         work += mine;
         later -= late[one->class];
         early -= soon;
         way = pp_min(way, one->way);
         open = pp_min(open, one->way - one->hidden);
-        int64_t end = pp_max(way, open + rest) + work + later;
+        int64_t end = pp_max(way + rest, open + whole) + work + later;
         if (late_from < INT64_MAX)
             end = pp_min(end, late_from + all - early);
         most = pp_max(most, end);
@@ -811,7 +860,7 @@ static pp_status bounding_new(bounding *b, pp_err *err)
     const pp_order_problem *x = b->x;
     size_t n = (size_t)b->ops;
     size_t all = (size_t)x->ops + 1; /* the last one is "no op" */
-    b->head = pp_alloc_array(2 * all + 2 * n, sizeof *b->head);
+    b->head = pp_alloc_array(2 * all + 3 * n, sizeof *b->head);
     b->own = pp_alloc_array(3 * n + x->ranks + 1, sizeof *b->own);
     b->flows = pp_alloc_array(n, sizeof *b->flows);
     b->items = pp_alloc_array(n, sizeof *b->items);
@@ -821,8 +870,9 @@ static pp_status bounding_new(bounding *b, pp_err *err)
     if (!b->head || !b->own || !b->flows || !b->items || !b->held || !b->comers || !b->work)
         return pp_err_nomem(err);
     b->tail = b->head + all;
-    b->least = b->tail + all;
-    b->hidden = b->least + n;
+    b->hidden = b->tail + all;
+    b->whole = b->hidden + n;
+    b->least = b->whole + n;
     b->waiting = b->own + n;
     b->arriving = b->waiting + n;
     b->begin = b->arriving + n;
