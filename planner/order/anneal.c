@@ -68,6 +68,7 @@ void pp_anneal_sample(const pp_order_problem *x, pp_search_scratch *scratch, uin
     uint32_t *ascending = scratch->path;
     pp_policy_order order = PP_POLICY_ORDERS;
     const bool uneven = pp_policy_sort(x, ascending);
+    const uint32_t heaviest = uneven ? ascending[x->microbatches - 1] : x->microbatches;
     uint32_t end = first + TRIES_MOST * stride; /* time is better spent on the best of them */
     for (uint32_t n = first; n < end && chain->makespan > bound; n += stride) {
         bool something = chain->makespan < INT64_MAX || n >= first + TRIES_LEAST * stride;
@@ -80,9 +81,9 @@ void pp_anneal_sample(const pp_order_problem *x, pp_search_scratch *scratch, uin
             pp_policy_set_order(x, wanted, ascending, trial);
         order = wanted;
         if (n < PP_POLICY_RULES)
-            pp_policy_set_rule(x, n, wanted, trial);
+            pp_policy_set_rule(x, n, wanted, heaviest, trial);
         else
-            pp_policy_draw(x, &chain->rng, trial);
+            pp_policy_draw(x, &chain->rng, heaviest, trial);
         try_policy(x, scratch, trial, chain);
     }
     if (chain->makespan < INT64_MAX)

@@ -27,6 +27,7 @@
 #include <string.h>
 
 #define NEVER INT64_MAX
+#define STARTED (-1) /* the arrival of an F that has */
 
 enum { BLOCK = 8 /* ranks */, FINISH_ROUNDS = 4 };
 
@@ -68,12 +69,14 @@ struct pp_dispatch {
     const pp_order_problem *problem;
     const pp_policy *policy;
     rank_state *rank;
-    int64_t *next;        /* [ranks]: when it can decide next; set_next */
-    int64_t *soonest;     /* [ranks / BLOCK, rounded up]: the least of each block of `next` */
-    uint32_t *stage_next; /* [stages]: place in the order of the next F */
-    int64_t *arrive;      /* [stages * microbatches]: F, by cell */
-    uint32_t *spot;       /* [microbatches]: place in the order */
-    uint32_t *begin;      /* [ranks + 1]: index into `ops` */
+    int64_t *next;         /* [ranks]: when it can decide next; set_next */
+    int64_t *soonest;      /* [ranks / BLOCK, rounded up]: the least of each block of `next` */
+    const uint32_t **line; /* [stages]: microbatches in the order of their Fs there */
+    uint32_t *lines;       /* [stages * microbatches]: the lines of stages at which some yield */
+    uint32_t *stage_next;  /* [stages]: place in the line of the next F */
+    int64_t *arrive;       /* [stages * microbatches]: F, by cell; or STARTED */
+    uint32_t *spot;        /* [microbatches]: place in the order */
+    uint32_t *begin;       /* [ranks + 1]: index into `ops` */
     uint32_t *ops;
     int64_t *size;       /* by cell: the most that it holds from F to B */
     int64_t *extra;      /* by cell */
@@ -150,6 +153,8 @@ pp_status pp_dispatch_new(const pp_order_problem *x, pp_dispatch **dispatch_out,
         return pp_err_nomem(err);
     d->problem = x;
     d->rank = pp_alloc_array(x->ranks, sizeof *d->rank);
+    d->line = pp_alloc_array(x->stages, sizeof *d->line);
+    d->lines = pp_alloc_array(cells, sizeof *d->lines);
     d->stage_next = pp_alloc_array(2 * (size_t)x->stages + x->microbatches +
                                        2 * (x->ranks + (size_t)1) + x->ops + 2 * cells,
                                    sizeof *d->stage_next);
@@ -157,8 +162,8 @@ pp_status pp_dispatch_new(const pp_order_problem *x, pp_dispatch **dispatch_out,
     d->arrivals = pp_alloc_array(cells, sizeof *d->arrivals);
     d->live_cells = pp_alloc_array(cells, sizeof *d->live_cells);
     d->all_sizes = pp_alloc_array(4 * (size_t)x->ranks * x->microbatches, sizeof *d->all_sizes);
-    if (!d->rank || !d->stage_next || !d->arrive || !d->arrivals || !d->live_cells ||
-        !d->all_sizes) {
+    if (!d->rank || !d->line || !d->lines || !d->stage_next || !d->arrive || !d->arrivals ||
+        !d->live_cells || !d->all_sizes) {
         pp_dispatch_free(&d);
         return pp_err_nomem(err);
     }
@@ -188,6 +193,8 @@ void pp_dispatch_free(pp_dispatch **dispatch)
     if (!d)
         return;
     free(d->rank);
+    free(d->line);
+    free(d->lines);
     free(d->stage_next);
     free(d->arrive);
     free(d->arrivals);
@@ -229,10 +236,44 @@ static uint32_t next_rank(const pp_dispatch *d)
     return r;
 }
 
+/* Puts those that yield at a stage so many places back, the last of the line first. */
+static void let_yield(const pp_policy *policy, uint32_t stage, uint32_t count, uint32_t *line)
+{
+    for (uint32_t k = count; k-- > 0;) {
+        const uint32_t moved = line[k];
+        const pp_yield *yield = &policy->yield[moved];
+        if (yield->places == 0 || yield->stage != stage)
+            continue;
+        const uint32_t places = yield->places < count - 1 - k ? yield->places : count - 1 - k;
+        memmove(line + k, line + k + 1, places * sizeof *line);
+        line[k + places] = moved;
+    }
+}
+
+static void line_up(pp_dispatch *d, const pp_policy *policy)
+{
+    const pp_order_problem *x = d->problem;
+    const uint32_t m = x->microbatches;
+    const uint32_t *line = policy->order;
+    for (uint32_t s = 0; s < x->stages; s++) {
+        bool some = false;
+        for (uint32_t i = 0; i < m && policy->yields; i++)
+            some = some || (policy->yield[i].places && policy->yield[i].stage == s);
+        if (some) {
+            uint32_t *own = d->lines + (size_t)s * m;
+            memcpy(own, line, m * sizeof *own);
+            let_yield(policy, s, m, own);
+            line = own;
+        }
+        d->line[s] = line;
+    }
+}
+
 static void reset(pp_dispatch *d, const pp_policy *policy)
 {
     const pp_order_problem *x = d->problem;
     d->policy = policy;
+    line_up(d, policy);
     for (uint32_t k = 0; k < x->ops / 3; k++)
         d->arrive[k] = NEVER;
     memset(d->holding, 0, x->ops / 3 * sizeof *d->holding);
@@ -267,14 +308,14 @@ static bool is_tight(const pp_dispatch *d)
     return (d->policy->flags & PP_POLICY_TIGHT) != 0;
 }
 
-/* Returns whether all microbatches can be finished, oldest first, after the F of stage `s` of
- * microbatch order[k] was admitted. */
-static bool banker_agrees(const pp_dispatch *d, uint32_t r, uint32_t s, uint32_t k)
+/* Returns whether all microbatches can be finished, oldest first, after the F of `cell` was
+ * admitted. */
+static bool banker_agrees(const pp_dispatch *d, uint32_t r, uint32_t cell)
 {
     const pp_order_problem *x = d->problem;
     const rank_state *rank = &d->rank[r];
     const int64_t *most_extra = d->most_extra + (size_t)r * x->microbatches;
-    const uint32_t cell = cell_of(x, s, d->policy->order[k]);
+    const uint32_t k = d->spot[cell / x->stages];
     const int64_t size = d->size[cell];
     const int64_t transient = is_tight(d) ? 0 : pp_max(rank->extra, d->extra[cell]);
     int64_t spare = x->room[r] - rank->held - size;
@@ -318,21 +359,21 @@ static bool can_finish(const pp_dispatch *d, uint32_t r, uint32_t cell, int64_t 
     return true;
 }
 
-static bool admits(const pp_dispatch *d, uint32_t r, uint32_t s, uint32_t k)
+/* i: a microbatch whose F is the next of stage `s`. */
+static bool admits(const pp_dispatch *d, uint32_t r, uint32_t s, uint32_t i)
 {
     const pp_order_problem *x = d->problem;
     const rank_state *rank = &d->rank[r];
-    const uint32_t i = d->policy->order[k];
     const uint32_t cell = cell_of(x, s, i);
     const int64_t spare = x->room[r] - rank->held - d->size[cell];
     const bool one_stage = rank->lowest == rank->highest;
     const bool any = one_stage && pp_max(rank->extra, d->extra[cell]) <= spare;
     if (any || !is_tight(d))
-        return any || (!one_stage && banker_agrees(d, r, s, k));
+        return any || (!one_stage && banker_agrees(d, r, cell));
     const pp_task_memory *f = &x->memory[pp_order_problem_op(x, PP_TASK_F, s, i)];
     if (spare < 0 || spare < f->need - f->delta)
         return false;
-    return banker_agrees(d, r, s, k) ||
+    return banker_agrees(d, r, cell) ||
            (one_stage && d->policy->passes[i] && can_finish(d, r, cell, spare));
 }
 
@@ -340,7 +381,9 @@ static bool admits(const pp_dispatch *d, uint32_t r, uint32_t s, uint32_t k)
 typedef struct outlook {
     uint32_t f_stage, back; /* f_stage: an admissible F; back: place in the list of an arrived B */
     bool f, b;
-    bool blocked;   /* an F has arrived but does not fit into the memory */
+    bool urgent_f, urgent_b; /* these are the urgent microbatch's */
+    bool blocked;            /* an F has arrived but does not fit into the memory */
+    int64_t left;   /* ticks until the urgent microbatch arrives, if it then fits; or NEVER */
     int64_t next_b; /* the next known arrival of a B */
     int64_t next_f; /* the next known arrival of an F */
 } outlook;
@@ -364,14 +407,19 @@ static void look_at_forwards(const pp_dispatch *d, uint32_t r, outlook *o)
         if (k == x->microbatches ||
             (s == rank->lowest && rank->entered - rank->left >= (uint32_t)limit))
             continue;
-        int64_t at = d->arrive[cell_of(x, s, d->policy->order[k])];
+        const uint32_t i = d->line[s][k];
+        const bool urgent = i == d->policy->urgent;
+        int64_t at = d->arrive[cell_of(x, s, i)];
         if (at > d->next[r]) {
             o->next_f = pp_min(o->next_f, at);
-        } else if (!o->f || f_goes_first(d, s, o->f_stage)) {
-            bool fits = admits(d, r, s, k);
+            if (urgent && at < NEVER && admits(d, r, s, i))
+                o->left = pp_min(o->left, at - d->next[r]);
+        } else if (!o->f || urgent || (!o->urgent_f && f_goes_first(d, s, o->f_stage))) {
+            bool fits = admits(d, r, s, i);
             o->blocked = o->blocked || !fits;
             o->f_stage = fits ? s : o->f_stage;
             o->f = o->f || fits;
+            o->urgent_f = o->urgent_f || (fits && urgent);
         }
     }
 }
@@ -390,8 +438,11 @@ static void look_at_backwards(const pp_dispatch *d, uint32_t r, outlook *o)
     int64_t best = NEVER;
     for (uint32_t k = 0; k < rank->backs; k++) {
         const arrival *a = &rank->back[k];
+        const bool urgent = x->task[a->op].microbatch == d->policy->urgent;
         if (a->ticks > d->next[r]) {
             o->next_b = pp_min(o->next_b, a->ticks);
+            if (urgent && fits_now(d, r, a->op))
+                o->left = pp_min(o->left, a->ticks - d->next[r]);
             continue;
         }
         if (!fits_now(d, r, a->op)) {
@@ -399,6 +450,8 @@ static void look_at_backwards(const pp_dispatch *d, uint32_t r, outlook *o)
             continue;
         }
         int64_t key = by_order ? (int64_t)d->spot[x->task[a->op].microbatch] : a->ticks;
+        o->urgent_b = o->urgent_b || urgent;
+        key = urgent ? -1 : key;
         if (key < best) {
             best = key;
             o->back = k;
@@ -409,7 +462,7 @@ static void look_at_backwards(const pp_dispatch *d, uint32_t r, outlook *o)
 
 static void look(const pp_dispatch *d, uint32_t r, outlook *o)
 {
-    *o = (outlook){ .next_b = NEVER, .next_f = NEVER };
+    *o = (outlook){ .next_b = NEVER, .next_f = NEVER, .left = NEVER };
     look_at_backwards(d, r, o);
     look_at_forwards(d, r, o);
 }
@@ -427,7 +480,7 @@ static bool is_hungry(const pp_dispatch *d, uint32_t s, int64_t now, int64_t tic
         return true;
     uint32_t k = d->stage_next[s + 1];
     return level > 1 && rank->backs == 0 && rank->now < now + ticks && k < x->microbatches &&
-           d->arrive[cell_of(x, s + 1, d->policy->order[k])] == NEVER;
+           d->arrive[cell_of(x, s + 1, d->line[s + 1][k])] == NEVER;
 }
 
 /* Returns the W to run now, as a place in the list; x->ops: none. gap: ticks until something better
@@ -476,7 +529,7 @@ static void pass_on(pp_dispatch *d, uint32_t op, int64_t end)
         uint32_t s = x->task[after].stage;
         uint32_t i = x->task[after].microbatch;
         d->arrive[cell_of(x, s, i)] = at;
-        if (d->stage_next[s] != d->spot[i])
+        if (d->line[s][d->stage_next[s]] != i)
             return;
     } else {
         d->rank[r].back[d->rank[r].backs++] = (arrival){ at, after };
@@ -524,8 +577,8 @@ static void dismiss(pp_dispatch *d, uint32_t r, uint32_t cell)
     for (bool over = true; over && rank->finished < rank->started; rank->finished += over) {
         for (uint32_t n = d->first[r]; n < d->first[r + 1]; n++) {
             uint32_t s = d->stages_of[n];
-            over = over && d->stage_next[s] > rank->finished &&
-                   d->holding[cell_of(d->problem, s, d->policy->order[rank->finished])] == 0;
+            const uint32_t own = cell_of(d->problem, s, d->policy->order[rank->finished]);
+            over = over && d->arrive[own] == STARTED && d->holding[own] == 0;
         }
     }
 }
@@ -543,8 +596,10 @@ static void execute(pp_dispatch *d, uint32_t r, uint32_t op)
     rank->rest -= x->task[op].ticks;
     set_next(d, r, rank->now);
     if (kind == PP_TASK_F) {
+        const uint32_t place = d->spot[x->task[op].microbatch];
         d->stage_next[s]++;
-        rank->started = d->stage_next[s] > rank->started ? d->stage_next[s] : rank->started;
+        d->arrive[cell] = STARTED;
+        rank->started = place + 1 > rank->started ? place + 1 : rank->started;
         rank->entered += s == rank->lowest;
         admit(d, r, cell);
     } else if (kind == PP_TASK_B) {
@@ -576,7 +631,7 @@ static void run_weight(pp_dispatch *d, uint32_t r, uint32_t at)
 static void run_forward(pp_dispatch *d, uint32_t r, uint32_t s)
 {
     const pp_order_problem *x = d->problem;
-    execute(d, r, pp_order_problem_op(x, PP_TASK_F, s, d->policy->order[d->stage_next[s]]));
+    execute(d, r, pp_order_problem_op(x, PP_TASK_F, s, d->line[s][d->stage_next[s]]));
 }
 
 static bool decide_forward(pp_dispatch *d, uint32_t r, const outlook *o)
@@ -586,7 +641,13 @@ static bool decide_forward(pp_dispatch *d, uint32_t r, const outlook *o)
     rank_state *rank = &d->rank[r];
     uint32_t s = o->f_stage;
     int64_t ticks =
-        x->task[pp_order_problem_op(x, PP_TASK_F, s, d->policy->order[d->stage_next[s]])].ticks;
+        x->task[pp_order_problem_op(x, PP_TASK_F, s, d->line[s][d->stage_next[s]])].ticks;
+    if (o->urgent_f) {
+        run_forward(d, r, s);
+        return true;
+    }
+    if (ticks > o->left)
+        return false;
     if (o->b && !is_hungry(d, s, d->next[r], ticks, knob[PP_KNOB_FEED]))
         return false;
     if (rank->weights && rank->held >= x->room[r] / 16 * knob[PP_KNOB_FILL] &&
@@ -606,9 +667,9 @@ static void decide(pp_dispatch *d, uint32_t r)
     const int16_t *knob = d->policy->knob + r * PP_KNOBS;
     outlook o;
     look(d, r, &o);
-    if (o.f && decide_forward(d, r, &o))
+    if (!o.urgent_b && o.f && decide_forward(d, r, &o))
         return;
-    if (o.b) {
+    if (o.b && (o.urgent_b || d->problem->task[d->rank[r].back[o.back].op].ticks <= o.left)) {
         run_back(d, r, o.back);
         return;
     }
@@ -616,7 +677,7 @@ static void decide(pp_dispatch *d, uint32_t r)
     int64_t next = press ? o.next_b : pp_min(o.next_b, o.next_f);
     int64_t gap = next == NEVER ? NEVER : next - d->next[r];
     uint32_t w = pick_weight(d, r, gap, knob[press ? PP_KNOB_PRESS : PP_KNOB_OVERRUN]);
-    if (w < d->problem->ops)
+    if (w < d->problem->ops && d->problem->task[d->rank[r].weight[w]].ticks <= o.left)
         run_weight(d, r, w);
     else
         set_next(d, r, pp_min(o.next_b, o.next_f));

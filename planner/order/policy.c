@@ -20,14 +20,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IN_FLIGHT_MAX = 30000, FULL_NEVER = 17 };
+enum { IN_FLIGHT_MAX = 30000, FULL_NEVER = 17, HEAVY_DRAWS = 4, YIELDS_MOST = 3 };
 
 pp_status pp_policy_new(const pp_order_problem *x, pp_policy *policy, pp_err *err)
 {
     policy->order = pp_alloc_array(x->microbatches, sizeof *policy->order);
     policy->knob = pp_alloc_array((size_t)x->ranks * PP_KNOBS, sizeof *policy->knob);
     policy->passes = pp_alloc_array(x->microbatches, sizeof *policy->passes);
-    return policy->order && policy->knob && policy->passes ? PP_OK : pp_err_nomem(err);
+    policy->yield = pp_alloc_array(x->microbatches, sizeof *policy->yield);
+    policy->urgent = x->microbatches;
+    const bool all = policy->order && policy->knob && policy->passes && policy->yield;
+    return all ? PP_OK : pp_err_nomem(err);
 }
 
 void pp_policy_free(pp_policy *policy)
@@ -35,6 +38,7 @@ void pp_policy_free(pp_policy *policy)
     free(policy->order);
     free(policy->knob);
     free(policy->passes);
+    free(policy->yield);
 }
 
 void pp_policy_copy(const pp_order_problem *x, pp_policy *to, const pp_policy *from)
@@ -42,6 +46,9 @@ void pp_policy_copy(const pp_order_problem *x, pp_policy *to, const pp_policy *f
     memcpy(to->order, from->order, x->microbatches * sizeof *to->order);
     memcpy(to->knob, from->knob, (size_t)x->ranks * PP_KNOBS * sizeof *to->knob);
     memcpy(to->passes, from->passes, x->microbatches * sizeof *to->passes);
+    memcpy(to->yield, from->yield, x->microbatches * sizeof *to->yield);
+    to->yields = from->yields;
+    to->urgent = from->urgent;
     to->flags = from->flags;
 }
 
@@ -161,8 +168,45 @@ static void let_pass(const pp_order_problem *x, bool passes, pp_policy *policy)
         policy->passes[i] = passes;
 }
 
+static void set_yield(pp_policy *policy, uint32_t i, pp_yield yield)
+{
+    policy->yields -= policy->yield[i].places > 0;
+    policy->yields += yield.places > 0;
+    policy->yield[i] = yield;
+}
+
+static void let_none_yield(const pp_order_problem *x, pp_policy *policy)
+{
+    for (uint32_t i = 0; i < x->microbatches; i++)
+        policy->yield[i] = (pp_yield){ 0 };
+    policy->yields = 0;
+}
+
+/* Draws a microbatch; heavy ones are likely. */
+static uint32_t draw_heavy(const pp_order_problem *x, pp_rng *rng)
+{
+    uint32_t heavy = pp_rng_below(rng, x->microbatches);
+    for (int k = 1; k < HEAVY_DRAWS; k++) {
+        const uint32_t other = pp_rng_below(rng, x->microbatches);
+        heavy = is_lighter(x, heavy, other) ? other : heavy;
+    }
+    return heavy;
+}
+
+static pp_yield draw_yield(const pp_order_problem *x, pp_rng *rng)
+{
+    const uint32_t most = x->microbatches / 2;
+    const uint32_t places = pp_rng_below(rng, 2) && most > 8 ? 8 : most;
+    return (pp_yield){ 1 + pp_rng_below(rng, x->stages - 1), 1 + pp_rng_below(rng, places) };
+}
+
+static bool can_yield(const pp_order_problem *x)
+{
+    return x->stages > 1 && x->microbatches > 1;
+}
+
 void pp_policy_set_rule(const pp_order_problem *x, uint32_t n, pp_policy_order order,
-                        pp_policy *policy)
+                        uint32_t heaviest, pp_policy *policy)
 {
     const int16_t knob[PP_KNOBS] = { [PP_KNOB_OVERRUN] = 4,
                                      [PP_KNOB_HOLD] = n & 1 ? 4 : 0,
@@ -174,9 +218,11 @@ void pp_policy_set_rule(const pp_order_problem *x, uint32_t n, pp_policy_order o
     policy->flags = n & 1 ? PP_POLICY_ORDER_B : 0;
     policy->flags |= order == PP_POLICY_ALTERNATING ? PP_POLICY_TIGHT : 0;
     let_pass(x, n & 4, policy);
+    let_none_yield(x, policy);
+    policy->urgent = (n / 2 + n / 8) % 2 ? heaviest : x->microbatches;
 }
 
-void pp_policy_draw(const pp_order_problem *x, pp_rng *rng, pp_policy *policy)
+void pp_policy_draw(const pp_order_problem *x, pp_rng *rng, uint32_t heaviest, pp_policy *policy)
 {
     int16_t knob[PP_KNOBS];
     for (uint32_t k = 0; k < PP_KNOBS; k++)
@@ -190,6 +236,16 @@ void pp_policy_draw(const pp_order_problem *x, pp_rng *rng, pp_policy *policy)
     set_knobs(x, knob, policy);
     policy->flags = pp_rng_below(rng, PP_POLICY_FLAGS);
     let_pass(x, pp_rng_below(rng, 2), policy);
+    let_none_yield(x, policy);
+    policy->urgent = x->microbatches;
+    if (heaviest == x->microbatches)
+        return;
+    if (pp_rng_below(rng, 2))
+        policy->urgent = heaviest;
+    const uint32_t yields =
+        can_yield(x) && pp_rng_below(rng, 2) ? 1 + pp_rng_below(rng, YIELDS_MOST) : 0;
+    for (uint32_t k = 0; k < yields; k++)
+        set_yield(policy, k ? draw_heavy(x, rng) : heaviest, draw_yield(x, rng));
 }
 
 static void move_one(uint32_t *order, uint32_t from, uint32_t to)
@@ -252,10 +308,37 @@ static void change_knobs(const pp_order_problem *x, pp_rng *rng, pp_policy *poli
     }
 }
 
+/* Another one yields, or one of them otherwise, or no more. */
+static void change_yields(const pp_order_problem *x, pp_rng *rng, pp_policy *policy)
+{
+    const uint32_t i = draw_heavy(x, rng);
+    pp_yield yield = policy->yield[i];
+    const uint32_t what = pp_rng_below(rng, 4);
+    if (yield.places == 0 || what == 0)
+        yield = draw_yield(x, rng);
+    else if (what == 1)
+        yield.places = policy->yields > 1 ? 0 : yield.places;
+    else if (what == 2)
+        yield.stage = pp_rng_below(rng, 2) ? yield.stage % (x->stages - 1) + 1
+                                           : (yield.stage + x->stages - 3) % (x->stages - 1) + 1;
+    else
+        yield.places =
+            pp_rng_below(rng, 2) || yield.places == 1 ? yield.places + 1 : yield.places - 1;
+    set_yield(policy, i, yield);
+}
+
 void pp_policy_change(const pp_order_problem *x, pp_rng *rng, pp_policy *policy)
 {
     uint32_t flags =
         x->stages > x->ranks ? 5 : 3; /* the other flags choose between stages of a rank */
+    if (policy->yields && pp_rng_below(rng, 8) == 0) {
+        change_yields(x, rng, policy);
+        return;
+    }
+    if (policy->urgent < x->microbatches && pp_rng_below(rng, 64) == 0) {
+        policy->urgent = draw_heavy(x, rng);
+        return;
+    }
     uint32_t what = pp_rng_below(rng, 32);
     if (what < 2 && policy->flags & PP_POLICY_TIGHT && x->stages == x->ranks)
         let_other_pass(rng, x->microbatches, policy->passes);

@@ -9,8 +9,18 @@
 
 #include <stdbool.h>
 
+/* A microbatch that lets others overtake it: from a stage on, its Fs come so many places later. */
+typedef struct pp_yield {
+    uint32_t stage;
+    uint32_t places; /* 0: it does not yield */
+} pp_yield;
+
 typedef struct pp_policy {
-    uint32_t *order; /* [microbatches]: forwards start in this order on every stage */
+    uint32_t *order; /* [microbatches]: Fs start in this order on every stage, but for yields */
+    pp_yield *yield; /* [microbatches] */
+    uint32_t yields; /* how many do */
+    uint32_t urgent; /* a microbatch: once it is on its way to a rank, nothing is started there that
+                        would delay it; `microbatches`: none is */
     int16_t *knob;   /* [ranks * PP_KNOBS] */
     bool *passes;    /* [microbatches]: with PP_POLICY_TIGHT, on ranks of one stage: it may start
                         although older ones must then wait for it; otherwise without effect */
@@ -65,13 +75,16 @@ void pp_policy_set_order(const pp_order_problem *problem, pp_policy_order order,
 
 #define PP_POLICY_RULES 144 /* policies that are made by rule */
 
-/* Sets knobs and flags by rule number `n`: limits of microbatches in flight like those of 1F1B,
- * times the two settings that matter most; tight where the order is alternating. */
+/* Sets all but the order by rule number `n`: limits of microbatches in flight like those of 1F1B,
+ * times the two settings that matter most; tight where the order is alternating. Every other rule
+ * makes `heaviest` urgent, a microbatch; `microbatches`: they are equal. */
 void pp_policy_set_rule(const pp_order_problem *problem, uint32_t n, pp_policy_order order,
-                        pp_policy *policy);
-/* Draws knobs and flags at random. */
-void pp_policy_draw(const pp_order_problem *problem, pp_rng *rng, pp_policy *policy);
-/* Makes one random change: of the order, of a knob on some ranks, or of a flag. */
+                        uint32_t heaviest, pp_policy *policy);
+/* Draws all but the order at random. heaviest: as above. */
+void pp_policy_draw(const pp_order_problem *problem, pp_rng *rng, uint32_t heaviest,
+                    pp_policy *policy);
+/* Makes one random change: of the order, of a knob on some ranks, of a flag, and of yields and of
+ * the urgent one where there are any. */
 void pp_policy_change(const pp_order_problem *problem, pp_rng *rng, pp_policy *policy);
 
 #endif

@@ -215,7 +215,7 @@ static pp_status try_habits(replanning *r, replica_orders *o, pp_policy *policy_
     pp_policy_sort(o->x, ascending);
     for (size_t k = 0; k < HABITS; k++, r->policies++) {
         pp_policy_set_order(o->x, list[k].order, ascending, &now);
-        pp_policy_set_rule(o->x, list[k].rule, list[k].order, &now);
+        pp_policy_set_rule(o->x, list[k].rule, list[k].order, o->x->microbatches, &now);
         if (run_policy(o, dispatch, &now))
             pp_policy_copy(o->x, policy_out, &now);
     }
@@ -684,7 +684,7 @@ static pp_status learn_habits(replanning *r, const recipe *how, pp_err *err)
     for (int order = 0; order < PP_POLICY_ORDERS; order++) {
         pp_policy_set_order(x, (pp_policy_order)order, ascending, &now);
         for (uint32_t rule = 0; rule < PP_POLICY_RULES; rule++) {
-            pp_policy_set_rule(x, rule, (pp_policy_order)order, &now);
+            pp_policy_set_rule(x, rule, (pp_policy_order)order, x->microbatches, &now);
             const int64_t makespan = pp_dispatch_run(dispatch, &now, best + best / 10);
             all[count++] = (habit){ rule, (pp_policy_order)order, makespan };
             best = pp_min(best, makespan);
