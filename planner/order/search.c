@@ -69,7 +69,7 @@ static const struct {
     uint32_t ops; /* for problems of at most so many */
     double proved, bounded;
 } proof_shares[PROOF_SHARES] = {
-    { 100, 0.8, 0.9 }, { 400, 0.3, 0.85 }, { 1000, 0.2, 0.8 }, { UINT32_MAX, 0.08, 0.85 }
+    { 100, 0.8, 0.9 }, { 400, 0.2, 0.92 }, { 1000, 0.16, 0.88 }, { UINT32_MAX, 0.08, 0.85 }
 };
 
 /* An order with which a chain ended a phase. */

@@ -100,19 +100,22 @@ START_TEST(every_policy_gives_an_order_that_fits)
     pp_movable_order *movable PP_CLEANUP(pp_movable_order_free) = NULL;
     pp_policy policy PP_CLEANUP(pp_policy_free) = { 0 };
     uint32_t ascending[32];
-    int stuck[2] = { 0 }; /* of policies that are not tight, of those that are */
+    int stuck[3] = {
+        0
+    }; /* of policies that are not tight, of those that are, of those that yield */
     pp_order_bounds limits;
     pp_err err = { 0 };
     STEP_OK(pp_order_bounds_find(x, &limits, &err), err);
     STEP_OK(pp_dispatch_new(x, &dispatch, &err), err);
     STEP_OK(pp_movable_order_new(x, &movable, &err), err);
     STEP_OK(pp_policy_new(x, &policy, &err), err);
-    pp_policy_sort(x, ascending);
+    const bool uneven = pp_policy_sort(x, ascending);
+    const uint32_t heaviest = uneven ? ascending[x->microbatches - 1] : x->microbatches;
     for (int n = 0; n < 40; n++) {
         pp_policy_set_order(x, (pp_policy_order)(n % PP_POLICY_ORDERS), ascending, &policy);
-        pp_policy_draw(x, &rng, &policy);
+        pp_policy_draw(x, &rng, heaviest, &policy);
         const int64_t makespan = pp_dispatch_run(dispatch, &policy, INT64_MAX);
-        stuck[(policy.flags & PP_POLICY_TIGHT) != 0] += makespan == INT64_MAX;
+        stuck[policy.yields ? 2 : (policy.flags & PP_POLICY_TIGHT) != 0] += makespan == INT64_MAX;
         if (makespan == INT64_MAX)
             continue;
         ck_assert_msg(pp_movable_order_set(movable, pp_dispatch_ops(dispatch)),
@@ -127,12 +130,194 @@ START_TEST(every_policy_gives_an_order_that_fits)
 }
 END_TEST
 
+/* The Fs of a stage in the order of a rank. Returns their number. */
+static uint32_t forwards_of(const pp_order_problem *x, const uint32_t *ops, uint32_t stage,
+                            uint32_t *line)
+{
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < x->ops; k++)
+        if (x->task[ops[k]].kind == PP_TASK_F && x->task[ops[k]].stage == stage)
+            line[count++] = x->task[ops[k]].microbatch;
+    return count;
+}
+
+static void move_back(uint32_t *line, uint32_t count, uint32_t microbatch, uint32_t places)
+{
+    for (uint32_t k = 0; k + 1 < count && places > 0; k++) {
+        if (line[k] != microbatch)
+            continue;
+        line[k] = line[k + 1];
+        line[k + 1] = microbatch;
+        places--;
+    }
+}
+
+static void make_roomy(pp_order_problem *x)
+{
+    for (uint32_t r = 0; r < x->ranks; r++)
+        x->room[r] = 1000000;
+}
+
+/* From its stage on the microbatch starts so many places later, or as the last. */
+START_TEST(microbatches_yield)
+{
+    pp_rng rng = { .state = (uint64_t)_i };
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = draw_problem(&rng);
+    pp_dispatch *dispatch PP_CLEANUP(pp_dispatch_free) = NULL;
+    pp_policy policy PP_CLEANUP(pp_policy_free) = { 0 };
+    uint32_t ascending[32], line[32], now[32];
+    pp_err err = { 0 };
+    if (x->stages == 1)
+        return;
+    make_roomy(x);
+    STEP_OK(pp_dispatch_new(x, &dispatch, &err), err);
+    STEP_OK(pp_policy_new(x, &policy, &err), err);
+    pp_policy_sort(x, ascending);
+    pp_policy_set_order(x, PP_POLICY_DESCENDING, ascending, &policy);
+    pp_policy_set_rule(x, draw(&rng, PP_POLICY_RULES), PP_POLICY_DESCENDING, x->microbatches,
+                       &policy);
+    for (uint32_t r = 0; r < x->ranks; r++) /* limits of 1F1B could keep those behind it waiting */
+        policy.knob[r * PP_KNOBS + PP_KNOB_IN_FLIGHT] = 1000;
+    const uint32_t one = draw(&rng, x->microbatches);
+    const uint32_t other = (one + 1 + draw(&rng, x->microbatches - 1)) % x->microbatches;
+    policy.yield[one] = (pp_yield){ 1 + draw(&rng, x->stages - 1), 1 + draw(&rng, 9) };
+    policy.yield[other] = (pp_yield){ 1 + draw(&rng, x->stages - 1), draw(&rng, 9) };
+    policy.yields = 1 + (policy.yield[other].places > 0);
+    ck_assert_int_lt(pp_dispatch_run(dispatch, &policy, INT64_MAX), INT64_MAX);
+    memcpy(line, policy.order, x->microbatches * sizeof *line);
+    for (uint32_t s = 0; s < x->stages; s++) {
+        uint32_t at[2] = { 0 };
+        const uint32_t both[] = { one, other };
+        for (uint32_t k = 0; k < x->microbatches; k++) {
+            at[0] = line[k] == one ? k : at[0];
+            at[1] = line[k] == other ? k : at[1];
+        }
+        for (int k = 0; k < 2; k++) { /* the one that is behind moves first */
+            const uint32_t who = both[(k == 0) == (at[1] > at[0])];
+            if (policy.yield[who].stage == s)
+                move_back(line, x->microbatches, who, policy.yield[who].places);
+        }
+        ck_assert_uint_eq(forwards_of(x, pp_dispatch_ops(dispatch), s, now), x->microbatches);
+        ck_assert_msg(!memcmp(line, now, x->microbatches * sizeof *line), "stage %u", s);
+    }
+}
+END_TEST
+
+/* Returns whether all Fs of the stage that come before this one in its line had started by then. */
+static bool was_next(const pp_order_problem *x, const pp_movable_order *order, uint32_t f,
+                     int64_t then)
+{
+    const uint32_t r = x->task[f].rank;
+    for (uint32_t k = order->begin[r]; k < order->begin[r + 1] && order->sequence[k] != f; k++) {
+        const pp_task *task = &x->task[order->sequence[k]];
+        if (task->stage == x->task[f].stage && task->kind == PP_TASK_F &&
+            order->end[order->sequence[k]] - task->ticks >= then)
+            return false;
+    }
+    return true;
+}
+
+/* While an urgent op is on its way to a rank, nothing starts there that would delay it; once it is
+ * there, nothing starts before it. */
+START_TEST(nothing_delays_an_urgent_one)
+{
+    pp_rng rng = { .state = (uint64_t)_i };
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = draw_problem(&rng);
+    pp_dispatch *dispatch PP_CLEANUP(pp_dispatch_free) = NULL;
+    pp_movable_order *order PP_CLEANUP(pp_movable_order_free) = NULL;
+    pp_policy policy PP_CLEANUP(pp_policy_free) = { 0 };
+    uint32_t ascending[32];
+    pp_err err = { 0 };
+    make_roomy(x);
+    for (uint32_t op = 0; op < x->ops; op++)
+        x->task[op].ticks++;
+    STEP_OK(pp_dispatch_new(x, &dispatch, &err), err);
+    STEP_OK(pp_movable_order_new(x, &order, &err), err);
+    STEP_OK(pp_policy_new(x, &policy, &err), err);
+    pp_policy_sort(x, ascending);
+    pp_policy_set_order(x, (pp_policy_order)draw(&rng, PP_POLICY_ORDERS), ascending, &policy);
+    pp_policy_draw(x, &rng, x->microbatches, &policy);
+    ck_assert_uint_eq(policy.yields, 0);
+    ck_assert_uint_eq(policy.urgent, x->microbatches);
+    for (uint32_t r = 0; r < x->ranks; r++) {
+        policy.knob[r * PP_KNOBS + PP_KNOB_IN_FLIGHT] = 1000;
+        policy.knob[r * PP_KNOBS + PP_KNOB_HOLD] = 0; /* it may wait longer than needed */
+    }
+    policy.urgent = draw(&rng, x->microbatches);
+    const int64_t makespan = pp_dispatch_run(dispatch, &policy, INT64_MAX);
+    ck_assert(pp_movable_order_set(order, pp_dispatch_ops(dispatch)));
+    ck_assert_int_eq(order->makespan, makespan);
+    for (uint32_t op = 0; op < x->ops; op++) {
+        const pp_task *task = &x->task[op];
+        if (task->microbatch != policy.urgent || task->kind == PP_TASK_W || task->before == x->ops)
+            continue;
+        const int64_t sent = order->end[task->before] - x->task[task->before].ticks;
+        const int64_t comes = order->end[task->before] + task->lag;
+        for (uint32_t k = order->begin[task->rank]; order->sequence[k] != op; k++) {
+            const uint32_t other = order->sequence[k];
+            const int64_t starts = order->end[other] - x->task[other].ticks;
+            if (other == x->ops || other == task->before || starts <= sent ||
+                (task->kind == PP_TASK_F && !was_next(x, order, op, starts)))
+                continue;
+            ck_assert_msg(order->end[other] <= comes, "op %u of rank %u", other, task->rank);
+        }
+    }
+}
+END_TEST
+
+/* Changes keep an order an order, and count those that yield. */
+START_TEST(changes_keep_a_policy_whole)
+{
+    pp_rng rng = { .state = (uint64_t)_i };
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = draw_problem(&rng);
+    pp_policy policy PP_CLEANUP(pp_policy_free) = { 0 };
+    pp_policy copy PP_CLEANUP(pp_policy_free) = { 0 };
+    uint32_t ascending[32];
+    bool yielded = false, urgent = false;
+    pp_err err = { 0 };
+    STEP_OK(pp_policy_new(x, &policy, &err), err);
+    STEP_OK(pp_policy_new(x, &copy, &err), err);
+    const bool uneven = pp_policy_sort(x, ascending);
+    const uint32_t heaviest = uneven ? ascending[x->microbatches - 1] : x->microbatches;
+    for (int n = 0; n < 20; n++) {
+        pp_policy_set_order(x, PP_POLICY_TENT, ascending, &policy);
+        pp_policy_draw(x, &rng, heaviest, &policy);
+        const bool yields = policy.yields > 0, has_urgent = policy.urgent < x->microbatches;
+        yielded = yielded || yields;
+        urgent = urgent || has_urgent;
+        for (int k = 0; k < 200; k++) {
+            uint32_t count = 0, seen = 0;
+            pp_policy_change(x, &rng, &policy);
+            for (uint32_t i = 0; i < x->microbatches; i++) {
+                count += policy.yield[i].places > 0;
+                seen |= 1u << policy.order[i];
+                ck_assert(policy.yield[i].places == 0 ||
+                          (policy.yield[i].stage > 0 && policy.yield[i].stage < x->stages));
+            }
+            ck_assert_uint_eq(policy.yields, count);
+            ck_assert_uint_eq(seen, (1u << x->microbatches) - 1);
+            ck_assert_int_eq(policy.yields > 0, yields); /* those without one get none */
+            ck_assert_int_eq(policy.urgent < x->microbatches, has_urgent);
+        }
+        pp_policy_copy(x, &copy, &policy);
+        ck_assert_mem_eq(copy.yield, policy.yield, x->microbatches * sizeof *copy.yield);
+        ck_assert_uint_eq(copy.yields, policy.yields);
+        ck_assert_uint_eq(copy.urgent, policy.urgent);
+    }
+    ck_assert_int_eq(yielded, uneven && x->stages > 1);
+    ck_assert_int_eq(urgent, uneven);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("dispatch_order");
     TCase *tc = tcase_create("dispatch_order");
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, every_policy_gives_an_order_that_fits, 0, 2000);
+    tcase_add_loop_test(tc, microbatches_yield, 0, 300);
+    tcase_add_loop_test(tc, nothing_delays_an_urgent_one, 0, 1000);
+    tcase_add_loop_test(tc, changes_keep_a_policy_whole, 0, 50);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }
