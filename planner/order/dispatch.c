@@ -4,7 +4,9 @@
  * The rank that becomes free first decides what it runs, among the ops that have arrived. A B has
  * priority; then the next F of the policy's order of microbatches; then a W that fits into the time
  * until the next known arrival, or that returns the memory for which an F waits. The policy's knobs
- * shift these rules.
+ * shift these rules. Of microbatches that yield, the Fs come later from a stage on. While the
+ * urgent microbatch is on its way to a rank where it will fit, nothing that ends after its arrival
+ * starts there, and it then goes first.
  *
  * An F is admitted only when everything that its rank then holds can still be finished: the largest
  * transient of the Bs and Ws to come stays free and, with several stages per rank, the microbatches

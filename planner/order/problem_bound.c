@@ -6,9 +6,9 @@
  *   start_end), because only a limited number of activations fit into its memory (a fractional
  *   knapsack).
  * - Way in, and who is ahead: of a set of long microbatches one comes first to the rank. It has its
- *   own way behind it, every microbatch that is ahead of it has held it up at least once, and the
- *   work of all others is still to come (ahead; the bound of one job and all machines of Lageweg,
- *   Lenstra and Rinnooy Kan, 1978, for any machine and set of jobs).
+ *   own way behind it, all that are ahead of it have held it up, those together that overtook it at
+ *   one place, and the work of all others is still to come (ahead; the bound of one job and all
+ *   machines of Lageweg, Lenstra and Rinnooy Kan, 1978, for any machine and set of jobs).
  * - Memory x time: the sum over all activations along their own chains, divided by the available
  *   memory (area), also with sizes rounded by the dual feasible functions of Fekete and Schepers
  *   (2001) (dff).
