@@ -744,11 +744,13 @@ static void find_crossings(const bounding *b)
     }
 }
 
+/* Of equal ways that which hides less first, so that numbers do not matter. */
 static int comes_later(const void *left, const void *right)
 {
     const comer *a = left;
     const comer *b = right;
-    return (a->way < b->way) - (a->way > b->way);
+    const int order = (a->way < b->way) - (a->way > b->way);
+    return order ? order : (a->hidden > b->hidden) - (a->hidden < b->hidden);
 }
 
 /* Work of the rank from its k-th F or B on, by class: [classes] for each k, and 0 behind the last.

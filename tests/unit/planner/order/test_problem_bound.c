@@ -550,9 +550,8 @@ static const example examples[] = {
      * nothing changes but the chain, which takes 72. */
     { 3, 3, { 10, 3, 3 }, 3, 78, 78, 72 },
     /* While it is under way for 4, a short one can run an op and 1 of the next: overtaking costs 2
-     * and not 3, and each of the four transfers lets one pass at this price. The chain takes 76.
-     * The bound gives 1 away for each transfer: 76 - 4 + 6. */
-    { 3, 3, { 10, 3, 3 }, 4, 80, 78, 76 },
+     * and not 3, and each of the four transfers lets one pass at this price. The chain takes 76. */
+    { 3, 3, { 10, 3, 3 }, 4, 80, 80, 76 },
     /* Under way for 6, and short ones overtake for nothing. */
     { 3, 3, { 10, 3, 3 }, 6, 84, 84, 84 },
     /* The last op of rank 0 may be the long one's W, after F, F, B and B: 3 + 40 + 10. */
