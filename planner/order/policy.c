@@ -9,9 +9,10 @@
  * If microbatches are unequal, the order in which they start matters as much. "Tents" put short
  * ones at both ends, where a step fills and drains, and long ones in the middle. Alternating orders
  * put each short one beside a long one, in memory that the long one leaves over if the policy is
- * tight, and half of these let all microbatches pass. In every other policy the heaviest is urgent,
- * and every other one that is drawn at random lets a few yield, the heaviest first: ranks before
- * that stage fill their memory with others that run ahead of it, and ranks behind it do not wait.
+ * tight, and half of these let all microbatches pass. In every fourth policy the heaviest is
+ * urgent, and every fourth one that is drawn at random lets a few yield, the heaviest first: ranks
+ * before that stage fill their memory with others that run ahead of it, and ranks behind it do not
+ * wait.
  *
  * A change costs at most O(ranks + microbatches). */
 #include "planner/order/policy.h"
@@ -221,7 +222,7 @@ void pp_policy_set_rule(const pp_order_problem *x, uint32_t n, pp_policy_order o
     policy->flags |= order == PP_POLICY_ALTERNATING ? PP_POLICY_TIGHT : 0;
     let_pass(x, n & 4, policy);
     let_none_yield(x, policy);
-    policy->urgent = (n / 2 + n / 8) % 2 ? heaviest : x->microbatches;
+    policy->urgent = (n / 2 + n / 8) % 4 == 1 ? heaviest : x->microbatches;
 }
 
 void pp_policy_draw(const pp_order_problem *x, pp_rng *rng, uint32_t heaviest, pp_policy *policy)
@@ -242,10 +243,10 @@ void pp_policy_draw(const pp_order_problem *x, pp_rng *rng, uint32_t heaviest, p
     policy->urgent = x->microbatches;
     if (heaviest == x->microbatches)
         return;
-    if (pp_rng_below(rng, 2))
+    if (pp_rng_below(rng, 4) == 0)
         policy->urgent = heaviest;
     const uint32_t yields =
-        can_yield(x) && pp_rng_below(rng, 2) ? 1 + pp_rng_below(rng, YIELDS_MOST) : 0;
+        can_yield(x) && pp_rng_below(rng, 4) == 0 ? 1 + pp_rng_below(rng, YIELDS_MOST) : 0;
     for (uint32_t k = 0; k < yields; k++)
         set_yield(policy, k ? draw_heavy(x, rng) : heaviest, draw_yield(x, rng));
 }
@@ -333,7 +334,7 @@ void pp_policy_change(const pp_order_problem *x, pp_rng *rng, pp_policy *policy)
 {
     uint32_t flags =
         x->stages > x->ranks ? 5 : 3; /* the other flags choose between stages of a rank */
-    if (policy->yields && pp_rng_below(rng, 8) == 0) {
+    if (policy->yields && pp_rng_below(rng, 4) == 0) {
         change_yields(x, rng, policy);
         return;
     }

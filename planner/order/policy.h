@@ -76,7 +76,7 @@ void pp_policy_set_order(const pp_order_problem *problem, pp_policy_order order,
 #define PP_POLICY_RULES 144 /* policies that are made by rule */
 
 /* Sets all but the order by rule number `n`: limits of microbatches in flight like those of 1F1B,
- * times the two settings that matter most; tight where the order is alternating. Every other rule
+ * times the two settings that matter most; tight where the order is alternating. Every fourth rule
  * makes `heaviest` urgent, a microbatch; `microbatches`: they are equal. */
 void pp_policy_set_rule(const pp_order_problem *problem, uint32_t n, pp_policy_order order,
                         uint32_t heaviest, pp_policy *policy);
