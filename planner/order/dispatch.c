@@ -5,8 +5,8 @@
  * priority; then the next F of the policy's order of microbatches; then a W that fits into the time
  * until the next known arrival, or that returns the memory for which an F waits. The policy's knobs
  * shift these rules. Of microbatches that yield, the Fs come later from a stage on. While the
- * urgent microbatch is on its way to a rank where it will fit, nothing that ends after its arrival
- * starts there, and it then goes first.
+ * urgent microbatch is on its way to a rank, next in its line there and with room for it, nothing
+ * starts that ends after its arrival; once it is there, it goes first.
  *
  * An F is admitted only when everything that its rank then holds can still be finished: the largest
  * transient of the Bs and Ws to come stays free and, with several stages per rank, the microbatches
@@ -14,6 +14,7 @@
  * a B or W never lacks memory. Tight policies keep free only the transient of the one that is
  * finished next, and let chosen microbatches pass older ones, so that a short one runs beside a
  * long one that almost fills the memory; then a B or W may have to wait, and ranks for each other.
+ * They may also where some yield: the oldest may then be next in line nowhere.
  *
  * An op costs O(ranks / 8 + 8) to find the next event and O(ops in flight on its rank) to decide.
  * For admission with several stages per rank, what each microbatch still needs and holds there is
@@ -393,8 +394,10 @@ typedef struct outlook {
 static bool f_goes_first(const pp_dispatch *d, uint32_t s, uint32_t than)
 {
     bool shallow = (d->policy->flags & PP_POLICY_SHALLOW_F) != 0;
-    if (d->policy->flags & PP_POLICY_OLD_F && d->stage_next[s] != d->stage_next[than])
-        return d->stage_next[s] < d->stage_next[than];
+    const uint32_t place = d->spot[d->line[s][d->stage_next[s]]];
+    const uint32_t other = d->spot[d->line[than][d->stage_next[than]]];
+    if (d->policy->flags & PP_POLICY_OLD_F && place != other)
+        return place < other;
     return shallow ? s < than : s > than;
 }
 
@@ -653,7 +656,7 @@ static bool decide_forward(pp_dispatch *d, uint32_t r, const outlook *o)
     if (o->b && !is_hungry(d, s, d->next[r], ticks, knob[PP_KNOB_FEED]))
         return false;
     if (rank->weights && rank->held >= x->room[r] / 16 * knob[PP_KNOB_FILL] &&
-        fits_now(d, r, rank->weight[0])) {
+        x->task[rank->weight[0]].ticks <= o->left && fits_now(d, r, rank->weight[0])) {
         run_weight(d, r, 0);
         return true;
     }

@@ -6,10 +6,12 @@
  * dynamic topological order of Pearce and Kelly 2006). What depends on the moved op is put after
  * it, and everything else keeps its order; a cycle shows as an op that would have to be on both
  * sides. The longest path through the window, with new ends inside it and old tails after it, is a
- * lower bound of the new makespan, and exact if it is not below the old one; most moves are
- * rejected at this point. Sorting the topological order by start times keeps windows short.
+ * lower bound of the new makespan, and exact if it is not below the old one. Before that, a bound
+ * of the paths over the ops between the two places of the rank rejects most moves. Sorting the
+ * topological order by start times keeps windows short.
  *
- * A rejected move costs O(window), and an accepted one O(window + ops whose ends or tails change).
+ * A rejected move costs O(places) or O(window), and an accepted one O(window + ops whose ends or
+ * tails change).
  * An exchange of microbatches costs O(ops), and pp_movable_order_set O(ops log ops). */
 #include "planner/order/movable_order.h"
 
@@ -390,12 +392,60 @@ static void pull_tails(pp_movable_order *w, const window *x)
     }
 }
 
+/* From the end of an op to the end of the step, by what needs its result. */
+static int64_t tail_of_result(const pp_movable_order *w, const pp_task *task)
+{
+    const pp_task *tasks = w->problem->task;
+    return pp_max(tail_over(w, task->after) + tasks[task->after].lag,
+                  tail_over(w, task->weight) + tasks[task->weight].lag);
+}
+
+/* A bound of the paths over the ops between the two places, without the window: most moves fail
+ * already here. Towards the back the ops before the window end as they did, and no tail becomes
+ * shorter of what needs a result, since none of it runs before `from`. */
+static bool is_late_behind(const pp_movable_order *w, uint32_t from, uint32_t to, int64_t limit)
+{
+    const pp_task *tasks = w->problem->task;
+    const uint32_t moved = w->sequence[from];
+    const uint32_t low = w->rank_in_topo[moved];
+    int64_t end = w->end[w->sequence[from - 1]];
+    for (uint32_t at = from + 1; at <= to; at++) {
+        const pp_task *task = &tasks[w->sequence[at]];
+        if (w->rank_in_topo[task->before] < low || task->before == w->problem->ops)
+            end = pp_max(end, w->end[task->before] + task->lag);
+        end += task->ticks;
+        if (end + tail_of_result(w, task) > limit)
+            return true;
+    }
+    end += tasks[moved].ticks;
+    return end + pp_max(tail_of_result(w, &tasks[moved]), tail_over(w, w->sequence[to + 1])) >
+           limit;
+}
+
+/* Likewise; towards the front nothing but the moved op starts earlier than it did. */
+static bool is_late_before(const pp_movable_order *w, uint32_t from, uint32_t to, int64_t limit)
+{
+    const pp_task *tasks = w->problem->task;
+    const pp_task *task = &tasks[w->sequence[from]];
+    int64_t end = pp_max(w->end[w->sequence[to - 1]], w->end[task->before] + task->lag);
+    end += task->ticks;
+    if (end + tail_of_result(w, task) > limit)
+        return true;
+    for (uint32_t at = to; at < from; at++) {
+        const uint32_t op = w->sequence[at];
+        end = pp_max(end + tasks[op].ticks, w->end[op]);
+    }
+    return end + tail_over(w, w->sequence[from + 1]) > limit;
+}
+
 bool pp_movable_order_move(pp_movable_order *w, uint32_t from, uint32_t to, int64_t limit)
 {
     uint32_t a = w->rank_in_topo[w->sequence[from]];
     uint32_t b = w->rank_in_topo[w->sequence[to]];
     window x = { w->sequence[from], w->problem->task[w->sequence[from]].rank, earliest(a, b),
                  latest(a, b) };
+    if (from < to ? is_late_behind(w, from, to, limit) : is_late_before(w, from, to, limit))
+        return false;
     next_round(w);
     if (!move_fits(w, from, to) || !(from < to ? order_behind(w, &x) : order_before(w, &x)))
         return false;

@@ -9,12 +9,12 @@
  * If microbatches are unequal, the order in which they start matters as much. "Tents" put short
  * ones at both ends, where a step fills and drains, and long ones in the middle. Alternating orders
  * put each short one beside a long one, in memory that the long one leaves over if the policy is
- * tight, and half of these let all microbatches pass. In every fourth policy the heaviest is
- * urgent, and every fourth one that is drawn at random lets a few yield, the heaviest first: ranks
- * before that stage fill their memory with others that run ahead of it, and ranks behind it do not
- * wait.
+ * tight, and half of these let all microbatches pass. In every fourth policy that is
+ * sampled the heaviest is urgent, and every fourth one that is drawn at random lets a few yield,
+ * the heaviest first: ranks before that stage fill their memory with others that run ahead of it,
+ * and ranks behind it do not wait.
  *
- * A change costs at most O(ranks + microbatches). */
+ * A change costs at most O(ranks + stages + microbatches). */
 #include "planner/order/policy.h"
 
 #include "sim/base/alloc.h"

@@ -1,6 +1,6 @@
 /* A policy: the rules by which a dispatch (planner/order/dispatch.h) decides what each rank runs
- * next. A policy is small, and every policy gives a legal order, so the search first works on
- * policies and only then on single ops. */
+ * next. A policy is small, and gives a legal order or none, so the search first works on policies
+ * and only then on single ops. */
 #ifndef PPSIM_PLANNER_ORDER_POLICY_H
 #define PPSIM_PLANNER_ORDER_POLICY_H
 
@@ -19,8 +19,9 @@ typedef struct pp_policy {
     uint32_t *order; /* [microbatches]: Fs start in this order on every stage, but for yields */
     pp_yield *yield; /* [microbatches] */
     uint32_t yields; /* how many do */
-    uint32_t urgent; /* a microbatch: once it is on its way to a rank, nothing is started there that
-                        would delay it; `microbatches`: none is */
+    uint32_t urgent; /* a microbatch: while it is on its way to a rank, next in its line there and
+                        with room for it, nothing starts that would delay it; `microbatches`: none
+                        is */
     int16_t *knob;   /* [ranks * PP_KNOBS] */
     bool *passes;    /* [microbatches]: with PP_POLICY_TIGHT, on ranks of one stage: it may start
                         although older ones must then wait for it; otherwise without effect */
@@ -77,7 +78,7 @@ void pp_policy_set_order(const pp_order_problem *problem, pp_policy_order order,
 
 /* Sets all but the order by rule number `n`: limits of microbatches in flight like those of 1F1B,
  * times the two settings that matter most; tight where the order is alternating. Every fourth rule
- * makes `heaviest` urgent, a microbatch; `microbatches`: they are equal. */
+ * makes the microbatch `heaviest` urgent, unless it is `microbatches`, as where all are equal. */
 void pp_policy_set_rule(const pp_order_problem *problem, uint32_t n, pp_policy_order order,
                         uint32_t heaviest, pp_policy *policy);
 /* Draws all but the order at random. heaviest: as above. */

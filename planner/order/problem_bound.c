@@ -64,8 +64,8 @@ typedef struct holding {
 typedef struct comer {
     int64_t way;    /* the op's earliest start */
     int64_t hidden; /* how much of the waits for those ahead may pass during its transfers */
-    int64_t whole;  /* all copies: what those behind them wait for at least, hidden or not */
-    int64_t least;  /* the same, less what each of them may hide */
+    int64_t whole; /* all copies: what those behind them lose at least, with what is hidden of it */
+    int64_t least; /* all copies: what those behind them lose at least, whatever is hidden */
     uint32_t class;
 } comer;
 
@@ -681,13 +681,15 @@ static void bound_jackson(bounding *b, uint32_t rank, pp_order_bounds *bounds)
 }
 
 /* Between two ops of its chain a microbatch may be overtaken by others. They all run the first of
- * the two after it and the second before it, so that it loses the sum of their first ops, or of
- * their second ones, or of both if one rank runs them; but not what passes while its own transfer
- * takes longer than one of them needs for the transfer and for the op that the sum leaves out. */
+ * the two after its own and the second before its own. So meanwhile there is time for all their
+ * first ops, and for the rest of one of them: its transfer and second op. There is also time for
+ * all their second ops and for the rest of one: its first op and transfer. If one rank runs both
+ * ops, there is time for both of all. What of this takes longer than the transfer of the microbatch
+ * that is overtaken, it loses. */
 typedef struct overtaking {
-    bool both, before; /* what is added up; not both and not before: the second ones */
+    bool both, before; /* whose ops are added up; not both and not before: the second ones */
     int64_t longest;   /* transfer */
-    int64_t quickest;  /* the least that one of them needs as said above */
+    int64_t quickest;  /* rest */
 } overtaking;
 
 static int64_t added_up(const overtaking *o, const pp_task *task)
@@ -696,13 +698,14 @@ static int64_t added_up(const overtaking *o, const pp_task *task)
            (o->both || !o->before ? task->ticks : 0);
 }
 
+/* The rest, as said above. */
 static int64_t left_out(const overtaking *o, const pp_task *task)
 {
     return o->both ? 0 : task->lag + (o->before ? task : task - 1)->ticks;
 }
 
-/* place: of the second op in the chain. Either sum would do: that of the longer ops, of all
- * microbatches together, is chosen. */
+/* place: of the second op in the chain. Where two sums would do, that is chosen which is longer for
+ * all microbatches together. */
 static overtaking find_overtaking(const bounding *b, uint32_t place)
 {
     const pp_order_problem *x = b->x;

@@ -1,6 +1,6 @@
 /* Orders that are changed by random moves and exchanges: ends, tails and memory stay those of the
- * same order made anew, and what does not fit is refused. Ranks have two stages, and microbatches
- * take different memory. */
+ * same order made anew, and what does not fit is refused. A move is made if, and only if, the order
+ * made anew with it ends in time. Ranks have two stages, and microbatches take different memory. */
 #include "planner/order/movable_order.h"
 #include "sim/base/random.h"
 #include "tests/support/step.h"
@@ -89,11 +89,67 @@ START_TEST(changes_keep_what_the_order_made_anew_has)
 }
 END_TEST
 
+/* The places of movable orders count the "no op" between ranks, those of `ops` do not. */
+static void move_in(uint32_t *ops, uint32_t from, uint32_t to)
+{
+    const uint32_t moved = ops[from];
+    const uint32_t by = from < to ? 1 : UINT32_MAX;
+    for (uint32_t at = from; at != to; at += by)
+        ops[at] = ops[at + by];
+    ops[to] = moved;
+}
+
+START_TEST(a_move_is_made_if_it_ends_in_time)
+{
+    uint32_t made = 0, late = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        pp_rng rng = { seed + 1 };
+        pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = draw_problem(&rng);
+        pp_movable_order *order PP_CLEANUP(pp_movable_order_free) = NULL;
+        pp_movable_order *anew PP_CLEANUP(pp_movable_order_free) = NULL;
+        uint32_t ops[OPS], moved[OPS];
+        pp_err err = { 0 };
+        STEP_OK(pp_movable_order_new(x, &order, &err), err);
+        STEP_OK(pp_movable_order_new(x, &anew, &err), err);
+        for (uint32_t r = 0; r < RANKS && seed % 2; r++)
+            x->room[r] = 1000; /* more than all take */
+        begin(x, ops);
+        ck_assert(pp_movable_order_set(order, ops));
+        for (int k = 0; k < CHANGES; k++) {
+            const int64_t limit = order->makespan + pp_rng_below(&rng, k % 2 ? 2 : 20);
+            const uint32_t r = pp_rng_below(&rng, RANKS);
+            const uint32_t first = order->begin[r], places = order->begin[r + 1] - 1 - first;
+            const uint32_t from = first + pp_rng_below(&rng, places);
+            const uint32_t to = from + pp_rng_below(&rng, 17) - 8;
+            if (from == to || to < first || to >= first + places)
+                continue;
+            pp_movable_order_get(order, moved);
+            move_in(moved, from - r - 1, to - r - 1);
+            const bool possible = pp_movable_order_set(anew, moved);
+            const bool in_time = possible && anew->makespan <= limit;
+            ck_assert_msg(pp_movable_order_move(order, from, to, limit) == in_time,
+                          "seed %d, change %d", (int)seed, k);
+            made += in_time;
+            late += possible && !in_time;
+            if (in_time)
+                memcpy(ops, moved, sizeof ops);
+            ck_assert(pp_movable_order_set(anew, ops));
+            ck_assert_int_eq(order->makespan, anew->makespan);
+            ck_assert_mem_eq(order->end, anew->end, sizeof *anew->end * x->ops);
+            ck_assert_mem_eq(order->tail, anew->tail, sizeof *anew->tail * x->ops);
+        }
+    }
+    ck_assert_uint_gt(made, 20 * SEEDS);
+    ck_assert_uint_gt(late, 20 * SEEDS);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("movable_order");
     TCase *tc = tcase_create("movable_order");
     suite_add_tcase(suite, tc);
     tcase_add_test(tc, changes_keep_what_the_order_made_anew_has);
+    tcase_add_test(tc, a_move_is_made_if_it_ends_in_time);
     return step_run(suite);
 }
