@@ -100,9 +100,8 @@ START_TEST(every_policy_gives_an_order_that_fits)
     pp_movable_order *movable PP_CLEANUP(pp_movable_order_free) = NULL;
     pp_policy policy PP_CLEANUP(pp_policy_free) = { 0 };
     uint32_t ascending[32];
-    int stuck[3] = {
-        0
-    }; /* of policies that are not tight, of those that are, of those that yield */
+    /* of policies that are not tight, of those that are, of those that yield */
+    int stuck[3] = { 0 }, yields = 0;
     pp_order_bounds limits;
     pp_err err = { 0 };
     STEP_OK(pp_order_bounds_find(x, &limits, &err), err);
@@ -115,6 +114,7 @@ START_TEST(every_policy_gives_an_order_that_fits)
         pp_policy_set_order(x, (pp_policy_order)(n % PP_POLICY_ORDERS), ascending, &policy);
         pp_policy_draw(x, &rng, heaviest, &policy);
         const int64_t makespan = pp_dispatch_run(dispatch, &policy, INT64_MAX);
+        yields += policy.yields > 0;
         stuck[policy.yields ? 2 : (policy.flags & PP_POLICY_TIGHT) != 0] += makespan == INT64_MAX;
         if (makespan == INT64_MAX)
             continue;
@@ -127,6 +127,8 @@ START_TEST(every_policy_gives_an_order_that_fits)
         return; /* there is no room for the largest transient beside the largest microbatch */
     ck_assert_int_le(stuck[0], 8); /* none or one as a rule */
     ck_assert_int_le(stuck[1], 8);
+    if (x->stages == x->ranks)
+        ck_assert_int_le(stuck[2], 2 * yields / 3 + 4);
 }
 END_TEST
 
@@ -152,10 +154,18 @@ static void move_back(uint32_t *line, uint32_t count, uint32_t microbatch, uint3
     }
 }
 
-static void make_roomy(pp_order_problem *x)
+/* With room for all microbatches together and the largest transient, and for no more if `full`. */
+static void make_roomy(pp_order_problem *x, bool full)
 {
     for (uint32_t r = 0; r < x->ranks; r++)
-        x->room[r] = 1000000;
+        x->room[r] = full ? 10 : 1000000; /* a transient is at most 3, and grows by at most 1 */
+    for (uint32_t op = 0; op < x->ops; op++)
+        if (x->task[op].kind == PP_TASK_F)
+            x->room[x->task[op].rank] += pp_max(
+                x->memory[op].delta,
+                x->memory[op].delta + x->memory[pp_order_problem_op(x, PP_TASK_B, x->task[op].stage,
+                                                                    x->task[op].microbatch)]
+                                          .delta);
 }
 
 /* From its stage on the microbatch starts so many places later, or as the last. */
@@ -169,7 +179,7 @@ START_TEST(microbatches_yield)
     pp_err err = { 0 };
     if (x->stages == 1)
         return;
-    make_roomy(x);
+    make_roomy(x, false);
     STEP_OK(pp_dispatch_new(x, &dispatch, &err), err);
     STEP_OK(pp_policy_new(x, &policy, &err), err);
     pp_policy_sort(x, ascending);
@@ -228,7 +238,7 @@ START_TEST(nothing_delays_an_urgent_one)
     pp_policy policy PP_CLEANUP(pp_policy_free) = { 0 };
     uint32_t ascending[32];
     pp_err err = { 0 };
-    make_roomy(x);
+    make_roomy(x, _i % 2); /* Ws run before Fs where memory is full */
     for (uint32_t op = 0; op < x->ops; op++)
         x->task[op].ticks++;
     STEP_OK(pp_dispatch_new(x, &dispatch, &err), err);
@@ -276,6 +286,8 @@ START_TEST(changes_keep_a_policy_whole)
     bool yielded = false, urgent = false;
     pp_err err = { 0 };
     STEP_OK(pp_policy_new(x, &policy, &err), err);
+    ck_assert_uint_eq(policy.urgent, x->microbatches);
+    ck_assert_uint_eq(policy.yields, 0);
     STEP_OK(pp_policy_new(x, &copy, &err), err);
     const bool uneven = pp_policy_sort(x, ascending);
     const uint32_t heaviest = uneven ? ascending[x->microbatches - 1] : x->microbatches;
@@ -285,9 +297,13 @@ START_TEST(changes_keep_a_policy_whole)
         const bool yields = policy.yields > 0, has_urgent = policy.urgent < x->microbatches;
         yielded = yielded || yields;
         urgent = urgent || has_urgent;
-        for (int k = 0; k < 200; k++) {
+        bool changed = false;
+        pp_policy_copy(x, &copy, &policy);
+        for (int k = 0; k < 400; k++) {
             uint32_t count = 0, seen = 0;
             pp_policy_change(x, &rng, &policy);
+            changed = changed ||
+                      memcmp(copy.yield, policy.yield, x->microbatches * sizeof *copy.yield) != 0;
             for (uint32_t i = 0; i < x->microbatches; i++) {
                 count += policy.yield[i].places > 0;
                 seen |= 1u << policy.order[i];
@@ -299,6 +315,7 @@ START_TEST(changes_keep_a_policy_whole)
             ck_assert_int_eq(policy.yields > 0, yields); /* those without one get none */
             ck_assert_int_eq(policy.urgent < x->microbatches, has_urgent);
         }
+        ck_assert_int_eq(changed, yields);
         pp_policy_copy(x, &copy, &policy);
         ck_assert_mem_eq(copy.yield, policy.yield, x->microbatches * sizeof *copy.yield);
         ck_assert_uint_eq(copy.yields, policy.yields);
@@ -306,6 +323,60 @@ START_TEST(changes_keep_a_policy_whole)
     }
     ck_assert_int_eq(yielded, uneven && x->stages > 1);
     ck_assert_int_eq(urgent, uneven);
+}
+END_TEST
+
+/* Of the policies that are drawn a quarter has an urgent microbatch, the heaviest, and a quarter
+ * lets some yield, the heaviest and then mostly heavy ones. Of those by rule a quarter has an
+ * urgent one, and none yields. */
+START_TEST(heavy_ones_are_urgent_and_yield)
+{
+    enum { MICROBATCHES = 16, DRAWS = 4000 };
+    const uint32_t ranks[] = { 0, 1, 2 };
+    pp_rng rng = { .state = 5 };
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
+    pp_policy policy PP_CLEANUP(pp_policy_free) = { 0 };
+    uint32_t ascending[MICROBATCHES];
+    uint32_t urgent = 0, yield = 0, others = 0, heavy = 0;
+    pp_err err = { 0 };
+    STEP_OK(pp_order_problem_new("drawn", 3, 3, MICROBATCHES, ranks, &x, &err), err);
+    for (uint32_t op = 0; op < x->ops; op++)
+        x->task[op].ticks = 1 + x->task[op].microbatch * 5 % MICROBATCHES;
+    STEP_OK(pp_policy_new(x, &policy, &err), err);
+    ck_assert(pp_policy_sort(x, ascending));
+    const uint32_t heaviest = ascending[MICROBATCHES - 1];
+    for (int n = 0; n < DRAWS; n++) {
+        pp_policy_draw(x, &rng, heaviest, &policy);
+        ck_assert(policy.urgent == heaviest || policy.urgent == MICROBATCHES);
+        urgent += policy.urgent == heaviest;
+        yield += policy.yields > 0;
+        ck_assert(policy.yields == 0 || policy.yield[heaviest].places > 0);
+        for (uint32_t k = 0; k + 1 < MICROBATCHES; k++) {
+            const bool one = policy.yield[ascending[k]].places > 0;
+            others += one;
+            heavy += one && k >= MICROBATCHES / 2;
+        }
+    }
+    ck_assert(urgent > DRAWS / 5 && urgent < DRAWS / 3);
+    ck_assert(yield > DRAWS / 5 && yield < DRAWS / 3);
+    ck_assert_uint_gt(others, yield / 3);
+    ck_assert_uint_gt(heavy, others / 4 * 3);
+    urgent = 0;
+    for (uint32_t n = 0; n < PP_POLICY_RULES; n++) {
+        do
+            pp_policy_draw(x, &rng, heaviest, &policy);
+        while (policy.yields == 0);
+        pp_policy_set_rule(x, n, PP_POLICY_TENT, heaviest, &policy);
+        ck_assert_uint_eq(policy.yields, 0);
+        ck_assert_uint_eq(policy.yield[heaviest].places, 0);
+        ck_assert(policy.urgent == heaviest || policy.urgent == MICROBATCHES);
+        urgent += policy.urgent == heaviest;
+    }
+    ck_assert_uint_eq(urgent, PP_POLICY_RULES / 4);
+    policy.urgent = heaviest;
+    for (int k = 0; k < 10000 && policy.urgent == heaviest; k++)
+        pp_policy_change(x, &rng, &policy);
+    ck_assert_uint_ne(policy.urgent, heaviest);
 }
 END_TEST
 
@@ -318,6 +389,7 @@ int main(void)
     tcase_add_loop_test(tc, microbatches_yield, 0, 300);
     tcase_add_loop_test(tc, nothing_delays_an_urgent_one, 0, 1000);
     tcase_add_loop_test(tc, changes_keep_a_policy_whole, 0, 50);
+    tcase_add_test(tc, heavy_ones_are_urgent_and_yield);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }

@@ -535,6 +535,7 @@ END_TEST
  * Only the long ones have transfers that take time. `next` is the largest of the other bounds. */
 typedef struct example {
     uint32_t ranks, weights_from;
+    int64_t slow;      /* rank 0 takes so many times longer for an op than the others */
     int64_t length[4]; /* 0: no more */
     int64_t lag;       /* of microbatches that are longer than 3 */
     int64_t best, ahead, next;
@@ -543,22 +544,28 @@ typedef struct example {
 static const example examples[] = {
     /* The long one's chain takes 60. Each short one is ahead from the first rank on, or overtakes
      * between two, or is behind: it costs the long one 3, or rank 0 its work of 3 after that. */
-    { 3, 3, { 10, 3, 3 }, 0, 66, 66, 60 },
-    { 3, 3, { 10, 3, 2, 1 }, 0, 66, 66, 60 },
-    { 4, 4, { 3, 3, 12 }, 0, 102, 102, 96 },
+    { 3, 3, 1, { 10, 3, 3 }, 0, 66, 66, 60 },
+    { 3, 3, 1, { 10, 3, 2, 1 }, 0, 66, 66, 60 },
+    { 4, 4, 1, { 3, 3, 12 }, 0, 102, 102, 96 },
     /* While the long one is under way for 3, a short one runs an op, but not the next one, too. So
      * nothing changes but the chain, which takes 72. */
-    { 3, 3, { 10, 3, 3 }, 3, 78, 78, 72 },
+    { 3, 3, 1, { 10, 3, 3 }, 3, 78, 78, 72 },
     /* While it is under way for 4, a short one can run an op and 1 of the next: overtaking costs 2
      * and not 3, and each of the four transfers lets one pass at this price. The chain takes 76. */
-    { 3, 3, { 10, 3, 3 }, 4, 80, 80, 76 },
+    { 3, 3, 1, { 10, 3, 3 }, 4, 80, 80, 76 },
+    /* The same on two ranks: what 1 of each transfer is worth counts once, 2 for both, not 1 for
+     * each short one. So they cost 9 - 2. */
+    { 2, 2, 1, { 10, 3, 3, 3 }, 4, 57, 55, 48 },
+    /* A short one takes 3 on rank 0 and 1 on rank 1. On rank 1 it may be ahead with its F and
+     * behind with its B, or overtake there with both, which costs 2. The chain takes 80. */
+    { 2, 2, 3, { 10, 1, 1 }, 0, 84, 84, 80 },
     /* Under way for 6, and short ones overtake for nothing. */
-    { 3, 3, { 10, 3, 3 }, 6, 84, 84, 84 },
+    { 3, 3, 1, { 10, 3, 3 }, 6, 84, 84, 84 },
     /* The last op of rank 0 may be the long one's W, after F, F, B and B: 3 + 40 + 10. */
-    { 2, 0, { 10, 3 }, 0, 53, 53, 50 },
+    { 2, 0, 1, { 10, 3 }, 0, 53, 53, 50 },
     /* Two long ones: rank 1 begins with the F of the first, after 10 and the short one's 1. Then
      * there is work for 3 x 10 + 3 x 12, and none of the short one. */
-    { 2, 1, { 12, 10, 1 }, 0, 77, 77, 76 },
+    { 2, 1, 1, { 12, 10, 1 }, 0, 77, 77, 76 },
 };
 enum { EXAMPLES = sizeof examples / sizeof *examples };
 
@@ -577,6 +584,7 @@ START_TEST(those_ahead_delay_a_long_one)
         pp_task *task = &x->task[op];
         const int64_t length = e->length[task->microbatch];
         task->ticks = task->kind == PP_TASK_W && task->rank < e->weights_from ? 0 : length;
+        task->ticks *= task->rank == 0 ? e->slow : 1;
         task->lag = is_remote(x, task) && length > 3 ? e->lag : 0;
     }
     STEP_OK(pp_order_bounds_find(x, &bounds, &err), err);
