@@ -33,6 +33,7 @@
 #define STARTED (-1) /* the arrival of an F that has */
 
 enum { BLOCK = 8 /* ranks */, FINISH_ROUNDS = 4 };
+#define UNKNOWN UINT32_MAX
 
 /* An op that has arrived at its rank, or the time at which it will. */
 typedef struct arrival {
@@ -72,8 +73,8 @@ struct pp_dispatch {
     const pp_order_problem *problem;
     const pp_policy *policy;
     rank_state *rank;
-    int64_t *next;         /* [ranks]: when it can decide next; set_next */
-    int64_t *soonest;      /* [ranks / BLOCK, rounded up]: the least of each block of `next` */
+    int64_t *next;         /* [ranks, rounded up to blocks]: when it can decide next; set_next */
+    uint32_t *soonest;     /* [blocks]: its first rank with the least `next`, or UNKNOWN */
     const uint32_t **line; /* [stages]: microbatches in the order of their Fs there */
     uint32_t *lines;       /* [stages * microbatches]: the lines of stages at which some yield */
     uint32_t *stage_next;  /* [stages]: place in the line of the next F */
@@ -150,7 +151,7 @@ static void prepare(pp_dispatch *d)
 
 pp_status pp_dispatch_new(const pp_order_problem *x, pp_dispatch **dispatch_out, pp_err *err)
 {
-    size_t cells = x->ops / 3;
+    const size_t cells = x->ops / 3, blocks = ((size_t)x->ranks + BLOCK - 1) / BLOCK;
     pp_dispatch *d = pp_alloc_array(1, sizeof *d);
     if (!d)
         return pp_err_nomem(err);
@@ -159,9 +160,9 @@ pp_status pp_dispatch_new(const pp_order_problem *x, pp_dispatch **dispatch_out,
     d->line = pp_alloc_array(x->stages, sizeof *d->line);
     d->lines = pp_alloc_array(cells, sizeof *d->lines);
     d->stage_next = pp_alloc_array(2 * (size_t)x->stages + x->microbatches +
-                                       2 * (x->ranks + (size_t)1) + x->ops + 2 * cells,
+                                       2 * (x->ranks + (size_t)1) + x->ops + 2 * cells + blocks,
                                    sizeof *d->stage_next);
-    d->arrive = pp_alloc_array(4 * cells + 3 * (size_t)x->ranks, sizeof *d->arrive);
+    d->arrive = pp_alloc_array(4 * cells + x->ranks + BLOCK * blocks, sizeof *d->arrive);
     d->arrivals = pp_alloc_array(cells, sizeof *d->arrivals);
     d->live_cells = pp_alloc_array(cells, sizeof *d->live_cells);
     d->all_sizes = pp_alloc_array(4 * (size_t)x->ranks * x->microbatches, sizeof *d->all_sizes);
@@ -177,12 +178,14 @@ pp_status pp_dispatch_new(const pp_order_problem *x, pp_dispatch **dispatch_out,
     d->ops = d->first + x->ranks + 1;
     d->weights = d->ops + x->ops;
     d->live_at = d->weights + cells;
+    d->soonest = d->live_at + cells;
     d->size = d->arrive + cells;
     d->extra = d->size + cells;
     d->holding = d->extra + cells;
     d->work = d->holding + cells;
     d->next = d->work + x->ranks;
-    d->soonest = d->next + x->ranks;
+    for (size_t r = 0; r < BLOCK * blocks; r++)
+        d->next[r] = NEVER;
     d->most_extra = d->all_sizes + (size_t)x->ranks * x->microbatches;
     d->accounts = d->most_extra + (size_t)x->ranks * x->microbatches;
     prepare(d);
@@ -214,28 +217,34 @@ const uint32_t *pp_dispatch_ops(const pp_dispatch *d)
 
 static void set_next(pp_dispatch *d, uint32_t r, int64_t ticks)
 {
-    int64_t *soonest = &d->soonest[r / BLOCK];
-    const bool was = d->next[r] == *soonest;
     d->next[r] = ticks;
-    *soonest = pp_min(*soonest, ticks);
-    if (!was || ticks == *soonest)
-        return;
-    const uint32_t first = r - r % BLOCK;
-    *soonest = ticks;
-    for (uint32_t k = first; k < first + BLOCK && k < d->problem->ranks; k++)
-        *soonest = pp_min(*soonest, d->next[k]);
+    d->soonest[r / BLOCK] = UNKNOWN;
+}
+
+/* Without branches, which could not be predicted. */
+static uint32_t soonest_of(const pp_dispatch *d, uint32_t block)
+{
+    const int64_t *next = d->next + (size_t)block * BLOCK;
+    int64_t least = next[0];
+    uint32_t at = 0;
+    for (uint32_t k = 1; k < BLOCK; k++) {
+        const bool sooner = next[k] < least;
+        least = sooner ? next[k] : least;
+        at = sooner ? k : at;
+    }
+    return block * BLOCK + at;
 }
 
 /* The first of the ranks that can decide soonest. */
-static uint32_t next_rank(const pp_dispatch *d)
+static uint32_t next_rank(pp_dispatch *d)
 {
-    const uint32_t ranks = d->problem->ranks;
-    uint32_t block = 0;
-    for (uint32_t k = 1; k * BLOCK < ranks; k++)
-        block = d->soonest[k] < d->soonest[block] ? k : block;
-    uint32_t r = block * BLOCK;
-    while (d->next[r] != d->soonest[block])
-        r++;
+    uint32_t r = 0;
+    for (uint32_t block = 0; block * BLOCK < d->problem->ranks; block++) {
+        if (d->soonest[block] == UNKNOWN)
+            d->soonest[block] = soonest_of(d, block);
+        const uint32_t own = d->soonest[block];
+        r = block == 0 || d->next[own] < d->next[r] ? own : r;
+    }
     return r;
 }
 
@@ -299,7 +308,7 @@ static void reset(pp_dispatch *d, const pp_policy *policy)
             rank->holds[k] = 0;
         }
         rank->rest = d->work[r];
-        d->next[r] = d->soonest[r / BLOCK] = NEVER;
+        set_next(d, r, NEVER);
         rank->lowest = stages ? d->stages_of[d->first[r]] : 0;
         rank->highest = stages ? d->stages_of[d->first[r + 1] - 1] : 0;
     }
@@ -496,9 +505,10 @@ static uint32_t pick_weight(const pp_dispatch *d, uint32_t r, int64_t gap, int64
     const rank_state *rank = &d->rank[r];
     uint32_t pick = x->ops;
     int64_t longest = -1;
+    const bool tight = is_tight(d);
     for (uint32_t k = 0; k < rank->weights; k++) {
         int64_t ticks = x->task[rank->weight[k]].ticks;
-        if (!fits_now(d, r, rank->weight[k]))
+        if (tight && !fits_now(d, r, rank->weight[k]))
             continue;
         if (pick == x->ops)
             pick = k;
