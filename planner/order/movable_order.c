@@ -98,13 +98,18 @@ static int64_t tail_over(const pp_movable_order *w, uint32_t next)
     return w->problem->task[next].ticks + w->tail[next];
 }
 
+/* From the end of an op to the end of the step, by what needs its result. */
+static int64_t tail_of_result(const pp_movable_order *w, const pp_task *task)
+{
+    const pp_task *tasks = w->problem->task;
+    return pp_max(tail_over(w, task->after) + tasks[task->after].lag,
+                  tail_over(w, task->weight) + tasks[task->weight].lag);
+}
+
 static int64_t tail_of(const pp_movable_order *w, uint32_t op)
 {
-    const pp_task *task = &w->problem->task[op];
     int64_t behind = tail_over(w, w->sequence[w->place[op] + 1]);
-    int64_t chain = tail_over(w, task->after) + w->problem->task[task->after].lag;
-    int64_t weight = tail_over(w, task->weight) + w->problem->task[task->weight].lag;
-    return pp_max(behind, pp_max(chain, weight));
+    return pp_max(behind, tail_of_result(w, &w->problem->task[op]));
 }
 
 /* Invalidates all marks. */
@@ -390,14 +395,6 @@ static void pull_tails(pp_movable_order *w, const window *x)
         reach = earliest(reach, w->rank_in_topo[w->sequence[w->place[op] - 1]]);
         reach = earliest(reach, w->rank_in_topo[problem->task[op].before]);
     }
-}
-
-/* From the end of an op to the end of the step, by what needs its result. */
-static int64_t tail_of_result(const pp_movable_order *w, const pp_task *task)
-{
-    const pp_task *tasks = w->problem->task;
-    return pp_max(tail_over(w, task->after) + tasks[task->after].lag,
-                  tail_over(w, task->weight) + tasks[task->weight].lag);
 }
 
 /* A bound of the paths over the ops between the two places, without the window: most moves fail

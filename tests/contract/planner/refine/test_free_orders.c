@@ -59,8 +59,7 @@ START_TEST(a_planned_step_is_never_worse)
 }
 END_TEST
 
-/* The job fills the memory under framework ideal; with buffers the same step fits, too. The search
- * comes within 0.1 to 0.15 % of it; the best named schedule is 1.1 % slower. */
+/* The job fills the memory under framework ideal; with buffers the same step fits, too. */
 START_TEST(buffers_of_the_framework_are_reserved)
 {
     static const pp_framework *const frameworks[] = { &pp_framework_zero_bubble,
@@ -70,11 +69,12 @@ START_TEST(buffers_of_the_framework_are_reserved)
     request.parallel.tp = 8;
     request.global_batch_size = 128;
     request.orders = PP_ORDERS_BETTER;
+    request.max_simulations = 8000; /* enough to find it */
     pp_search_result *ideal = choose(&request);
     request.framework = frameworks[_i];
     pp_search_result *real = choose(&request);
     ck_assert_str_eq(real->plan->schedule, "planned");
-    ck_assert_msg(score(&real->candidate[0]) < 1.002 * score(&ideal->candidate[0]), "%f",
+    ck_assert_msg(score(&real->candidate[0]) < 1.0005 * score(&ideal->candidate[0]), "%f",
                   score(&real->candidate[0]) / score(&ideal->candidate[0]));
     pp_search_result_free(&ideal);
     pp_search_result_free(&real);

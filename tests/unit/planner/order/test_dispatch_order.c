@@ -102,6 +102,9 @@ START_TEST(every_policy_gives_an_order_that_fits)
     uint32_t ascending[32];
     /* of policies that are not tight, of those that are, of those that yield */
     int stuck[3] = { 0 }, yields = 0;
+    enum {
+        POLICIES = 40
+    }; /* of which heavy ones neither yield nor are urgent; and as many others */
     pp_order_bounds limits;
     pp_err err = { 0 };
     STEP_OK(pp_order_bounds_find(x, &limits, &err), err);
@@ -110,12 +113,14 @@ START_TEST(every_policy_gives_an_order_that_fits)
     STEP_OK(pp_policy_new(x, &policy, &err), err);
     const bool uneven = pp_policy_sort(x, ascending);
     const uint32_t heaviest = uneven ? ascending[x->microbatches - 1] : x->microbatches;
-    for (int n = 0; n < 40; n++) {
+    for (int n = 0; n < 2 * POLICIES; n++) {
         pp_policy_set_order(x, (pp_policy_order)(n % PP_POLICY_ORDERS), ascending, &policy);
-        pp_policy_draw(x, &rng, heaviest, &policy);
+        pp_policy_draw(x, &rng, n < POLICIES ? x->microbatches : heaviest, &policy);
         const int64_t makespan = pp_dispatch_run(dispatch, &policy, INT64_MAX);
         yields += policy.yields > 0;
-        stuck[policy.yields ? 2 : (policy.flags & PP_POLICY_TIGHT) != 0] += makespan == INT64_MAX;
+        if (n < POLICIES || policy.yields)
+            stuck[policy.yields ? 2 : (policy.flags & PP_POLICY_TIGHT) != 0] +=
+                makespan == INT64_MAX;
         if (makespan == INT64_MAX)
             continue;
         ck_assert_msg(pp_movable_order_set(movable, pp_dispatch_ops(dispatch)),
@@ -125,8 +130,8 @@ START_TEST(every_policy_gives_an_order_that_fits)
     }
     if (_i % 2)
         return; /* there is no room for the largest transient beside the largest microbatch */
-    ck_assert_int_le(stuck[0], 8); /* none or one as a rule */
-    ck_assert_int_le(stuck[1], 8);
+    ck_assert_int_le(stuck[0], 6); /* none or one as a rule */
+    ck_assert_int_le(stuck[1], 6);
     if (x->stages == x->ranks)
         ck_assert_int_le(stuck[2], 2 * yields / 3 + 4);
 }

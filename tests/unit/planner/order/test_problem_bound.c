@@ -556,8 +556,8 @@ static const example examples[] = {
     /* The same on two ranks: what 1 of each transfer is worth counts once, 2 for both, not 1 for
      * each short one. So they cost 9 - 2. */
     { 2, 2, 1, { 10, 3, 3, 3 }, 4, 57, 55, 48 },
-    /* A short one takes 3 on rank 0 and 1 on rank 1. On rank 1 it may be ahead with its F and
-     * behind with its B, or overtake there with both, which costs 2. The chain takes 80. */
+    /* A short one takes 3 on rank 0 and 1 on rank 1. It costs least, 2, where it overtakes between
+     * F and B of the long one on rank 1, since it runs both its ops there. The chain takes 80. */
     { 2, 2, 3, { 10, 1, 1 }, 0, 84, 84, 80 },
     /* Under way for 6, and short ones overtake for nothing. */
     { 3, 3, 1, { 10, 3, 3 }, 6, 84, 84, 84 },
