@@ -27,12 +27,12 @@ void pp_execution_free(pp_execution *x)
     }
     free(x->other);
     free(x->replica);
+    if (x->job.transport) /* first: messages of a run that failed may still arrive in its memory */
+        x->job.transport->close(x->job.world);
     pp_run_result_free(&x->result); /* a failed run uses the workers until here */
     for (uint32_t r = 0; x->job.worker && r < x->work.ranks; r++)
         x->job.compute->close(x->job.worker[r]);
     free(x->job.worker);
-    if (x->job.transport)
-        x->job.transport->close(x->job.world);
     pp_timeline_free(&x->predicted);
     pp_timeline_free(&x->replayed);
     pp_report_free(&x->prediction);
