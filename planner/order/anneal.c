@@ -1,7 +1,7 @@
 /* The search among policies.
  *
- * Sampling tries policies by rule, then random ones, with four orders of the microbatches in turn,
- * and keeps the best.
+ * Sampling tries policies by rule, then random ones, with several orders of the microbatches in
+ * turn, and keeps the best.
  *
  * Annealing (Kirkpatrick, Gelatt and Vecchi 1983) then changes that policy at random, one or two
  * changes at a time, and accepts a change when the makespan grows by no more than a random amount:
@@ -62,11 +62,14 @@ void pp_anneal_sample(const pp_order_problem *x, pp_search_scratch *scratch, uin
                       uint32_t stride, int64_t bound, pp_iteration_budget *budget,
                       pp_search_chain *chain)
 {
-    static const pp_policy_order kinds[] = { PP_POLICY_TENT, PP_POLICY_RAMP, PP_POLICY_ALTERNATING,
-                                             PP_POLICY_DESCENDING };
+    enum { DRAWN_TENT = PP_POLICY_ORDERS, NONE };
+    static const int kinds[] = { PP_POLICY_TENT,        PP_POLICY_RAMP,      PP_POLICY_ALTERNATING,
+                                 PP_POLICY_DESCENDING,  PP_POLICY_TENT,      DRAWN_TENT,
+                                 PP_POLICY_ALTERNATING, PP_POLICY_DESCENDING };
+    enum { KINDS = sizeof kinds / sizeof *kinds };
     pp_policy *trial = &scratch->trial;
     uint32_t *ascending = scratch->path;
-    pp_policy_order order = PP_POLICY_ORDERS;
+    int order = NONE;
     const bool uneven = pp_policy_sort(x, ascending);
     const uint32_t heaviest = uneven ? ascending[x->microbatches - 1] : x->microbatches;
     uint32_t end = first + TRIES_MOST * stride; /* time is better spent on the best of them */
@@ -74,11 +77,13 @@ void pp_anneal_sample(const pp_order_problem *x, pp_search_scratch *scratch, uin
         bool something = chain->makespan < INT64_MAX || n >= first + TRIES_LEAST * stride;
         if (!pp_iteration_budget_run(budget, 1) && something)
             break;
-        pp_policy_order wanted = uneven ? kinds[(n + n / stride) % 4] : PP_POLICY_TENT;
+        int wanted = uneven ? kinds[(n + n / stride) % KINDS] : PP_POLICY_TENT;
         if (n >= PP_POLICY_RULES && wanted != PP_POLICY_TENT)
-            wanted = (pp_policy_order)pp_rng_below(&chain->rng, PP_POLICY_ORDERS);
-        if (wanted != order)
-            pp_policy_set_order(x, wanted, ascending, trial);
+            wanted = (int)pp_rng_below(&chain->rng, DRAWN_TENT + 1);
+        if (wanted == DRAWN_TENT)
+            pp_policy_draw_tent(x, &chain->rng, ascending, trial);
+        else if (wanted != order)
+            pp_policy_set_order(x, (pp_policy_order)wanted, ascending, trial);
         order = wanted;
         if (n < PP_POLICY_RULES)
             pp_policy_set_rule(x, n, wanted, heaviest, trial);

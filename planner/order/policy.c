@@ -7,12 +7,15 @@
  * that feeds an idle one runs an F first. After these, knobs and flags are drawn at random.
  *
  * If microbatches are unequal, the order in which they start matters as much. "Tents" put short
- * ones at both ends, where a step fills and drains, and long ones in the middle. Alternating orders
- * put each short one beside a long one, in memory that the long one leaves over if the policy is
- * tight, and half of these let all microbatches pass. In every fourth policy that is
- * sampled the heaviest is urgent, and every fourth one that is drawn at random lets a few yield,
- * the heaviest first: ranks before that stage fill their memory with others that run ahead of it,
- * and ranks behind it do not wait.
+ * ones at both ends, where a step fills and drains, and long ones in the middle. Which of the short
+ * ones come first and which last decides how long the busiest rank waits at either end. So tents
+ * are drawn at random, and a change often moves a microbatch from its place on one side to that on
+ * the other, where moves of a few places would lead through longer steps. Alternating orders put
+ * each short one beside a long one, in memory that the long one leaves over if the policy is tight,
+ * and half of these let all microbatches pass. In every fourth policy that is sampled the heaviest
+ * is urgent, and every fourth one that is drawn at random lets a few yield, the heaviest first:
+ * ranks before that stage fill their memory with others that run ahead of it, and ranks behind it
+ * do not wait.
  *
  * A change costs at most O(ranks + stages + microbatches). */
 #include "planner/order/policy.h"
@@ -23,7 +26,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IN_FLIGHT_MAX = 30000, FULL_NEVER = 17, HEAVY_DRAWS = 4, YIELDS_MOST = 3 };
+enum {
+    IN_FLIGHT_MAX = 30000,
+    FULL_NEVER = 17,
+    HEAVY_DRAWS = 4,
+    YIELDS_MOST = 3,
+    LAST_MOST = 3,
+    SIDES_PART = 4
+};
 
 pp_status pp_policy_new(const pp_order_problem *x, pp_policy *policy, pp_err *err)
 {
@@ -127,6 +137,21 @@ void pp_policy_set_order(const pp_order_problem *x, pp_policy_order order,
     for (uint32_t i = 0; i < m && (order == PP_POLICY_ASCENDING || order == PP_POLICY_DESCENDING);
          i++)
         policy->order[i] = ascending[order == PP_POLICY_DESCENDING ? m - 1 - i : i];
+}
+
+void pp_policy_draw_tent(const pp_order_problem *x, pp_rng *rng, const uint32_t *ascending,
+                         pp_policy *policy)
+{
+    const uint32_t m = x->microbatches;
+    const uint32_t steepest = x->ranks < m / 2 ? x->ranks : m / 2;
+    const uint32_t last = pp_rng_below(rng, LAST_MOST + 1);
+    const uint32_t ramp = last + pp_rng_below(rng, steepest + 1);
+    uint32_t low = 0;
+    uint32_t high = m;
+    for (uint32_t k = 0; k < m; k++) {
+        const bool first = k >= last && (k < ramp || pp_rng_below(rng, 2));
+        policy->order[first ? low++ : --high] = ascending[k];
+    }
 }
 
 /* A limit like that of 1F1B, scaled: alpha / 10 * (p - r) + beta. With several stages per rank all
@@ -261,10 +286,28 @@ static void move_one(uint32_t *order, uint32_t from, uint32_t to)
     order[to] = moved;
 }
 
-static void change_order(pp_rng *rng, uint32_t m, uint32_t *order)
+/* Where the i-th microbatch of an order belongs in the other half, which is heavier towards the
+ * middle: before all that are at least as heavy, as seen from the end of that half. */
+static uint32_t find_other_side(const pp_order_problem *x, const uint32_t *order, uint32_t i)
 {
+    const uint32_t m = x->microbatches;
+    const int64_t work = work_of(x, order[i]);
+    const bool early = i < m / 2;
+    uint32_t to = early ? m - 1 : 0;
+    while (to != i && work_of(x, order[to]) < work)
+        to += early ? UINT32_MAX : 1;
+    return to;
+}
+
+static void change_order(const pp_order_problem *x, pp_rng *rng, uint32_t *order)
+{
+    const uint32_t m = x->microbatches;
     uint32_t i = pp_rng_below(rng, m);
     uint32_t j = pp_rng_below(rng, m);
+    if (pp_rng_below(rng, SIDES_PART) == 0) {
+        move_one(order, i, find_other_side(x, order, i));
+        return;
+    }
     uint32_t near = i + pp_rng_below(rng, 17);
     near = near < 8 ? 0 : near - 8 < m ? near - 8 : m - 1;
     uint32_t what = pp_rng_below(rng, 16);
@@ -346,7 +389,7 @@ void pp_policy_change(const pp_order_problem *x, pp_rng *rng, pp_policy *policy)
     if (what < 2 && policy->flags & PP_POLICY_TIGHT && x->stages == x->ranks)
         let_other_pass(rng, x->microbatches, policy->passes);
     else if (what < 16)
-        change_order(rng, x->microbatches, policy->order);
+        change_order(x, rng, policy->order);
     else if (what < 31)
         change_knobs(x, rng, policy);
     else

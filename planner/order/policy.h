@@ -74,6 +74,11 @@ bool pp_policy_sort(const pp_order_problem *problem, uint32_t *ascending);
 void pp_policy_set_order(const pp_order_problem *problem, pp_policy_order order,
                          const uint32_t *ascending, pp_policy *policy);
 
+/* Draws a tent: the lightest few come last, the next ones first, up to as many as there are ranks,
+ * and each of the others before or behind the heavier ones. ascending: of pp_policy_sort. */
+void pp_policy_draw_tent(const pp_order_problem *problem, pp_rng *rng, const uint32_t *ascending,
+                         pp_policy *policy);
+
 #define PP_POLICY_RULES 144 /* policies that are made by rule */
 
 /* Sets all but the order by rule number `n`: limits of microbatches in flight like those of 1F1B,

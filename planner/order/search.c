@@ -2,10 +2,10 @@
  *
  * First, policies are sampled. Then the best one is annealed (anneal.c), and the order that it
  * makes is annealed by moves of single ops (local_search.c), with falling temperatures. In each
- * phase every chain is worked on for its share of the budget; between phases the worst quarter of
- * the chains adopts what the best quarter has, as in "go with the winners" (Aldous and Vazirani,
- * 1994). Chains share nothing within a phase, so the result depends on their number and not on the
- * number of threads.
+ * phase every chain is worked on for its share of the budget; between phases the worst quarter
+ * of the chains adopts what the best quarter has, as in "go with the winners" (Aldous and
+ * Vazirani, 1994). Chains share nothing within a phase, so the result depends on their number and
+ * not on the number of threads.
  *
  * Unless there are too many pairs of ops, a proof (prove.c) takes over after the first phases,
  * looks for shorter orders and often shows that there are none; at the end another one raises the
@@ -52,6 +52,10 @@ static const phase phases[] = {
 enum { MANY_ITERATIONS = 10, MANY_OPS = 4000 };
 
 enum { PHASES = sizeof phases / sizeof *phases, CHAINS_MOST = 8 };
+
+/* With many tries chains adopt nothing before phase ADOPT_FROM has ended: a policy that is behind
+ * at first is often the better one after some annealing. */
+enum { ADOPT_FROM = 4 };
 
 /* When time is limited, the first phase tries POLICIES_WANTED policies per chain, unless that takes
  * more than SAMPLE_SHARE_MOST of the time; the other phases get the rest. */
@@ -405,6 +409,7 @@ static bool is_over(const search *s, uint32_t k)
 static pp_status run(search *s, pp_err *err)
 {
     const pp_order_search_options *options = s->options;
+    const uint32_t adopt_from = has_many_tries(s) ? ADOPT_FROM : 0;
     pp_status status = PP_OK;
     time_policies(s);
     for (uint32_t k = 0; k < PHASES && !is_over(s, k); k++) {
@@ -418,7 +423,7 @@ static pp_status run(search *s, pp_err *err)
         if ((status = run_phase(s, err)))
             return status;
         s->from = s->to;
-        if (k + 1 < PHASES && s->proved == CHAINS_MOST)
+        if (k >= adopt_from && k + 1 < PHASES && s->proved == CHAINS_MOST)
             adopt_best(s);
     }
     const double left = 1 - s->bound_from;

@@ -385,6 +385,79 @@ START_TEST(heavy_ones_are_urgent_and_yield)
 }
 END_TEST
 
+/* Whether the works rise and then fall. place: of each microbatch among the ascending ones. */
+static bool is_tent(const uint32_t *order, const uint32_t *place, uint32_t count)
+{
+    uint32_t k = 1;
+    while (k < count && place[order[k - 1]] < place[order[k]])
+        k++;
+    while (k < count && place[order[k - 1]] > place[order[k]])
+        k++;
+    return k == count;
+}
+
+static uint32_t place_of(const uint32_t *order, uint32_t microbatch)
+{
+    uint32_t k = 0;
+    while (order[k] != microbatch)
+        k++;
+    return k;
+}
+
+/* Tents are drawn with up to three of the lightest at the end, up to as many of the next ones as
+ * there are ranks at the beginning, and each of the others on either side. An eighth of the changes
+ * takes a microbatch to the other side, and it is still a tent. */
+START_TEST(tents_are_drawn_and_keep_their_shape)
+{
+    enum { RANKS = 4, MICROBATCHES = 24, DRAWS = 4000, LASTS = 4 };
+    const uint32_t ranks[RANKS] = { 0, 1, 2, 3 };
+    pp_rng rng = { .state = 11 };
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
+    pp_policy policy PP_CLEANUP(pp_policy_free) = { 0 };
+    uint32_t ascending[MICROBATCHES], place[MICROBATCHES], before[MICROBATCHES];
+    uint32_t lasts[LASTS + 1] = { 0 }, firsts[MICROBATCHES + 1] = { 0 };
+    uint32_t early = 0, switched = 0;
+    pp_err err = { 0 };
+    STEP_OK(pp_order_problem_new("drawn", RANKS, RANKS, MICROBATCHES, ranks, &x, &err), err);
+    for (uint32_t op = 0; op < x->ops; op++)
+        x->task[op].ticks = 1 + x->task[op].microbatch * 5 % MICROBATCHES;
+    STEP_OK(pp_policy_new(x, &policy, &err), err);
+    ck_assert(pp_policy_sort(x, ascending));
+    for (uint32_t k = 0; k < MICROBATCHES; k++)
+        place[ascending[k]] = k;
+    for (int n = 0; n < DRAWS; n++) {
+        uint32_t last = 0, first = 0, seen = 0, moved = 0;
+        pp_policy_draw(x, &rng, MICROBATCHES, &policy);
+        pp_policy_draw_tent(x, &rng, ascending, &policy);
+        for (uint32_t k = 0; k < MICROBATCHES; k++)
+            seen |= 1u << policy.order[k];
+        ck_assert_uint_eq(seen, (1u << MICROBATCHES) - 1);
+        ck_assert(is_tent(policy.order, place, MICROBATCHES));
+        while (last < LASTS && place[policy.order[MICROBATCHES - 1 - last]] == last)
+            last++;
+        while (first < MICROBATCHES && place[policy.order[first]] == last + first)
+            first++;
+        lasts[last]++;
+        firsts[first]++;
+        early += place_of(policy.order, ascending[MICROBATCHES - 2]) <
+                 place_of(policy.order, ascending[MICROBATCHES - 1]);
+        memcpy(before, policy.order, sizeof before);
+        pp_policy_change(x, &rng, &policy);
+        for (uint32_t i = 0; i < MICROBATCHES; i++)
+            moved += (place_of(before, i) < MICROBATCHES / 2) !=
+                     (place_of(policy.order, i) < MICROBATCHES / 2);
+        switched += moved && is_tent(policy.order, place, MICROBATCHES);
+    }
+    for (uint32_t k = 0; k < LASTS; k++)
+        ck_assert_uint_gt(lasts[k], DRAWS / 6);
+    ck_assert_uint_lt(lasts[LASTS], DRAWS / 12);
+    for (uint32_t k = 1; k <= RANKS; k++)
+        ck_assert_uint_gt(firsts[k], DRAWS / 8);
+    ck_assert(early > DRAWS * 2 / 5 && early < DRAWS * 3 / 5);
+    ck_assert(switched > DRAWS / 11 && switched < DRAWS / 7);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("dispatch_order");
@@ -395,6 +468,7 @@ int main(void)
     tcase_add_loop_test(tc, nothing_delays_an_urgent_one, 0, 1000);
     tcase_add_loop_test(tc, changes_keep_a_policy_whole, 0, 50);
     tcase_add_test(tc, heavy_ones_are_urgent_and_yield);
+    tcase_add_test(tc, tents_are_drawn_and_keep_their_shape);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }
