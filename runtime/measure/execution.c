@@ -27,7 +27,7 @@ void pp_execution_free(pp_execution *x)
     }
     free(x->other);
     free(x->replica);
-    if (x->job.transport) /* first: messages of a run that failed may still arrive in its memory */
+    if (x->job.transport) /* first: messages of a failed run may still arrive in its result */
         x->job.transport->close(x->job.world);
     pp_run_result_free(&x->result); /* a failed run uses the workers until here */
     for (uint32_t r = 0; x->job.worker && r < x->work.ranks; r++)

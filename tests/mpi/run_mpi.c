@@ -127,6 +127,8 @@ static void fails(job *j, const char *fault, pp_ns deadline_ns, const char *text
     CHECK(status != PP_OK && strstr(r.err.text, text), "%d: %s", status, r.err.text);
     fprintf(stderr, "%s\n", r.err.text);
     CHECK(r.result.flight, "no flight record");
+    pp_transport_mpi.close(j->world); /* messages of the failed run may still arrive */
+    j->world = NULL;
     give_back(&r, j);
 }
 
