@@ -17,7 +17,7 @@
  * ranks before that stage fill their memory with others that run ahead of it, and ranks behind it
  * do not wait.
  *
- * A change costs at most O(ranks + stages + microbatches). */
+ * A change costs at most O(ranks + ops). */
 #include "planner/order/policy.h"
 
 #include "sim/base/alloc.h"
@@ -286,8 +286,8 @@ static void move_one(uint32_t *order, uint32_t from, uint32_t to)
     order[to] = moved;
 }
 
-/* Where the i-th microbatch of an order belongs in the other half, which is heavier towards the
- * middle: before all that are at least as heavy, as seen from the end of that half. */
+/* Where the i-th microbatch of an order belongs on the other side of a tent: towards that end, all
+ * are lighter. Returns i if that is where it is. */
 static uint32_t find_other_side(const pp_order_problem *x, const uint32_t *order, uint32_t i)
 {
     const uint32_t m = x->microbatches;
@@ -295,7 +295,7 @@ static uint32_t find_other_side(const pp_order_problem *x, const uint32_t *order
     const bool early = i < m / 2;
     uint32_t to = early ? m - 1 : 0;
     while (to != i && work_of(x, order[to]) < work)
-        to += early ? UINT32_MAX : 1;
+        to = early ? to - 1 : to + 1;
     return to;
 }
 
@@ -305,8 +305,10 @@ static void change_order(const pp_order_problem *x, pp_rng *rng, uint32_t *order
     uint32_t i = pp_rng_below(rng, m);
     uint32_t j = pp_rng_below(rng, m);
     if (pp_rng_below(rng, SIDES_PART) == 0) {
-        move_one(order, i, find_other_side(x, order, i));
-        return;
+        const uint32_t to = find_other_side(x, order, i);
+        move_one(order, i, to);
+        if (to != i)
+            return;
     }
     uint32_t near = i + pp_rng_below(rng, 17);
     near = near < 8 ? 0 : near - 8 < m ? near - 8 : m - 1;

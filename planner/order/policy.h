@@ -74,8 +74,9 @@ bool pp_policy_sort(const pp_order_problem *problem, uint32_t *ascending);
 void pp_policy_set_order(const pp_order_problem *problem, pp_policy_order order,
                          const uint32_t *ascending, pp_policy *policy);
 
-/* Draws a tent: the lightest few come last, the next ones first, up to as many as there are ranks,
- * and each of the others before or behind the heavier ones. ascending: of pp_policy_sort. */
+/* Draws a tent: up to three of the lightest come last, up to min(ranks, microbatches / 2) of the
+ * next ones first, and each of the others before or behind all that are heavier. ascending: of
+ * pp_policy_sort. */
 void pp_policy_draw_tent(const pp_order_problem *problem, pp_rng *rng, const uint32_t *ascending,
                          pp_policy *policy);
 

@@ -2,10 +2,10 @@
  *
  * First, policies are sampled. Then the best one is annealed (anneal.c), and the order that it
  * makes is annealed by moves of single ops (local_search.c), with falling temperatures. In each
- * phase every chain is worked on for its share of the budget; between phases the worst quarter
- * of the chains adopts what the best quarter has, as in "go with the winners" (Aldous and
- * Vazirani, 1994). Chains share nothing within a phase, so the result depends on their number and
- * not on the number of threads.
+ * phase every chain is worked on for its share of the budget; between phases the worst quarter of
+ * the chains adopts what the best quarter has, as in "go with the winners" (Aldous and Vazirani,
+ * 1994); not so early if there is time for many tries. Chains share nothing within a phase, so the
+ * result depends on their number and not on the number of threads.
  *
  * Unless there are too many pairs of ops, a proof (prove.c) takes over after the first phases,
  * looks for shorter orders and often shows that there are none; at the end another one raises the

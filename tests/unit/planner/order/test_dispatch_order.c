@@ -297,7 +297,7 @@ START_TEST(changes_keep_a_policy_whole)
     const bool uneven = pp_policy_sort(x, ascending);
     const uint32_t heaviest = uneven ? ascending[x->microbatches - 1] : x->microbatches;
     for (int n = 0; n < 20; n++) {
-        pp_policy_set_order(x, PP_POLICY_TENT, ascending, &policy);
+        pp_policy_draw_tent(x, &rng, ascending, &policy);
         pp_policy_draw(x, &rng, heaviest, &policy);
         const bool yields = policy.yields > 0, has_urgent = policy.urgent < x->microbatches;
         yielded = yielded || yields;
