@@ -37,6 +37,21 @@ void pp_search_chain_adopt(const pp_order_problem *problem, pp_search_chain *to,
     to->makespan = from->makespan;
 }
 
+static void sort_by_work(const pp_order_problem *x, pp_search_scratch *scratch)
+{
+    const uint32_t m = x->microbatches;
+    (void)pp_policy_sort(x, scratch->by_work);
+    for (uint32_t from = 0, to; from < m; from = to) {
+        const int64_t work = pp_order_problem_work_of(x, scratch->by_work[from]);
+        for (to = from; to < m && pp_order_problem_work_of(x, scratch->by_work[to]) == work;)
+            to++;
+        for (uint32_t k = from; k < to; k++) {
+            scratch->lighter[scratch->by_work[k]] = from;
+            scratch->heavier[scratch->by_work[k]] = m - to;
+        }
+    }
+}
+
 pp_status pp_search_scratch_new(const pp_order_problem *problem, pp_search_scratch *scratch,
                                 pp_err *err)
 {
@@ -48,7 +63,14 @@ pp_status pp_search_scratch_new(const pp_order_problem *problem, pp_search_scrat
     scratch->path = pp_alloc_array((size_t)problem->ops + 1, sizeof *scratch->path);
     scratch->by_rank = pp_alloc_array((size_t)problem->ops + 1, sizeof *scratch->by_rank);
     scratch->block = pp_alloc_array((size_t)problem->ops + 1, sizeof *scratch->block);
-    return scratch->path && scratch->by_rank && scratch->block ? PP_OK : pp_err_nomem(err);
+    scratch->by_work =
+        pp_alloc_array(3 * (size_t)problem->microbatches + 1, sizeof *scratch->by_work);
+    if (!scratch->path || !scratch->by_rank || !scratch->block || !scratch->by_work)
+        return pp_err_nomem(err);
+    scratch->lighter = scratch->by_work + problem->microbatches;
+    scratch->heavier = scratch->lighter + problem->microbatches;
+    sort_by_work(problem, scratch);
+    return PP_OK;
 }
 
 void pp_search_scratch_free(pp_search_scratch *scratch)
@@ -60,4 +82,5 @@ void pp_search_scratch_free(pp_search_scratch *scratch)
     free(scratch->path);
     free(scratch->by_rank);
     free(scratch->block);
+    free(scratch->by_work);
 }

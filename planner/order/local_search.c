@@ -3,16 +3,20 @@
  * A move changes a critical path, since no other move can shorten the step (Van Laarhoven, Aarts
  * and Lenstra, Job shop scheduling by simulated annealing, Operations Research 1992): an op leaves
  * the run of ops that delay each other on its rank (a block), or enters it at its front, or shifts
- * a few places; rarely two microbatches are exchanged on all ranks. Only blocks of several ops can
- * be broken, so half of the moves begin there if they are less than 1 / BLOCKED_PART of the path. A
- * move is accepted when the makespan grows by no more than the temperature times an exponentially
- * distributed number.
+ * a few places. Only blocks of several ops can be broken, so half of the moves begin there if they
+ * are less than 1 / BLOCKED_PART of the path. A move is accepted when the makespan grows by no more
+ * than the temperature times an exponentially distributed number.
+ *
+ * Single ops do not take a microbatch to another place on all ranks, since the steps in between are
+ * longer. So where microbatches differ, SIMILAR_PER_1024 of the moves exchange one of the path with
+ * one of about the same work, wherever that is, and NEAR_PER_1024 with one that starts at about the
+ * same time. The former change times and memory little.
  *
  * A try costs one move of planner/order/movable_order.h; an accepted one also the length of the
  * critical path. */
 #include "planner/order/local_search.h"
 
-enum { FARTHEST = 64, HALVINGS = 8, EXCHANGES_PER_1024 = 12, BLOCKED_PART = 4 };
+enum { FARTHEST = 64, HALVINGS = 8, NEAR_PER_1024 = 12, SIMILAR_PER_1024 = 60, BLOCKED_PART = 4 };
 
 /* Finds a critical path, at random if there are several. */
 static void trace(pp_search_scratch *scratch, pp_rng *rng)
@@ -93,9 +97,23 @@ static void draw_move(const pp_search_scratch *scratch, pp_rng *rng, uint32_t k,
     }
 }
 
+/* Draws one of the 8 next lighter or next heavier microbatches than the i-th; the closer, the more
+ * often. Returns i when there is none. */
+static uint32_t draw_similar(const pp_search_scratch *scratch, pp_rng *rng, uint32_t i)
+{
+    const uint32_t m = scratch->order->problem->microbatches;
+    const uint32_t far = pp_rng_below(rng, 1u << pp_rng_below(rng, 4));
+    const bool up = pp_rng_below(rng, 2);
+    const uint32_t others = up ? scratch->heavier[i] : scratch->lighter[i];
+    if (others == 0)
+        return i;
+    const uint32_t step = far < others ? far : others - 1;
+    return scratch->by_work[up ? m - others + step : others - 1 - step];
+}
+
 /* Draws a microbatch that starts up to 16 places before or after that of `op`. Returns the one of
  * `op` itself when there is none. */
-static uint32_t draw_partner(const pp_search_scratch *scratch, pp_rng *rng, uint32_t op)
+static uint32_t draw_near(const pp_search_scratch *scratch, pp_rng *rng, uint32_t op)
 {
     const pp_movable_order *w = scratch->order;
     const pp_order_problem *x = w->problem;
@@ -125,10 +143,13 @@ static bool change(pp_search_scratch *scratch, pp_rng *rng, double heat)
         pp_rng_below(rng, 2))
         k = scratch->block[pp_rng_below(rng, scratch->blocked)];
     int64_t limit = w->makespan + (int64_t)(heat * pp_rng_exponential(rng));
-    if (pp_rng_below(rng, 1024) < EXCHANGES_PER_1024) {
-        uint32_t i = w->problem->task[scratch->path[k]].microbatch;
-        uint32_t j = draw_partner(scratch, rng, scratch->path[k]);
-        return i != j && pp_movable_order_exchange(w, i, j, limit);
+    const uint32_t kind = pp_rng_below(rng, 1024);
+    if (kind < NEAR_PER_1024 + SIMILAR_PER_1024) {
+        const uint32_t i = w->problem->task[scratch->path[k]].microbatch;
+        const uint32_t j = kind < NEAR_PER_1024 ? draw_near(scratch, rng, scratch->path[k])
+                                                : draw_similar(scratch, rng, i);
+        const bool differ = scratch->lighter[i] != scratch->lighter[j];
+        return differ && pp_movable_order_exchange(w, i, j, limit);
     }
     uint32_t from, to;
     draw_move(scratch, rng, k, &from, &to);

@@ -481,25 +481,45 @@ static void exchange_all(pp_movable_order *w, uint32_t i, uint32_t j)
         exchange_ops(w, i * chain + k, j * chain + k);
 }
 
-/* Checks the memory of a rank from the first op of the two microbatches to the last: all stages of
- * the rank together, as what precedes an op of one may have been exchanged on another. */
+typedef struct stretch {
+    uint32_t first, last; /* places */
+} stretch;
+
+static void add_stage(const pp_movable_order *w, uint32_t s, uint32_t i, stretch *of)
+{
+    const uint32_t first = w->place[pp_order_problem_op(w->problem, PP_TASK_F, s, i)];
+    const uint32_t last = w->place[pp_order_problem_op(w->problem, PP_TASK_W, s, i)];
+    of->first = first < of->first ? first : of->first;
+    of->last = last > of->last ? last : of->last;
+}
+
+static bool stretch_fits(const pp_movable_order *w, uint32_t rank, const stretch *of)
+{
+    int64_t held = w->held[of->first];
+    for (uint32_t at = of->first; at <= of->last; at++)
+        if (!fits_at(w, w->sequence[at], w->problem->room[rank], &held))
+            return false;
+    return true;
+}
+
+/* Checks the memory of a rank from the first op of each microbatch there to its last, which gives
+ * back all that it held. All stages of the rank go together, as what precedes an op of one may have
+ * been exchanged on another. */
 static bool exchange_fits(const pp_movable_order *w, uint32_t rank, uint32_t i, uint32_t j)
 {
     const pp_order_problem *x = w->problem;
-    uint32_t at = w->begin[rank + 1] - 1; /* no op */
-    uint32_t last = 0;
+    stretch a = { w->begin[rank + 1] - 1, 0 }; /* no op */
+    stretch b = a;
     for (uint32_t s = 0; s < x->stages; s++) {
         if (x->stage_rank[s] != rank)
             continue;
-        at = earliest(at, w->place[pp_order_problem_op(x, PP_TASK_F, s, i)]);
-        at = earliest(at, w->place[pp_order_problem_op(x, PP_TASK_F, s, j)]);
-        last = latest(last, w->place[pp_order_problem_op(x, PP_TASK_W, s, i)]);
-        last = latest(last, w->place[pp_order_problem_op(x, PP_TASK_W, s, j)]);
+        add_stage(w, s, i, &a);
+        add_stage(w, s, j, &b);
     }
-    for (int64_t held = w->held[at]; at <= last; at++)
-        if (!fits_at(w, w->sequence[at], x->room[rank], &held))
-            return false;
-    return true;
+    if (a.last < b.first || b.last < a.first)
+        return stretch_fits(w, rank, &a) && stretch_fits(w, rank, &b);
+    const stretch both = { earliest(a.first, b.first), latest(a.last, b.last) };
+    return stretch_fits(w, rank, &both);
 }
 
 bool pp_movable_order_exchange(pp_movable_order *w, uint32_t i, uint32_t j, int64_t limit)
@@ -507,6 +527,11 @@ bool pp_movable_order_exchange(pp_movable_order *w, uint32_t i, uint32_t j, int6
     const pp_order_problem *x = w->problem;
     uint32_t low = earliest(w->rank_in_topo[pp_order_problem_op(x, PP_TASK_F, 0, i)],
                             w->rank_in_topo[pp_order_problem_op(x, PP_TASK_F, 0, j)]);
+    uint32_t high = low;
+    for (uint32_t s = 0; s < x->stages; s++) { /* nothing of a microbatch follows all its Ws */
+        high = latest(high, w->rank_in_topo[pp_order_problem_op(x, PP_TASK_W, s, i)]);
+        high = latest(high, w->rank_in_topo[pp_order_problem_op(x, PP_TASK_W, s, j)]);
+    }
     exchange_all(w, i, j);
     bool good = true;
     for (uint32_t r = 0; good && r < x->ranks; r++)
@@ -519,7 +544,7 @@ bool pp_movable_order_exchange(pp_movable_order *w, uint32_t i, uint32_t j, int6
         int64_t b =
             (w->rank_in_topo[task->before] - low < x->ops ? w->fresh : w->end)[task->before];
         w->fresh[op] = pp_max(a, b + task->lag) + task->ticks;
-        good = w->fresh[op] <= limit;
+        good = w->fresh[op] + (t > high ? w->tail[op] : 0) <= limit; /* tails there stay */
     }
     if (!good) {
         exchange_all(w, i, j);
@@ -527,7 +552,7 @@ bool pp_movable_order_exchange(pp_movable_order *w, uint32_t i, uint32_t j, int6
     }
     for (uint32_t t = low; t < x->ops; t++)
         w->end[w->topo[t]] = w->fresh[w->topo[t]];
-    for (uint32_t k = x->ops; k-- > 0;)
+    for (uint32_t k = high + 1; k-- > 0;)
         w->tail[w->topo[k]] = tail_of(w, w->topo[k]);
     for (uint32_t r = 0; r < x->ranks; r++)
         set_held(w, w->begin[r], w->begin[r + 1] - 2);

@@ -65,18 +65,10 @@ void pp_policy_copy(const pp_order_problem *x, pp_policy *to, const pp_policy *f
     to->flags = from->flags;
 }
 
-static int64_t work_of(const pp_order_problem *x, uint32_t microbatch)
-{
-    int64_t ticks = 0;
-    for (uint32_t k = 0; k < 3 * x->stages; k++)
-        ticks += x->task[microbatch * 3 * x->stages + k].ticks;
-    return ticks;
-}
-
 static bool is_lighter(const pp_order_problem *x, uint32_t a, uint32_t b)
 {
-    int64_t one = work_of(x, a);
-    int64_t other = work_of(x, b);
+    int64_t one = pp_order_problem_work_of(x, a);
+    int64_t other = pp_order_problem_work_of(x, b);
     return one != other ? one < other : a < b;
 }
 
@@ -115,8 +107,8 @@ bool pp_policy_sort(const pp_order_problem *x, uint32_t *ascending)
     for (uint32_t i = 0; i < x->microbatches; i++)
         ascending[i] = i;
     sort_by_work(x, ascending);
-    return x->microbatches > 0 &&
-           work_of(x, ascending[0]) < work_of(x, ascending[x->microbatches - 1]);
+    return x->microbatches > 0 && pp_order_problem_work_of(x, ascending[0]) <
+                                      pp_order_problem_work_of(x, ascending[x->microbatches - 1]);
 }
 
 void pp_policy_set_order(const pp_order_problem *x, pp_policy_order order,
@@ -291,10 +283,10 @@ static void move_one(uint32_t *order, uint32_t from, uint32_t to)
 static uint32_t find_other_side(const pp_order_problem *x, const uint32_t *order, uint32_t i)
 {
     const uint32_t m = x->microbatches;
-    const int64_t work = work_of(x, order[i]);
+    const int64_t work = pp_order_problem_work_of(x, order[i]);
     const bool early = i < m / 2;
     uint32_t to = early ? m - 1 : 0;
-    while (to != i && work_of(x, order[to]) < work)
+    while (to != i && pp_order_problem_work_of(x, order[to]) < work)
         to = early ? to - 1 : to + 1;
     return to;
 }

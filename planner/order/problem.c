@@ -71,6 +71,14 @@ void pp_order_problem_free(pp_order_problem **problem)
     *problem = NULL;
 }
 
+int64_t pp_order_problem_work_of(const pp_order_problem *x, uint32_t microbatch)
+{
+    int64_t ticks = 0;
+    for (uint32_t k = 0; k < 3 * x->stages; k++)
+        ticks += x->task[microbatch * 3 * x->stages + k].ticks;
+    return ticks;
+}
+
 /* A W that needs less leaves the heap first. */
 static bool needs_less(const void *context, uint32_t a, uint32_t b)
 {

@@ -65,6 +65,9 @@ PP_MUST_CHECK pp_status pp_order_problem_new(const char *name, uint32_t ranks, u
                                              pp_order_problem **problem_out, pp_err *err);
 void pp_order_problem_free(pp_order_problem **problem); /* for PP_CLEANUP; *problem NULL is fine */
 
+/* Ticks of all ops of a microbatch. */
+int64_t pp_order_problem_work_of(const pp_order_problem *problem, uint32_t microbatch);
+
 /* Runs the ops of microbatch i on `rank` while the rank holds nothing else. Returns the op that
  * does not fit, or problem->ops; in the first case no order of the whole problem fits. weights:
  * [stages], for its own use. ops: receives the rank's ops in that order; NULL: they are not wanted.

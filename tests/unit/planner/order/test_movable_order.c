@@ -1,6 +1,7 @@
 /* Orders that are changed by random moves and exchanges: ends, tails and memory stay those of the
- * same order made anew, and what does not fit is refused. A move is made if, and only if, the order
- * made anew with it ends in time. Ranks have two stages, and microbatches take different memory. */
+ * same order made anew, and what does not fit is refused. A change is made if, and only if, the
+ * order made anew with it ends in time. Ranks have two stages, and microbatches take different
+ * memory. */
 #include "planner/order/movable_order.h"
 #include "sim/base/random.h"
 #include "tests/support/step.h"
@@ -99,9 +100,19 @@ static void move_in(uint32_t *ops, uint32_t from, uint32_t to)
     ops[to] = moved;
 }
 
-START_TEST(a_move_is_made_if_it_ends_in_time)
+/* Every op of one microbatch in the place of the other's. */
+static void exchange_in(const pp_order_problem *x, uint32_t *ops, uint32_t i, uint32_t j)
 {
-    uint32_t made = 0, late = 0;
+    const uint32_t chain = 3 * STAGES;
+    for (uint32_t k = 0; k < x->ops; k++) {
+        const uint32_t other = ops[k] / chain == i ? j : ops[k] / chain == j ? i : ops[k] / chain;
+        ops[k] = other * chain + ops[k] % chain;
+    }
+}
+
+START_TEST(a_change_is_made_if_it_ends_in_time)
+{
+    uint32_t made[2] = { 0 }, late[2] = { 0 }, refused[2] = { 0 };
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         pp_rng rng = { seed + 1 };
         pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = draw_problem(&rng);
@@ -117,20 +128,28 @@ START_TEST(a_move_is_made_if_it_ends_in_time)
         ck_assert(pp_movable_order_set(order, ops));
         for (int k = 0; k < CHANGES; k++) {
             const int64_t limit = order->makespan + pp_rng_below(&rng, k % 2 ? 2 : 20);
+            const bool exchanges = pp_rng_below(&rng, 4) == 0;
             const uint32_t r = pp_rng_below(&rng, RANKS);
             const uint32_t first = order->begin[r], places = order->begin[r + 1] - 1 - first;
-            const uint32_t from = first + pp_rng_below(&rng, places);
-            const uint32_t to = from + pp_rng_below(&rng, 17) - 8;
-            if (from == to || to < first || to >= first + places)
+            const uint32_t from =
+                exchanges ? pp_rng_below(&rng, MICROBATCHES) : first + pp_rng_below(&rng, places);
+            const uint32_t to =
+                exchanges ? pp_rng_below(&rng, MICROBATCHES) : from + pp_rng_below(&rng, 17) - 8;
+            if (from == to || (!exchanges && (to < first || to >= first + places)))
                 continue;
             pp_movable_order_get(order, moved);
-            move_in(moved, from - r - 1, to - r - 1);
+            if (exchanges)
+                exchange_in(x, moved, from, to);
+            else
+                move_in(moved, from - r - 1, to - r - 1);
             const bool possible = pp_movable_order_set(anew, moved);
             const bool in_time = possible && anew->makespan <= limit;
-            ck_assert_msg(pp_movable_order_move(order, from, to, limit) == in_time,
-                          "seed %d, change %d", (int)seed, k);
-            made += in_time;
-            late += possible && !in_time;
+            const bool done = exchanges ? pp_movable_order_exchange(order, from, to, limit)
+                                        : pp_movable_order_move(order, from, to, limit);
+            ck_assert_msg(done == in_time, "seed %d, change %d", (int)seed, k);
+            made[exchanges] += in_time;
+            late[exchanges] += possible && !in_time;
+            refused[exchanges] += !possible;
             if (in_time)
                 memcpy(ops, moved, sizeof ops);
             ck_assert(pp_movable_order_set(anew, ops));
@@ -139,8 +158,11 @@ START_TEST(a_move_is_made_if_it_ends_in_time)
             ck_assert_mem_eq(order->tail, anew->tail, sizeof *anew->tail * x->ops);
         }
     }
-    ck_assert_uint_gt(made, 20 * SEEDS);
-    ck_assert_uint_gt(late, 20 * SEEDS);
+    for (int k = 0; k < 2; k++) {
+        ck_assert_uint_gt(made[k], SEEDS);
+        ck_assert_uint_gt(late[k], 10 * SEEDS);
+        ck_assert_uint_gt(refused[k], SEEDS);
+    }
 }
 END_TEST
 
@@ -150,6 +172,6 @@ int main(void)
     TCase *tc = tcase_create("movable_order");
     suite_add_tcase(suite, tc);
     tcase_add_test(tc, changes_keep_what_the_order_made_anew_has);
-    tcase_add_test(tc, a_move_is_made_if_it_ends_in_time);
+    tcase_add_test(tc, a_change_is_made_if_it_ends_in_time);
     return step_run(suite);
 }
