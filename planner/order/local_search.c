@@ -7,10 +7,10 @@
  * are less than 1 / BLOCKED_PART of the path. A move is accepted when the makespan grows by no more
  * than the temperature times an exponentially distributed number.
  *
- * Single ops do not take a microbatch to another place on all ranks, since the steps in between are
- * longer. So where microbatches differ, SIMILAR_PER_1024 of the moves exchange one of the path with
- * one of about the same work, wherever that is, and NEAR_PER_1024 with one that starts at about the
- * same time. The former change times and memory little.
+ * Moves of single ops seldom take a microbatch to another place on all ranks, since the orders in
+ * between are longer. So SIMILAR_PER_1024 of the moves exchange one of the path with one of about
+ * the same work, wherever that is, and NEAR_PER_1024 with one that starts at about the same time,
+ * unless they are alike. The former change times and memory little.
  *
  * A try costs one move of planner/order/movable_order.h; an accepted one also the length of the
  * critical path. */
@@ -148,8 +148,8 @@ static bool change(pp_search_scratch *scratch, pp_rng *rng, double heat)
         const uint32_t i = w->problem->task[scratch->path[k]].microbatch;
         const uint32_t j = kind < NEAR_PER_1024 ? draw_near(scratch, rng, scratch->path[k])
                                                 : draw_similar(scratch, rng, i);
-        const bool differ = scratch->lighter[i] != scratch->lighter[j];
-        return differ && pp_movable_order_exchange(w, i, j, limit);
+        if (scratch->lighter[i] != scratch->lighter[j])
+            return pp_movable_order_exchange(w, i, j, limit);
     }
     uint32_t from, to;
     draw_move(scratch, rng, k, &from, &to);

@@ -1,5 +1,5 @@
 /* Made by tools/dev/build-wasm with Emscripten 3.1.6; do not edit.
- * Sources: 6fec61333baf6b9de09c3b7eac714d353a71a699a2a472aed746758a532d459e
+ * Sources: 5dd949a86913005f1010ed960fae86db782fe0941c61f3b7bb6abd9bc73885fc
  * ppsim 0.2.0, GPL-3.0-or-later, with Jansson (MIT), GSL (GPL-3.0-or-later), Nettle
  * (LGPL-3.0-or-later or GPL-2.0-or-later), zlib (Zlib), musl and Emscripten (MIT). */
 /* The simulator for a web page: what `ppsim simulate OPTIONS --json` answers, byte for byte, without
