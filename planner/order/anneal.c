@@ -44,7 +44,7 @@ static void run_serially(const pp_order_problem *x, pp_search_scratch *scratch,
                          const uint32_t *order, pp_search_chain *chain)
 {
     uint32_t k = 0;
-    uint32_t *weights = scratch->path + x->microbatches; /* `order` is before it */
+    uint32_t *weights = scratch->path;
     for (uint32_t r = 0; r < x->ranks; r++) {
         uint32_t stages = 0;
         for (uint32_t s = 0; s < x->stages; s++)
@@ -68,9 +68,9 @@ void pp_anneal_sample(const pp_order_problem *x, pp_search_scratch *scratch, uin
                                  PP_POLICY_ALTERNATING, PP_POLICY_DESCENDING };
     enum { KINDS = sizeof kinds / sizeof *kinds };
     pp_policy *trial = &scratch->trial;
-    uint32_t *ascending = scratch->path;
+    const uint32_t *ascending = scratch->by_work;
     int order = NONE;
-    const bool uneven = pp_policy_sort(x, ascending);
+    const bool uneven = x->microbatches > 0 && scratch->heavier[ascending[0]] > 0;
     const uint32_t heaviest = uneven ? ascending[x->microbatches - 1] : x->microbatches;
     uint32_t end = first + TRIES_MOST * stride; /* time is better spent on the best of them */
     for (uint32_t n = first; n < end && chain->makespan > bound; n += stride) {

@@ -1,4 +1,5 @@
-/* Chains of the search and the scratch memory of its threads: allocation and copies only. The
+/* Chains of the search and the scratch memory of its threads: allocation, copies, and the
+ * microbatches sorted by their work. The
  * searches that use a chain are in anneal.c and local_search.c. Memory per chain and per thread
  * grows linearly with the number of ops. */
 #include "planner/order/chain.h"
@@ -37,7 +38,7 @@ void pp_search_chain_adopt(const pp_order_problem *problem, pp_search_chain *to,
     to->makespan = from->makespan;
 }
 
-static void sort_by_work(const pp_order_problem *x, pp_search_scratch *scratch)
+static void rank_by_work(const pp_order_problem *x, pp_search_scratch *scratch)
 {
     const uint32_t m = x->microbatches;
     (void)pp_policy_sort(x, scratch->by_work);
@@ -69,7 +70,7 @@ pp_status pp_search_scratch_new(const pp_order_problem *problem, pp_search_scrat
         return pp_err_nomem(err);
     scratch->lighter = scratch->by_work + problem->microbatches;
     scratch->heavier = scratch->lighter + problem->microbatches;
-    sort_by_work(problem, scratch);
+    rank_by_work(problem, scratch);
     return PP_OK;
 }
 

@@ -8,15 +8,22 @@
  * than the temperature times an exponentially distributed number.
  *
  * Moves of single ops seldom take a microbatch to another place on all ranks, since the orders in
- * between are longer. So SIMILAR_PER_1024 of the moves exchange one of the path with one of about
- * the same work, wherever that is, and NEAR_PER_1024 with one that starts at about the same time,
- * unless they are alike. The former change times and memory little.
+ * between take longer. So SIMILAR_PER_1024 of the moves exchange one of the path with one of about
+ * the same work, wherever that is; this hardly changes times and memory. NEAR_PER_1024 exchange it
+ * with one that starts at about the same time. Where the two are alike, a single op moves instead.
  *
- * A try costs one move of planner/order/movable_order.h; an accepted one also the length of the
- * critical path. */
+ * A try costs one move or exchange of planner/order/movable_order.h, and exchanges of similar ones
+ * are rarer beyond SIMILAR_OPS; an accepted one also costs the length of the critical path. */
 #include "planner/order/local_search.h"
 
-enum { FARTHEST = 64, HALVINGS = 8, NEAR_PER_1024 = 12, SIMILAR_PER_1024 = 60, BLOCKED_PART = 4 };
+enum {
+    FARTHEST = 64,
+    HALVINGS = 8,
+    NEAR_PER_1024 = 12,
+    SIMILAR_PER_1024 = 60,
+    SIMILAR_OPS = 25000,
+    BLOCKED_PART = 4
+};
 
 /* Finds a critical path, at random if there are several. */
 static void trace(pp_search_scratch *scratch, pp_rng *rng)
@@ -97,8 +104,8 @@ static void draw_move(const pp_search_scratch *scratch, pp_rng *rng, uint32_t k,
     }
 }
 
-/* Draws one of the 8 next lighter or next heavier microbatches than the i-th; the closer, the more
- * often. Returns i when there is none. */
+/* Draws a microbatch with the work of one of the 8 next lighter or next heavier ones than the i-th;
+ * the closer, the more often. Returns i when there is none. */
 static uint32_t draw_similar(const pp_search_scratch *scratch, pp_rng *rng, uint32_t i)
 {
     const uint32_t m = scratch->order->problem->microbatches;
@@ -107,8 +114,31 @@ static uint32_t draw_similar(const pp_search_scratch *scratch, pp_rng *rng, uint
     const uint32_t others = up ? scratch->heavier[i] : scratch->lighter[i];
     if (others == 0)
         return i;
-    const uint32_t step = far < others ? far : others - 1;
-    return scratch->by_work[up ? m - others + step : others - 1 - step];
+    const uint32_t step = far % others;
+    const uint32_t j = scratch->by_work[up ? m - others + step : others - 1 - step];
+    const uint32_t equal = m - scratch->lighter[j] - scratch->heavier[j];
+    return scratch->by_work[scratch->lighter[j] + pp_rng_below(rng, equal)];
+}
+
+/* Whether exchanging two microbatches changes nothing but their numbers. */
+static bool are_alike(const pp_order_problem *x, uint32_t i, uint32_t j)
+{
+    const uint32_t chain = 3 * x->stages;
+    for (uint32_t k = 0; k < chain && i != j; k++) {
+        const uint32_t a = i * chain + k;
+        const uint32_t b = j * chain + k;
+        if (x->task[a].ticks != x->task[b].ticks || x->task[a].lag != x->task[b].lag ||
+            x->memory[a].need != x->memory[b].need || x->memory[a].delta != x->memory[b].delta)
+            return false;
+    }
+    return true;
+}
+
+/* An exchange takes longer, the more ops there are. */
+static uint32_t similar_per_1024(const pp_order_problem *x)
+{
+    return x->ops <= SIMILAR_OPS ? SIMILAR_PER_1024
+                                 : (uint32_t)((uint64_t)SIMILAR_PER_1024 * SIMILAR_OPS / x->ops);
 }
 
 /* Draws a microbatch that starts up to 16 places before or after that of `op`. Returns the one of
@@ -144,11 +174,11 @@ static bool change(pp_search_scratch *scratch, pp_rng *rng, double heat)
         k = scratch->block[pp_rng_below(rng, scratch->blocked)];
     int64_t limit = w->makespan + (int64_t)(heat * pp_rng_exponential(rng));
     const uint32_t kind = pp_rng_below(rng, 1024);
-    if (kind < NEAR_PER_1024 + SIMILAR_PER_1024) {
+    if (kind < NEAR_PER_1024 + similar_per_1024(w->problem)) {
         const uint32_t i = w->problem->task[scratch->path[k]].microbatch;
         const uint32_t j = kind < NEAR_PER_1024 ? draw_near(scratch, rng, scratch->path[k])
                                                 : draw_similar(scratch, rng, i);
-        if (scratch->lighter[i] != scratch->lighter[j])
+        if (!are_alike(w->problem, i, j))
             return pp_movable_order_exchange(w, i, j, limit);
     }
     uint32_t from, to;

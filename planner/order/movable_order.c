@@ -1,4 +1,4 @@
-/* Moves single ops and updates the makespan.
+/* Moves single ops, exchanges microbatches, and updates the makespan.
  *
  * The ops form a graph: an op follows the one before it on its rank and the one whose result it
  * needs. Ends (heads) and tails of all ops are kept, and the ops in a topological order. A move
@@ -12,7 +12,8 @@
  *
  * A rejected move costs O(places) or O(window), and an accepted one O(window + ops whose ends or
  * tails change).
- * An exchange of microbatches costs O(ops), and pp_movable_order_set O(ops log ops). */
+ * An exchange of microbatches costs O(ops + ranks * stages), and pp_movable_order_set O(ops log
+ * ops). */
 #include "planner/order/movable_order.h"
 
 #include "sim/base/alloc.h"
@@ -528,7 +529,7 @@ bool pp_movable_order_exchange(pp_movable_order *w, uint32_t i, uint32_t j, int6
     uint32_t low = earliest(w->rank_in_topo[pp_order_problem_op(x, PP_TASK_F, 0, i)],
                             w->rank_in_topo[pp_order_problem_op(x, PP_TASK_F, 0, j)]);
     uint32_t high = low;
-    for (uint32_t s = 0; s < x->stages; s++) { /* nothing of a microbatch follows all its Ws */
+    for (uint32_t s = 0; s < x->stages; s++) { /* the last op of a microbatch is a W */
         high = latest(high, w->rank_in_topo[pp_order_problem_op(x, PP_TASK_W, s, i)]);
         high = latest(high, w->rank_in_topo[pp_order_problem_op(x, PP_TASK_W, s, j)]);
     }
@@ -544,7 +545,8 @@ bool pp_movable_order_exchange(pp_movable_order *w, uint32_t i, uint32_t j, int6
         int64_t b =
             (w->rank_in_topo[task->before] - low < x->ops ? w->fresh : w->end)[task->before];
         w->fresh[op] = pp_max(a, b + task->lag) + task->ticks;
-        good = w->fresh[op] + (t > high ? w->tail[op] : 0) <= limit; /* tails there stay */
+        good = w->fresh[op] + (t > high ? w->tail[op] : 0) <=
+               limit; /* tails behind `high` do not change */
     }
     if (!good) {
         exchange_all(w, i, j);

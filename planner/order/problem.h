@@ -34,7 +34,8 @@ typedef struct pp_task {
  * rank, so whether an order fits does not depend on times. */
 typedef struct pp_task_memory {
     int64_t need;  /* at its start, memory held before + need <= room */
-    int64_t delta; /* change of what is held, once it has run */
+    int64_t delta; /* change of what is held, once it has run; those of a microbatch on a stage
+                      add up to 0 */
 } pp_task_memory;
 
 /* Owner frees with pp_order_problem_free. Ops are numbered microbatch by microbatch: F of stage 0
