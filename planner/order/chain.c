@@ -1,7 +1,6 @@
 /* Chains of the search and the scratch memory of its threads: allocation, copies, and the
- * microbatches sorted by their work. The
- * searches that use a chain are in anneal.c and local_search.c. Memory per chain and per thread
- * grows linearly with the number of ops. */
+ * microbatches sorted by their work. The searches that use a chain are in anneal.c and
+ * local_search.c. Memory per chain and per thread grows linearly with the number of ops. */
 #include "planner/order/chain.h"
 
 #include "sim/base/alloc.h"

@@ -38,8 +38,7 @@ typedef struct pp_search_scratch {
     uint32_t length;
     uint32_t *block; /* [blocked]: which of `path` have by_rank before or behind them */
     uint32_t blocked;
-    uint32_t
-        *by_work; /* [microbatches]: of ascending work; `lighter`, `heavier` are in its block */
+    uint32_t *by_work; /* [microbatches]: by ascending work; owns the next two */
     uint32_t *lighter; /* [microbatches]: how many there are with less work */
     uint32_t *heavier; /* [microbatches]: how many there are with more */
 } pp_search_scratch;

@@ -1,4 +1,5 @@
-/* Improves an order by moves of single ops along its critical path. */
+/* Improves an order by moves of single ops along its critical path and exchanges of
+ * microbatches. */
 #ifndef PPSIM_PLANNER_ORDER_LOCAL_SEARCH_H
 #define PPSIM_PLANNER_ORDER_LOCAL_SEARCH_H
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum { RANKS = 3, STAGES = 6, MICROBATCHES = 5, OPS = 3 * STAGES * MICROBATCHES };
-enum { SEEDS = 60, CHANGES = 400 };
+enum { SEEDS = 60, CHANGES = 600 };
 
 static pp_order_problem *draw_problem(pp_rng *rng)
 {
@@ -162,8 +162,8 @@ START_TEST(a_change_is_made_if_it_ends_in_time)
         }
     }
     for (int k = 0; k < 2; k++) {
-        ck_assert_uint_gt(made[k], (k ? 1 : 15) * SEEDS);
-        ck_assert_uint_gt(late[k], (k ? 10 : 15) * SEEDS);
+        ck_assert_uint_gt(made[k], (k ? 1 : 20) * SEEDS);
+        ck_assert_uint_gt(late[k], 20 * SEEDS);
         ck_assert_uint_gt(refused[k], SEEDS);
     }
 }
