@@ -2,10 +2,10 @@
  *
  * First, policies are sampled. Then the best one is annealed (anneal.c), and the order that it
  * makes is annealed by moves of single ops (local_search.c), with falling temperatures. In each
- * phase every chain is worked on for its share of the budget; between phases the worst quarter of
- * the chains adopts what the best quarter has, as in "go with the winners" (Aldous and Vazirani,
- * 1994); not so early if there is time for many tries. Chains share nothing within a phase, so the
- * result depends on their number and not on the number of threads.
+ * phase every chain is worked on for its share of the budget; between phases the worst chains
+ * adopt what the best ones have, as in "go with the winners" (Aldous and Vazirani, 1994); not so
+ * early if there is time for many tries. Chains share nothing within a phase, so the result depends
+ * on their number and not on the number of threads.
  *
  * Unless there are too many pairs of ops, a proof (prove.c) takes over after the first phases,
  * looks for shorter orders and often shows that there are none; at the end another one raises the
@@ -51,7 +51,7 @@ static const phase phases[] = {
 /* Many tries: MANY_ITERATIONS for each op, or seconds for at most MANY_OPS. */
 enum { MANY_ITERATIONS = 10, MANY_OPS = 4000 };
 
-enum { PHASES = sizeof phases / sizeof *phases, CHAINS_MOST = 8 };
+enum { PHASES = sizeof phases / sizeof *phases, CHAINS = 8, CHAINS_MOST = 32 };
 
 /* With many tries chains adopt nothing before phase ADOPT_FROM has ended: a policy that is behind
  * at first is often the better one after some annealing. */
@@ -120,10 +120,13 @@ static void search_free(search *s)
     pthread_mutex_destroy(&s->lock);
 }
 
-/* With more ops there are fewer chains, so that each gets far enough. */
-static uint32_t chains_for(const pp_order_problem *x)
+/* With more ops there are fewer chains, so that each gets far enough. In seconds, a chain of few
+ * ops soon gets as far as its first policy leads, and more of them find more. */
+static uint32_t chains_for(const pp_order_problem *x, bool in_seconds)
 {
-    return x->ops <= 4000 ? CHAINS_MOST : x->ops <= 40000 ? 4 : 2;
+    if (in_seconds && x->ops <= 1000)
+        return x->ops <= 256 ? CHAINS_MOST : 16;
+    return x->ops <= MANY_OPS ? CHAINS : x->ops <= 40000 ? 4 : 2;
 }
 
 static double mean_ticks(const pp_order_problem *x)
@@ -140,7 +143,7 @@ static pp_status search_new(search *s, pp_err *err)
     s->reported = INT64_MAX;
     s->mean = mean_ticks(s->problem);
     s->proved = CHAINS_MOST;
-    s->chains = chains_for(s->problem);
+    s->chains = chains_for(s->problem, !s->options->iterations);
     s->threads = s->options->threads ? s->options->threads : 1;
     s->threads = s->threads < s->chains ? s->threads : s->chains;
     s->scratch = pp_alloc_array(s->threads, sizeof *s->scratch);
@@ -304,7 +307,8 @@ static bool is_better(const pp_search_chain *a, const pp_search_chain *b)
     return a->makespan != b->makespan ? a->makespan < b->makespan : a->dispatched < b->dispatched;
 }
 
-/* The worst quarter of the chains adopts what the best quarter has. */
+/* The worst quarter of the chains adopts what the best quarter has; of many chains an eighth, since
+ * all are soon alike otherwise. */
 static void adopt_best(search *s)
 {
     uint32_t rank[CHAINS_MOST];
@@ -314,7 +318,7 @@ static void adopt_best(search *s)
             rank[at] = rank[at - 1];
         rank[at] = k;
     }
-    uint32_t adopted = s->chains / 4;
+    uint32_t adopted = s->chains / (s->chains > CHAINS ? 8 : 4);
     adopted = adopted ? adopted : 1;
     for (uint32_t k = 0; k < adopted && s->chains > 1; k++) {
         pp_search_chain_adopt(s->problem, &s->chain[rank[s->chains - 1 - k]], &s->chain[rank[k]]);
