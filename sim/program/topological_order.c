@@ -5,10 +5,11 @@
  * A pass examines every rank as long as most of this is not in vain. When it is, as with many ranks
  * and few microbatches, ranks wait in the list of the one that they need, which wakes them: in the
  * same pass if they come later in it, so that the order is the same. A pass then costs what it
- * sorts and a word per 64 ranks. */
+ * sorts (sim/base/rounds.h). */
 #include "sim/program/topological_order.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/rounds.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,13 +18,13 @@
 
 typedef struct sorter {
     const pp_program *program;
-    size_t *next;            /* [ranks]: first instruction not yet sorted */
-    size_t done;             /* instructions sorted */
-    uint64_t *sorted;        /* a bit per instruction */
-    bool listed;             /* who waits for whom is known */
-    uint64_t *awake, *later; /* a bit per rank: it can advance in this pass, or in the next one */
-    uint32_t *waiting;       /* [ranks]: the first rank that waits for it, or NOBODY */
-    uint32_t *also;          /* [ranks]: another one that waits for the same rank */
+    size_t *next;      /* [ranks]: first instruction not yet sorted */
+    size_t done;       /* instructions sorted */
+    uint64_t *sorted;  /* a bit per instruction */
+    bool listed;       /* who waits for whom is known */
+    pp_rounds awake;   /* the ranks that can advance in this pass, or in the next one */
+    uint32_t *waiting; /* [ranks]: the first rank that waits for it, or NOBODY */
+    uint32_t *also;    /* [ranks]: another one that waits for the same rank */
 } sorter;
 
 #define NOBODY UINT32_MAX
@@ -33,29 +34,27 @@ static void sorter_free(sorter *s)
 {
     free(s->next);
     free(s->sorted);
-    free(s->awake);
+    pp_rounds_free(&s->awake);
     free(s->waiting);
 }
 
 static pp_status sorter_new(sorter *s, pp_err *err)
 {
     const uint32_t ranks = s->program->ranks;
-    const size_t words = (ranks + (size_t)63) / 64;
     s->next = pp_alloc_array(ranks, sizeof *s->next);
-    s->awake = pp_alloc_array(2 * words, sizeof *s->awake);
     s->waiting = pp_alloc_array(2 * (size_t)ranks, sizeof *s->waiting);
     s->sorted = pp_alloc_array(s->program->count / 64 + 1, sizeof *s->sorted);
-    if (!s->next || !s->sorted || !s->awake || !s->waiting)
+    if (!pp_rounds_new(&s->awake, ranks) || !s->next || !s->sorted || !s->waiting)
         return pp_err_nomem(err);
-    s->later = s->awake + words;
     s->also = s->waiting + ranks;
     memcpy(s->next, s->program->rank_begin, ranks * sizeof *s->next);
     memset(s->waiting, 0xff, ranks * sizeof *s->waiting);
     return PP_OK;
 }
 
-/* Wakes the ranks whose instruction from `rank` has been sorted. */
-static void wake(sorter *s, uint32_t rank)
+/* Wakes the ranks whose instruction from `rank` has been sorted: in this pass if they come after
+ * `current`. */
+static void wake(sorter *s, uint32_t rank, uint32_t current)
 {
     uint32_t *link = &s->waiting[rank];
     while (*link != NOBODY) {
@@ -65,7 +64,7 @@ static void wake(sorter *s, uint32_t rank)
             continue;
         }
         *link = s->also[waiter];
-        (waiter > rank ? s->awake : s->later)[waiter / 64] |= (uint64_t)1 << waiter % 64;
+        pp_rounds_add(&s->awake, waiter, current);
     }
 }
 
@@ -86,14 +85,14 @@ static void wait_for_source(sorter *s, uint32_t rank)
     s->waiting[from] = rank;
 }
 
-/* Begins with lists: every rank waits, and is awake if that is over. */
+/* Begins with lists: every rank waits, and is awake in the next pass if that is over. */
 static void list_all(sorter *s)
 {
     s->listed = true;
     for (uint32_t r = 0; r < s->program->ranks; r++)
         wait_for_source(s, r);
     for (uint32_t r = s->program->ranks; r-- > 0;)
-        wake(s, r);
+        wake(s, r, UINT32_MAX);
 }
 
 /* Advances `rank` until an instruction needs one that has not been sorted. */
@@ -117,25 +116,19 @@ static inline void advance_rank(sorter *s, uint32_t rank)
     s->next[rank] = i;
     if (s->listed) {
         wait_for_source(s, rank);
-        wake(s, rank);
+        wake(s, rank, rank);
     }
 }
 
 static void pass(sorter *s)
 {
-    const uint32_t ranks = s->program->ranks;
-    for (uint32_t rank = 0; rank < ranks && !s->listed; rank++)
+    for (uint32_t rank = 0; rank < s->program->ranks && !s->listed; rank++)
         advance_rank(s, rank);
-    for (uint32_t first = 0; first < ranks && s->listed; first += 64) {
-        uint64_t *word = &s->awake[first / 64];
-        *word |= s->later[first / 64];
-        s->later[first / 64] = 0;
-        while (*word) {
-            const uint32_t bit = (uint32_t)__builtin_ctzll(*word);
-            *word &= *word - 1;
-            advance_rank(s, first + bit);
-        }
-    }
+    if (!s->listed)
+        return;
+    pp_rounds_begin(&s->awake);
+    for (uint32_t rank; pp_rounds_take(&s->awake, &rank);)
+        advance_rank(s, rank);
 }
 
 /* Reports the members of a cycle. Every unfinished rank waits for one instruction, so following

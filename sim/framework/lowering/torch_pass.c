@@ -6,6 +6,7 @@
 #include "sim/framework/lowering/torch_pass.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/rounds.h"
 #include "sim/framework/lowering/lower.h"
 #include "sim/framework/lowering/sharding_row.h"
 #include "sim/program/program_new.h"
@@ -34,8 +35,7 @@ typedef struct passes {
     pp_torch_rules rules;
     pp_sharding_row *row;   /* [ranks] */
     size_t *next;           /* [ranks]: the action that the third pass places next */
-    uint64_t *awake;        /* a bit per rank: to be looked at in this round */
-    uint64_t *later;        /* or in the next one */
+    pp_rounds awake;        /* the ranks to be looked at in this round, or in the next one */
     uint32_t *weight_grads; /* [stages] */
     uint8_t *ready;         /* [stages * microbatches]: bits of `input` */
     pp_comm_builder *builder;
@@ -58,7 +58,7 @@ static void passes_free(passes *p)
     free(p->deferred);
     free(p->row);
     free(p->next);
-    free(p->awake);
+    pp_rounds_free(&p->awake);
     free(p->weight_grads);
     free(p->ready);
     pp_comm_builder_free(&p->builder);
@@ -180,7 +180,7 @@ static pp_status hand_on(passes *p, uint32_t rank, pp_op op, pp_err *err)
     uint32_t to = forward ? op.stage + 1u : op.stage - 1u;
     uint32_t peer = program->stage_rank[to];
     *ready_at(p, to, op.microbatch) |= forward ? ACTIVATION : GRADIENT;
-    (peer > rank ? p->awake : p->later)[peer / 64] |= (uint64_t)1 << peer % 64;
+    pp_rounds_add(&p->awake, peer, rank);
     if (peer == rank)
         return PP_OK;
     if (p->deferred && rank < peer)
@@ -229,7 +229,7 @@ static pp_status look_at(passes *p, uint32_t rank, bool *progress, pp_err *err)
     if (p->next[rank] == p->row[rank].count || !is_next_ready(p, rank))
         return PP_OK;
     *progress = true;
-    p->later[rank / 64] |= (uint64_t)1 << rank % 64;
+    pp_rounds_add_next(&p->awake, rank);
     return schedule_next(p, rank, err);
 }
 
@@ -238,20 +238,14 @@ static pp_status add_send_recv(passes *p, pp_err *err)
     const uint32_t ranks = p->program->ranks;
     bool progress = true;
     for (uint32_t r = 0; r < ranks; r++)
-        p->later[r / 64] |= (uint64_t)1 << r % 64;
+        pp_rounds_add_next(&p->awake, r);
     while (progress) {
         progress = false;
-        for (uint32_t first = 0; first < ranks; first += 64) {
-            uint64_t *word = &p->awake[first / 64];
-            *word |= p->later[first / 64];
-            p->later[first / 64] = 0;
-            while (*word) {
-                const uint32_t bit = (uint32_t)__builtin_ctzll(*word);
-                *word &= *word - 1;
-                pp_status status = look_at(p, first + bit, &progress, err);
-                if (status)
-                    return status;
-            }
+        pp_rounds_begin(&p->awake);
+        for (uint32_t rank; pp_rounds_take(&p->awake, &rank);) {
+            pp_status status = look_at(p, rank, &progress, err);
+            if (status)
+                return status;
         }
     }
     for (uint32_t r = 0; r < ranks; r++) {
@@ -269,8 +263,6 @@ static pp_status passes_new(const pp_program *program, pp_torch_rules rules, pas
     *p = (passes){ .program = program, .rules = rules };
     p->row = pp_alloc_array(program->ranks, sizeof *p->row);
     p->next = pp_alloc_array(program->ranks, sizeof *p->next);
-    const size_t words = (program->ranks + (size_t)63) / 64;
-    p->awake = pp_alloc_array(2 * words, sizeof *p->awake);
     p->weight_grads = pp_alloc_array(program->stages, sizeof *p->weight_grads);
     p->ready = pp_alloc_array(program->stages, program->microbatches);
     if (defers)
@@ -280,10 +272,9 @@ static pp_status passes_new(const pp_program *program, pp_torch_rules rules, pas
         p->sent_at =
             pp_alloc_array((size_t)program->stages * program->microbatches, sizeof *p->sent_at);
     }
-    if (!p->row || !p->next || !p->awake || !p->weight_grads || !p->ready ||
-        (defers && !p->deferred) || (rules.waits && (!p->sent || !p->sent_at)))
+    if (!pp_rounds_new(&p->awake, program->ranks) || !p->row || !p->next || !p->weight_grads ||
+        !p->ready || (defers && !p->deferred) || (rules.waits && (!p->sent || !p->sent_at)))
         return pp_err_nomem(err);
-    p->later = p->awake + words;
     return pp_comm_builder_new(program, &p->builder, err);
 }
 
