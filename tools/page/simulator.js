@@ -1,5 +1,5 @@
 /* Made by tools/dev/build-wasm with Emscripten 3.1.6; do not edit.
- * Sources: 21458eed088f11ae0e84ba5db85eea1383a1b8d644aa26cde8665b760e027a8c
+ * Sources: 6dae4c2018e658766a95b869c9d051b5d09abff61356a3c70099b1d65c343021
  * ppsim 0.2.0, GPL-3.0-or-later, with Jansson (MIT), GSL (GPL-3.0-or-later), Nettle
  * (LGPL-3.0-or-later or GPL-2.0-or-later), zlib (Zlib), musl and Emscripten (MIT). */
 /* The simulator for a web page: what `ppsim simulate OPTIONS --json` answers, byte for byte, without
