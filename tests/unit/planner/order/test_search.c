@@ -229,15 +229,15 @@ START_TEST(a_circle_of_no_time_is_no_order)
 }
 END_TEST
 
-/* Unequal microbatches on eight ranks: nothing can be proved, so all phases run. */
-static pp_order_problem *uneven(void)
+/* Unequal microbatches on four ranks: nothing can be proved, so all phases run. */
+static pp_order_problem *uneven(uint32_t microbatches)
 {
     uint32_t ranks[] = { 0, 1, 2, 3, 3, 2, 1, 0 };
     uint64_t rng = 7;
     pp_order_problem *x = NULL;
     pp_err err = { 0 };
-    ck_assert_int_eq(pp_order_problem_new("uneven", 4, 8, 12, ranks, &x, &err), PP_OK);
-    for (uint32_t i = 0; i < 12; i++) {
+    ck_assert_int_eq(pp_order_problem_new("uneven", 4, 8, microbatches, ranks, &x, &err), PP_OK);
+    for (uint32_t i = 0; i < microbatches; i++) {
         int64_t size = (int64_t)draw(&rng, 100) + 10;
         for (uint32_t at = 0; at < 24; at++) {
             const int64_t delta[] = { size, -size / 2, size / 2 - size };
@@ -254,7 +254,7 @@ static pp_order_problem *uneven(void)
 
 START_TEST(threads_do_not_change_the_result)
 {
-    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = uneven();
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = uneven(12);
     pp_found_order *one PP_CLEANUP(pp_found_order_free) = NULL;
     pp_found_order *many PP_CLEANUP(pp_found_order_free) = NULL;
     pp_order_bounds limits;
@@ -291,7 +291,7 @@ static double over(void *context)
  * early. */
 START_TEST(an_interrupt_leaves_an_order)
 {
-    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = uneven();
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = uneven(12);
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
     pp_err err = { 0 };
     const pp_order_search_options budget = { .iterations = _i ? 1000000 : 0, .spent = over };
@@ -301,9 +301,45 @@ START_TEST(an_interrupt_leaves_an_order)
 }
 END_TEST
 
+static _Thread_local bool counted;
+static uint32_t workers;
+
+/* Counts the threads that ask, and ends the search after its first phase. */
+static double count_worker(void *context)
+{
+    (void)context;
+    if (!counted)
+        __atomic_add_fetch(&workers, 1, __ATOMIC_RELAXED);
+    counted = true;
+    return 1;
+}
+
+/* Each chain has a thread of its own where there are enough: in seconds there are more with few
+ * ops. */
+START_TEST(few_ops_have_more_chains)
+{
+    static const struct {
+        uint32_t microbatches; /* of 24 ops */
+        int64_t iterations;
+        uint32_t chains;
+    } cases[] = { { 10, 0, 32 }, { 11, 0, 16 },     { 41, 0, 16 }, { 42, 0, 8 },
+                  { 167, 0, 4 }, { 10, 100000, 8 }, { 42, 10, 8 } };
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = uneven(cases[_i].microbatches);
+    pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
+    pp_err err = { 0 };
+    const pp_order_search_options budget = { .iterations = cases[_i].iterations,
+                                             .spent = count_worker,
+                                             .threads = 100 };
+    workers = 0;
+    counted = false;
+    ck_assert_msg(pp_order_search(x, 0, &budget, &found, &err) == PP_OK, "%s", err.text);
+    ck_assert_uint_eq(workers, cases[_i].chains);
+}
+END_TEST
+
 START_TEST(too_large_a_microbatch_is_named)
 {
-    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = uneven();
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = uneven(12);
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
     pp_err err = { 0 };
     const pp_order_search_options budget = { .iterations = 10 };
@@ -325,6 +361,7 @@ int main(void)
     tcase_add_loop_test(tc, a_circle_of_no_time_is_no_order, 76, 80);
     tcase_add_loop_test(tc, threads_do_not_change_the_result, 2, 6);
     tcase_add_loop_test(tc, an_interrupt_leaves_an_order, 0, 2);
+    tcase_add_loop_test(tc, few_ops_have_more_chains, 0, 7);
     tcase_add_test(tc, too_large_a_microbatch_is_named);
     suite_add_tcase(suite, tc);
     return step_run(suite);
