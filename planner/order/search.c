@@ -51,7 +51,12 @@ static const phase phases[] = {
 /* Many tries: MANY_ITERATIONS for each op, or seconds for at most MANY_OPS. */
 enum { MANY_ITERATIONS = 10, MANY_OPS = 4000 };
 
-enum { PHASES = sizeof phases / sizeof *phases, CHAINS = 8, CHAINS_MOST = 32 };
+enum { PHASES = sizeof phases / sizeof *phases };
+
+/* After many tries a chain has got as far as its first policy leads, and other chains find more:
+ * where time is limited, there are twice and four times as many for problems of at most FEW_OPS, if
+ * each chain has time for CHAIN_TRIES policies. */
+enum { CHAINS = 8, CHAINS_MOST = 32, CHAIN_TRIES = 15000, FEW_OPS = 1000 };
 
 /* With many tries chains adopt nothing before phase ADOPT_FROM has ended: a policy that is behind
  * at first is often the better one after some annealing. */
@@ -120,12 +125,9 @@ static void search_free(search *s)
     pthread_mutex_destroy(&s->lock);
 }
 
-/* With more ops there are fewer chains, so that each gets far enough. In seconds, a chain of few
- * ops soon gets as far as its first policy leads, and more of them find more. */
-static uint32_t chains_for(const pp_order_problem *x, bool in_seconds)
+/* With more ops there are fewer chains, so that each gets far enough. */
+static uint32_t chains_for(const pp_order_problem *x)
 {
-    if (in_seconds && x->ops <= 1000)
-        return x->ops <= 256 ? CHAINS_MOST : 16;
     return x->ops <= MANY_OPS ? CHAINS : x->ops <= 40000 ? 4 : 2;
 }
 
@@ -143,7 +145,7 @@ static pp_status search_new(search *s, pp_err *err)
     s->reported = INT64_MAX;
     s->mean = mean_ticks(s->problem);
     s->proved = CHAINS_MOST;
-    s->chains = chains_for(s->problem, !s->options->iterations);
+    s->chains = chains_for(s->problem);
     s->threads = s->options->threads ? s->options->threads : 1;
     s->threads = s->threads < s->chains ? s->threads : s->chains;
     s->scratch = pp_alloc_array(s->threads, sizeof *s->scratch);
@@ -367,28 +369,51 @@ static pp_status prove(search *s, bool shortest, double share, double to, pp_err
     return status;
 }
 
-/* The duration of a dispatch decides how much of the time the first phase gets. The shortest of a
- * few is taken, since other processes take time, too. */
-static void time_policies(search *s)
+/* Adds chains, from `from` on, that begin with what the others do. */
+static pp_status add_chains(search *s, uint32_t wanted, pp_err *err)
+{
+    pp_status status = PP_OK;
+    while (s->chains < wanted && !status) {
+        pp_search_chain *chain = &s->chain[s->chains];
+        status = pp_search_chain_new(s->problem, s->options->seed, s->chains++, chain, err);
+        if (status || !s->started)
+            continue;
+        memcpy(chain->ops, s->options->start, s->problem->ops * sizeof *chain->ops);
+        chain->makespan = s->chain[1].makespan; /* nothing was tried on this one yet */
+    }
+    return status;
+}
+
+/* Without iterations, times some policies: the first phase takes as much as POLICIES_WANTED of them
+ * per chain need, and chains are added if there is time for many. The least time of a few is taken,
+ * since other processes take time, too. */
+static pp_status time_policies(search *s, pp_err *err)
 {
     const pp_order_search_options *options = s->options;
     pp_iteration_budget none = { .spent = options->spent, .context = options->context };
     pp_search_chain *chain = &s->chain[0];
-    double wanted = SAMPLE_SHARE_MOST;
+    double least = SAMPLE_SHARE_MOST;
     s->sampled = phases[0].share;
     if (options->iterations)
-        return;
+        return PP_OK;
     pp_anneal_sample(s->problem, &s->scratch[0], 0, s->chains, s->bound, &none, chain);
-    for (int k = 0; k < TIMED && chain->dispatched < INT64_MAX && wanted > s->sampled; k++) {
+    if (chain->dispatched == INT64_MAX)
+        return PP_OK;
+    for (int k = 0; k < TIMED; k++) {
         double before = options->spent(options->context);
         if (before >= 1)
             break;
         (void)pp_dispatch_run(s->scratch[0].dispatch, &chain->policy, INT64_MAX);
-        double each = options->spent(options->context) - before;
-        wanted = fmin(wanted, POLICIES_WANTED * each * s->chains / s->threads);
+        least = fmin(least, options->spent(options->context) - before);
     }
-    if (chain->dispatched < INT64_MAX)
-        s->sampled = fmax(s->sampled, wanted);
+    const double wanted = POLICIES_WANTED * least * s->chains / s->threads;
+    s->sampled = fmax(s->sampled, fmin(wanted, SAMPLE_SHARE_MOST));
+    if (s->problem->ops > FEW_OPS)
+        return PP_OK;
+    uint32_t chains = s->chains;
+    while (chains < CHAINS_MOST && least * CHAIN_TRIES * 2 * chains < s->threads)
+        chains *= 2;
+    return add_chains(s, chains, err);
 }
 
 /* Where phase k ends, of the whole budget. */
@@ -414,9 +439,8 @@ static pp_status run(search *s, pp_err *err)
 {
     const pp_order_search_options *options = s->options;
     const uint32_t adopt_from = has_many_tries(s) ? ADOPT_FROM : 0;
-    pp_status status = PP_OK;
-    time_policies(s);
-    for (uint32_t k = 0; k < PHASES && !is_over(s, k); k++) {
+    pp_status status = time_policies(s, err);
+    for (uint32_t k = 0; k < PHASES && !status && !is_over(s, k); k++) {
         if (k == PROVE_AFTER && s->proves && !options->runners) {
             status = prove(s, true, s->proved_until, s->proved_until, err);
             if (status || is_over(s, k))
@@ -478,6 +502,7 @@ pp_status pp_order_search(const pp_order_problem *problem, int64_t bound,
         return pp_err_nomem(err);
     memcpy(found->ops, best->best_ops, problem->ops * sizeof *found->ops);
     found->makespan = best->best;
+    found->chains = s.chains;
     if ((status = add_runners(&s, found, err)))
         return status;
     found->bound = s.bound;

@@ -41,6 +41,7 @@ typedef struct pp_found_order {
     uint32_t *runner_ops; /* [runners x ops]: orders with which chains ended phases, by makespan */
     int64_t *runner;      /* [runners] makespans, each once, all longer */
     uint32_t runners;
+    uint32_t chains; /* that were worked on side by side */
 } pp_found_order;
 
 /* bound: of pp_order_bounds_find; the search ends when it is met. Fails: INFEASIBLE if a microbatch

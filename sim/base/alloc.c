@@ -49,7 +49,7 @@ void pp_alloc_keep_freed(void)
 #ifdef __GLIBC__
     mallopt(M_MMAP_MAX, 0);
     mallopt(M_TRIM_THRESHOLD, INT_MAX);
-    /* Blocks that wait in fast bins are gone through whenever a large one is freed: a sixth of a
+    /* Freeing a large block empties the fast bins, which goes all over the memory: a sixth of a
      * simulation with a report of 65,535 ranks. */
     mallopt(M_MXFAST, 0);
     if (is_limited())

@@ -21,8 +21,8 @@ PP_MUST_CHECK pp_status pp_reserve(void **array, size_t *capacity, size_t needed
                                    pp_err *err);
 
 /* Keeps freed memory in the process, in huge pages if possible (glibc only), so that a process that
- * simulates many programs does not fault the same pages in again and again, and joins small freed
- * blocks at once. Call it once, before starting threads. */
+ * simulates many programs does not fault the same pages in again and again, and turns fast bins
+ * off. Call it once, before starting threads. */
 void pp_alloc_keep_freed(void);
 
 /* Like pp_alloc_array, but uninitialised. Huge pages are asked for if it is large and freed memory

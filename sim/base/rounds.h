@@ -18,28 +18,27 @@ typedef struct pp_rounds_due {
 
 typedef struct pp_rounds {
     pp_rounds_due now, next; /* this round and the next one */
+    uint64_t *bits;          /* owned: of both */
     size_t at, words;        /* the word of `now.word` that was looked at last, and their number */
 } pp_rounds;
 
 static inline void pp_rounds_free(pp_rounds *rounds)
 {
-    free(rounds->now.id);
-    free(rounds->next.id);
+    free(rounds->bits);
     *rounds = (pp_rounds){ 0 };
 }
 
 /* Makes rounds over the ids 0 to ids - 1, of which none is due. Returns false without memory; in
  * any case pp_rounds_free() takes it. */
-static inline bool pp_rounds_new(pp_rounds *rounds, uint32_t ids)
+PP_MUST_CHECK static inline bool pp_rounds_new(pp_rounds *rounds, uint32_t ids)
 {
     const size_t low = ids / (size_t)64 + 1, words = low / 64 + 1;
     *rounds = (pp_rounds){ .at = words, .words = words };
-    rounds->now.id = pp_alloc_array(low + words, sizeof(uint64_t));
-    rounds->next.id = pp_alloc_array(low + words, sizeof(uint64_t));
-    if (!rounds->now.id || !rounds->next.id)
+    rounds->bits = pp_alloc_array(2 * (low + words), sizeof *rounds->bits);
+    if (!rounds->bits)
         return false;
-    rounds->now.word = rounds->now.id + low;
-    rounds->next.word = rounds->next.id + low;
+    rounds->now = (pp_rounds_due){ rounds->bits, rounds->bits + low };
+    rounds->next = (pp_rounds_due){ rounds->now.word + words, rounds->now.word + words + low };
     return true;
 }
 
@@ -56,7 +55,7 @@ static inline void pp_rounds_add_next(pp_rounds *rounds, uint32_t id)
 }
 
 /* Makes an id due in this round if it comes after `current`, which was taken last, and in the next
- * round otherwise. */
+ * round otherwise. Between two rounds `current` is UINT32_MAX. */
 static inline void pp_rounds_add(pp_rounds *rounds, uint32_t id, uint32_t current)
 {
     pp_rounds_set(id > current ? &rounds->now : &rounds->next, id);

@@ -301,39 +301,41 @@ START_TEST(an_interrupt_leaves_an_order)
 }
 END_TEST
 
-static _Thread_local bool counted;
-static uint32_t workers;
+/* A clock that a policy advances by `step`, until the search is over at the 20th look. */
+typedef struct fake_clock {
+    double step;
+    int looks;
+} fake_clock;
 
-/* Counts the threads that ask, and ends the search after its first phase. */
-static double count_worker(void *context)
+static double look(void *context)
 {
-    (void)context;
-    if (!counted)
-        __atomic_add_fetch(&workers, 1, __ATOMIC_RELAXED);
-    counted = true;
-    return 1;
+    fake_clock *clock = context;
+    const int looks = __atomic_add_fetch(&clock->looks, 1, __ATOMIC_RELAXED);
+    return looks < 20 ? looks * clock->step : 1;
 }
 
-/* Each chain has a thread of its own where there are enough: in seconds there are more with few
- * ops. */
-START_TEST(few_ops_have_more_chains)
+/* There are twice or four times as many chains if each has time for 15,000 policies. */
+START_TEST(much_time_has_more_chains)
 {
     static const struct {
-        uint32_t microbatches; /* of 24 ops */
+        uint32_t microbatches, threads;
         int64_t iterations;
+        double policies; /* that one thread has time for */
         uint32_t chains;
-    } cases[] = { { 10, 0, 32 }, { 11, 0, 16 },     { 41, 0, 16 }, { 42, 0, 8 },
-                  { 167, 0, 4 }, { 10, 100000, 8 }, { 42, 10, 8 } };
+    } cases[] = { { 12, 1, 0, 239000, 8 },  { 12, 1, 0, 241000, 16 }, { 12, 1, 0, 479000, 16 },
+                  { 12, 1, 0, 481000, 32 }, { 12, 1, 0, 1e9, 32 },    { 12, 2, 0, 119000, 8 },
+                  { 12, 2, 0, 241000, 32 }, { 12, 1, 10000, 1e9, 8 }, { 41, 1, 0, 1e9, 32 },
+                  { 42, 1, 0, 1e9, 8 },     { 167, 1, 0, 1e9, 4 } };
     pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = uneven(cases[_i].microbatches);
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
+    pp_order_search_options budget = { .iterations = cases[_i].iterations,
+                                       .spent = look,
+                                       .threads = cases[_i].threads };
+    fake_clock clock = { 1 / cases[_i].policies, 0 };
     pp_err err = { 0 };
-    const pp_order_search_options budget = { .iterations = cases[_i].iterations,
-                                             .spent = count_worker,
-                                             .threads = 100 };
-    workers = 0;
-    counted = false;
+    budget.context = &clock;
     ck_assert_msg(pp_order_search(x, 0, &budget, &found, &err) == PP_OK, "%s", err.text);
-    ck_assert_uint_eq(workers, cases[_i].chains);
+    ck_assert_uint_eq(found->chains, cases[_i].chains);
 }
 END_TEST
 
@@ -361,7 +363,7 @@ int main(void)
     tcase_add_loop_test(tc, a_circle_of_no_time_is_no_order, 76, 80);
     tcase_add_loop_test(tc, threads_do_not_change_the_result, 2, 6);
     tcase_add_loop_test(tc, an_interrupt_leaves_an_order, 0, 2);
-    tcase_add_loop_test(tc, few_ops_have_more_chains, 0, 7);
+    tcase_add_loop_test(tc, much_time_has_more_chains, 0, 11);
     tcase_add_test(tc, too_large_a_microbatch_is_named);
     suite_add_tcase(suite, tc);
     return step_run(suite);
