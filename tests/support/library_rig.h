@@ -222,6 +222,7 @@ static inline pp_runtime *rig_open(uint32_t ranks, const pp_faults *faults)
     return runtime;
 }
 
+/* The entries of the process's list of threads: two more than there are. */
 static inline unsigned rig_threads(void)
 {
     DIR *tasks = opendir("/proc/self/task");
@@ -231,6 +232,15 @@ static inline unsigned rig_threads(void)
         count++;
     closedir(tasks);
     return count;
+}
+
+/* Waits up to 4 s until no more than `most` are there, and returns their number: the system lists a
+ * thread for a moment after it was joined. */
+static inline unsigned rig_threads_left(unsigned most)
+{
+    for (int k = 0; k < 200 && rig_threads() > most; k++)
+        nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+    return rig_threads();
 }
 
 #endif
