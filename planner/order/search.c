@@ -369,7 +369,7 @@ static pp_status prove(search *s, bool shortest, double share, double to, pp_err
     return status;
 }
 
-/* Adds chains, from `from` on, that begin with what the others do. */
+/* Adds chains up to `wanted`. With an order to begin with, they begin with it, too. */
 static pp_status add_chains(search *s, uint32_t wanted, pp_err *err)
 {
     pp_status status = PP_OK;
