@@ -369,18 +369,14 @@ static pp_status prove(search *s, bool shortest, double share, double to, pp_err
     return status;
 }
 
-/* Adds chains up to `wanted`. With an order to begin with, they begin with it, too. */
+/* Adds chains up to `wanted`. They begin with policies alone, also where an order was given: there
+ * are only more of them if a policy has made a shorter one. */
 static pp_status add_chains(search *s, uint32_t wanted, pp_err *err)
 {
     pp_status status = PP_OK;
-    while (s->chains < wanted && !status) {
-        pp_search_chain *chain = &s->chain[s->chains];
-        status = pp_search_chain_new(s->problem, s->options->seed, s->chains++, chain, err);
-        if (status || !s->started)
-            continue;
-        memcpy(chain->ops, s->options->start, s->problem->ops * sizeof *chain->ops);
-        chain->makespan = s->chain[1].makespan; /* nothing was tried on this one yet */
-    }
+    for (; s->chains < wanted && !status; s->chains++)
+        status =
+            pp_search_chain_new(s->problem, s->options->seed, s->chains, &s->chain[s->chains], err);
     return status;
 }
 
