@@ -18,7 +18,7 @@
 #endif
 
 #define MIB ((size_t)1 << 20)
-#define HEAP_STEP (64 * MIB) /* by which the heap grows: it costs nothing until it is written */
+#define HEAP_STEP (1024 * MIB) /* by which the heap grows: it costs nothing until it is written */
 
 /* Asks for huge pages from a large block to the end of the heap. Asking before the pages are
  * written is what counts, also for the blocks that will follow. */

@@ -191,7 +191,6 @@ void pp_comm_free(pp_comm **comm)
 typedef struct step_list {
     pp_comm_step *step;
     size_t count, capacity;
-    uint32_t posted; /* the group posted last */
 } step_list;
 
 struct pp_comm_builder {
@@ -201,8 +200,6 @@ struct pp_comm_builder {
     size_t group_count, group_capacity;
     pp_transfer *transfer; /* in the order in which they were added */
     size_t transfer_count, transfer_capacity;
-    bool mixed;     /* transfers of several groups were added alternately */
-    bool overtakes; /* a rank posted a group that it had opened before the previously posted one */
     bool failed;
 };
 
@@ -337,8 +334,6 @@ void pp_comm_add_part(pp_comm_builder *b, uint32_t group, pp_transfer_kind kind,
             return;
         b->transfer = grown;
     }
-    if (b->transfer_count && b->transfer[b->transfer_count - 1].group > group)
-        b->mixed = true;
     b->transfer[b->transfer_count++] = (pp_transfer){
         .microbatch = microbatch,
         .stage = (uint16_t)stage,
@@ -356,9 +351,6 @@ void pp_comm_post(pp_comm_builder *b, uint32_t group)
 {
     if (b->failed || !b->group[group].count)
         return;
-    step_list *list = &b->list[b->group[group].rank];
-    b->overtakes |= group < list->posted;
-    list->posted = group;
     add_step(b, b->group[group].rank, (pp_comm_step){ .index = group, .kind = PP_COMM_STEP_POST });
 }
 
@@ -375,35 +367,55 @@ void pp_comm_exchange(pp_comm_builder *builder, uint32_t group)
     pp_comm_wait(builder, group);
 }
 
-static void number_groups(const pp_comm_builder *b, pp_group *group)
+/* Numbers the groups anew, rank by rank in the order in which they are posted; groups that nobody
+ * posts come last. Steps get the new numbers.
+ * group: [group_count], set; number: [group_count], set to the new numbers of the old ones. */
+static void number_groups(const pp_comm_builder *b, pp_comm *comm, pp_group *group,
+                          uint32_t *number)
 {
     uint32_t next = 0;
+    uint32_t first = 0;
+    memset(number, 0xff, b->group_count * sizeof *number);
+    for (size_t s = 0; s < comm->step_count; s++) {
+        if (comm->step[s].kind == PP_COMM_STEP_POST)
+            number[comm->step[s].index] = next++;
+    }
     for (size_t g = 0; g < b->group_count; g++) {
-        group[g].first = next;
-        next += group[g].count;
+        if (number[g] == PP_NO_SOURCE)
+            number[g] = next++;
+        group[number[g]] = b->group[g];
+    }
+    for (size_t g = 0; g < b->group_count; g++) {
+        group[g].first = first;
+        first += group[g].count;
+    }
+    for (size_t s = 0; s < comm->step_count; s++) {
+        pp_comm_step *step = &comm->step[s];
+        if (step->kind == PP_COMM_STEP_POST || step->kind == PP_COMM_STEP_WAIT ||
+            (step->kind == PP_COMM_STEP_READ && step->index != PP_NO_SOURCE))
+            step->index = number[step->index];
     }
 }
 
-/* Sorts transfers by group, in the order in which they were added. Groups keep their numbers. */
+/* Sorts groups and transfers in the order in which the ranks post them, rank by rank, so that what
+ * goes through the steps of a rank reads memory in its order. The transfers of a group stay in the
+ * order in which they were added. */
 static pp_status sort_transfers(pp_comm_builder *b, pp_comm *comm, pp_err *err)
 {
-    number_groups(b, b->group);
-    if (b->mixed) {
-        comm->transfer = pp_alloc_array(b->transfer_count, sizeof *comm->transfer);
-        if (!comm->transfer)
-            return pp_err_nomem(err);
-        for (size_t g = 0; g < b->group_count; g++)
-            b->group[g].count = 0;
-        for (size_t t = 0; t < b->transfer_count; t++) {
-            pp_group *group = &b->group[b->transfer[t].group];
-            comm->transfer[group->first + group->count++] = b->transfer[t];
-        }
-    } else {
-        comm->transfer = b->transfer; /* the program owns the transfers and the groups now */
-        b->transfer = NULL;
+    uint32_t *number PP_CLEANUP(pp_free_array) = pp_alloc_large(b->group_count, sizeof *number);
+    comm->group = pp_alloc_large(b->group_count, sizeof *comm->group);
+    comm->transfer = pp_alloc_large(b->transfer_count, sizeof *comm->transfer);
+    if (!number || !comm->group || !comm->transfer)
+        return pp_err_nomem(err);
+    number_groups(b, comm, comm->group, number);
+    for (size_t g = 0; g < b->group_count; g++)
+        b->group[g].count = 0;
+    for (size_t t = 0; t < b->transfer_count; t++) {
+        pp_transfer transfer = b->transfer[t];
+        const uint32_t nth = b->group[transfer.group].count++;
+        transfer.group = number[transfer.group];
+        comm->transfer[comm->group[transfer.group].first + nth] = transfer;
     }
-    comm->group = b->group;
-    b->group = NULL;
     comm->transfer_count = b->transfer_count;
     comm->group_count = b->group_count;
     return PP_OK;
@@ -596,18 +608,6 @@ static pp_status match_by_steps(matcher *m, pp_err *err)
     return PP_OK;
 }
 
-/* Like match_by_steps, for ranks that post groups in the order of their numbers, which is the order
- * of transfers in memory. */
-static pp_status match_by_groups(matcher *m, pp_err *err)
-{
-    for (uint32_t t = 0; t < m->comm->transfer_count; t++) {
-        pp_status status = match_one(m, t, err);
-        if (status)
-            return status;
-    }
-    return PP_OK;
-}
-
 /* Sets the transfers that still wait to have no match. */
 static void part_unmatched(const matcher *m)
 {
@@ -620,10 +620,10 @@ static void part_unmatched(const matcher *m)
     }
 }
 
-static pp_status match_all(pp_comm *comm, bool by_groups, bool partial, pp_err *err)
+static pp_status match_all(pp_comm *comm, bool partial, pp_err *err)
 {
     matcher m PP_CLEANUP(matcher_free) = { .comm = comm };
-    pp_status status = by_groups ? match_by_groups(&m, err) : match_by_steps(&m, err);
+    pp_status status = match_by_steps(&m, err);
     part_unmatched(&m);
     return status || partial ? status : report_unmatched(&m, err);
 }
@@ -632,7 +632,7 @@ pp_status pp_comm_match(pp_comm *comm, bool partial, pp_err *err)
 {
     for (size_t t = 0; t < comm->transfer_count; t++)
         comm->transfer[t].match = PP_NO_SOURCE;
-    return match_all(comm, false, partial, err);
+    return match_all(comm, partial, err);
 }
 
 /* Finds the receive that each compute op waits for: that of its stage, microbatch and direction. */
@@ -669,10 +669,9 @@ pp_status pp_comm_finish(pp_comm_builder *builder, bool partial, pp_program *pro
     pp_comm *comm PP_CLEANUP(pp_comm_free) = pp_alloc_array(1, sizeof *comm);
     if (!comm || builder->failed)
         return pp_err_nomem(err);
-    pp_status status = sort_transfers(builder, comm, err);
-    if (status || (status = join_steps(builder, comm, err)) ||
-        (status = match_all(comm, !builder->overtakes, partial, err)) ||
-        (status = find_needs(program, comm, err)))
+    pp_status status = join_steps(builder, comm, err);
+    if (status || (status = sort_transfers(builder, comm, err)) ||
+        (status = match_all(comm, partial, err)) || (status = find_needs(program, comm, err)))
         return status;
     program->comm = comm;
     comm = NULL; /* the program's now */
