@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #ifdef __GLIBC__
+#include <fcntl.h>
 #include <malloc.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -18,7 +19,9 @@
 #endif
 
 #define MIB ((size_t)1 << 20)
-#define HEAP_STEP (1024 * MIB) /* by which the heap grows: it costs nothing until it is written */
+/* By which the heap grows: it costs nothing until it is written. The first part, all of which is
+ * asked for as huge pages, holds what a step of 16 million ops needs. */
+#define HEAP_STEP (1024 * MIB)
 
 /* Asks for huge pages from a large block to the end of the heap. Asking before the pages are
  * written is what counts, also for the blocks that will follow. */
@@ -35,11 +38,21 @@ static void ask_for_huge_pages(void *block, size_t bytes)
 }
 
 #ifdef __GLIBC__
-/* Returns true if addresses are limited, so that the heap must not take more than it needs. */
+/* (Nothing here may allocate: the heap would begin with a small part.)
+ * Returns true if the heap must not take more than it needs: addresses are limited, for this
+ * process or for all of them (the kernel grants no more than there is: overcommit 2), or memory is
+ * small. */
 static bool is_limited(void)
 {
     struct rlimit space, data;
-    return getrlimit(RLIMIT_AS, &space) || getrlimit(RLIMIT_DATA, &data) ||
+    char overcommit = '0';
+    const int file = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+    if (file >= 0 && read(file, &overcommit, 1) < 0)
+        overcommit = '0';
+    if (file >= 0)
+        (void)close(file);
+    return overcommit == '2' || sysconf(_SC_PHYS_PAGES) < (long)(4 * HEAP_STEP / 4096) ||
+           getrlimit(RLIMIT_AS, &space) || getrlimit(RLIMIT_DATA, &data) ||
            space.rlim_cur != RLIM_INFINITY || data.rlim_cur != RLIM_INFINITY;
 }
 #endif
