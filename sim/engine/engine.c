@@ -94,7 +94,7 @@ static pp_status engine_new(const pp_program *program, const pp_costs *costs, en
 /* Times every instruction once, after everything that it needs. mirrored: some microbatches run on
  * mirrored ranks; alike: all microbatches cost the same. Callers pass constants, so that other
  * programs need no test. The clock of the rank that runs stays in a register: ops of one rank wait
- * for it alone, and not for memory. When another rank continues, the lines that it will write some
+ * for it alone, and not for memory. When another rank continues, the lines that it will need some
  * turns later are fetched: there are more ranks than streams that the hardware follows. */
 static inline __attribute__((always_inline)) void run(const engine *e, bool mirrored, bool alike,
                                                       pp_timeline *timeline)
@@ -114,6 +114,8 @@ static inline __attribute__((always_inline)) void run(const engine *e, bool mirr
         if (own_ns != clock_ns) {
             __builtin_prefetch(&start_ns[i + AHEAD], 1, 2);
             __builtin_prefetch(&end_ns[i + AHEAD], 1, 2);
+            __builtin_prefetch(&ops[i + AHEAD], 0, 2);
+            __builtin_prefetch(&source[i + AHEAD], 0, 2);
             *clock_ns = now_ns;
             clock_ns = own_ns;
             now_ns = *own_ns;
