@@ -14,6 +14,7 @@
 
 #define UNKNOWN ((pp_ns)-1)
 #define AHEAD 24 /* instructions of a rank: some turns, three cache lines of times */
+#define NEXT 8   /* instructions in the order in which they run: some ranks */
 
 /* What an op costs, and the clock of its rank, which are looked up together. */
 typedef struct op_cost {
@@ -95,7 +96,9 @@ static pp_status engine_new(const pp_program *program, const pp_costs *costs, en
  * mirrored ranks; alike: all microbatches cost the same. Callers pass constants, so that other
  * programs need no test. The clock of the rank that runs stays in a register: ops of one rank wait
  * for it alone, and not for memory. When another rank continues, the lines that it will need some
- * turns later are fetched: there are more ranks than streams that the hardware follows. */
+ * turns later are fetched: there are more ranks than streams that the hardware follows. Ops and
+ * sources are fetched once more shortly before they are read: with a power of two of microbatches
+ * the ranks' lines contend for the same places of a cache. */
 static inline __attribute__((always_inline)) void run(const engine *e, bool mirrored, bool alike,
                                                       pp_timeline *timeline)
 {
@@ -116,6 +119,9 @@ static inline __attribute__((always_inline)) void run(const engine *e, bool mirr
             __builtin_prefetch(&end_ns[i + AHEAD], 1, 2);
             __builtin_prefetch(&ops[i + AHEAD], 0, 2);
             __builtin_prefetch(&source[i + AHEAD], 0, 2);
+            const size_t next = program->topological_order[k + NEXT < count ? k + NEXT : k];
+            __builtin_prefetch(&ops[next]);
+            __builtin_prefetch(&source[next]);
             *clock_ns = now_ns;
             clock_ns = own_ns;
             now_ns = *own_ns;
