@@ -157,11 +157,10 @@ static void finish(run *r, uint32_t t, pp_ns start_ns, pp_ns end_ns)
     group->end_ns = pp_max(group->end_ns, end_ns);
     if (--e->left || --group->left)
         return;
-    for (uint32_t k = group->first; k < group->first + group->count; k++) {
+    for (uint32_t k = group->first; k < group[1].first; k++) {
         const uint32_t next = r->lanes.entry[k].next;
         if (next == NONE)
             continue;
-        r->lanes.entry[next].free = true;
         r->lanes.entry[next].ready_ns = group->end_ns;
         r->try[r->try_count++] = next;
     }
@@ -233,7 +232,7 @@ static void try_entry(run *r, uint32_t index)
 {
     pp_comm_entry *e = &r->lanes.entry[index];
     const pp_comm_group *group = &r->lanes.group[e->group];
-    if (e->active || !e->free || !group->issued)
+    if (e->active || e->ready_ns == PP_NOT_FREE || !group->issued)
         return;
     e->active = true;
     e->ready_ns = pp_max(r->timeline->comm->post_ns[r->lanes.by_entry[e->first]], e->ready_ns);
@@ -533,7 +532,7 @@ static void post(run *r, uint32_t rank, uint32_t g)
     const pp_ns issued_ns = pp_max(r->clock_ns[rank], r->host[rank].clock_ns);
     for (uint32_t t = posted->first; t < posted->first + posted->count; t++)
         out->post_ns[t] = issued_ns;
-    for (uint32_t e = group->first; e < group->first + group->count; e++)
+    for (uint32_t e = group->first; e < group[1].first; e++)
         r->try[r->try_count++] = e;
 }
 
@@ -694,7 +693,7 @@ static void find_fronts(const run *r, uint32_t *front)
         if (comm->step[s].kind != PP_COMM_STEP_POST)
             continue;
         const pp_comm_group *group = &r->lanes.group[comm->step[s].index];
-        for (uint32_t e = group->first; e < group->first + group->count; e++) {
+        for (uint32_t e = group->first; e < group[1].first; e++) {
             const pp_comm_entry *own = &r->lanes.entry[e];
             uint32_t first = own->group;
             if (own->previous != NONE && r->lanes.group[r->lanes.entry[own->previous].group].left)

@@ -40,19 +40,16 @@ static void add_entry(const pp_comm *comm, uint32_t ranks, uint32_t g, uint32_t 
     const uint32_t end = comm->group[g].first + comm->group[g].count;
     pp_comm_entry *e = &l->entry[l->entry_count];
     uint32_t sorted = e->first;
-    *e = (pp_comm_entry){ .group = g,
-                          .lane = lane,
-                          .first = sorted,
-                          .free = true,
-                          .previous = PP_NO_SOURCE,
-                          .next = PP_NO_SOURCE };
+    *e = (pp_comm_entry){
+        .group = g, .lane = lane, .first = sorted, .previous = PP_NO_SOURCE, .next = PP_NO_SOURCE
+    };
     for (uint32_t t = first; t < end; t++) {
         if (t > first && lane_of(comm, ranks, &comm->transfer[t]) != lane)
             continue;
         l->entry_of[t] = (uint32_t)l->entry_count;
         l->by_entry[sorted++] = t;
     }
-    e->left = sorted - e->first;
+    e->left = (sorted - e->first) & INT32_MAX;
     l->entry[++l->entry_count].first = sorted;
 }
 
@@ -72,7 +69,8 @@ static void make_entries(const pp_comm *comm, uint32_t ranks, uint32_t g, pp_com
         add_entry(comm, ranks, g, t, lane, l);
     }
     const uint32_t made = (uint32_t)l->entry_count - entries;
-    l->group[g] = (pp_comm_group){ .first = entries, .count = made, .left = made };
+    l->group[g] = (pp_comm_group){ .first = entries, .left = made & INT32_MAX };
+    l->group[g + 1].first = (uint32_t)l->entry_count;
 }
 
 /* The last entry of a lane so far, and the rank whose lane it is. */
@@ -87,11 +85,11 @@ static void chain_rank(const pp_comm *comm, uint32_t rank, pp_comm_lanes *l, lat
         if (comm->step[s].kind != PP_COMM_STEP_POST)
             continue;
         const pp_comm_group *group = &l->group[comm->step[s].index];
-        for (uint32_t e = group->first; e < group->first + group->count; e++) {
+        for (uint32_t e = group->first; e < group[1].first; e++) {
             latest *before = &last[l->entry[e].lane];
             if (before->rank == rank) {
                 l->entry[e].previous = before->entry;
-                l->entry[e].free = false;
+                l->entry[e].ready_ns = PP_NOT_FREE;
                 l->entry[before->entry].next = e;
             }
             *before = (latest){ .entry = e, .rank = rank };
@@ -117,7 +115,7 @@ pp_status pp_comm_lanes_new(const pp_comm *comm, uint32_t ranks, pp_comm_lanes *
     l->entry = pp_alloc_large(transfers + 1, sizeof *l->entry);
     l->by_entry = pp_alloc_large(transfers, sizeof *l->by_entry);
     l->entry_of = pp_alloc_large(transfers, sizeof *l->entry_of);
-    l->group = pp_alloc_large(comm->group_count, sizeof *l->group);
+    l->group = pp_alloc_large(comm->group_count + 1, sizeof *l->group);
     if (!l->entry || !l->by_entry || !l->entry_of || !l->group)
         return pp_err_nomem(err);
     l->entry[0].first = 0;

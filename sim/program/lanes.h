@@ -5,22 +5,24 @@
 #include "sim/base/units.h"
 #include "sim/program/comm.h"
 
+#define PP_NOT_FREE ((pp_ns)-1)
+
 /* The part of a group that uses one lane. It starts when the previous group of the lane is done in
  * all of its lanes, since a group ends as a unit (NCCL, p2p.rst). */
 typedef struct pp_comm_entry {
     uint32_t group, lane;    /* lane: index among those of its rank, < 2 * ranks */
     uint32_t first;          /* its transfers in pp_comm_lanes.by_entry, up to the next entry's */
     uint32_t previous, next; /* entries of the lane; PP_NO_SOURCE at its ends */
-    uint32_t left;           /* transfers that are not done */
-    bool free;               /* all transfers before it in its lane are done */
-    bool active;
-    pp_ns ready_ns; /* when it may start; before it is active: the end of those before it */
+    uint32_t left : 31;      /* transfers that are not done */
+    uint32_t active : 1;
+    pp_ns ready_ns; /* when it may start; before it is active: the end of those before it in its
+                       lane, or PP_NOT_FREE while one of them is not done */
 } pp_comm_entry;
 
 typedef struct pp_comm_group {
-    uint32_t first, count; /* its entries */
-    uint32_t left;         /* entries that are not done */
-    bool issued;
+    uint32_t first;     /* its entries, up to the next group's */
+    uint32_t left : 31; /* entries that are not done */
+    uint32_t issued : 1;
     pp_ns end_ns;
 } pp_comm_group;
 
@@ -30,7 +32,7 @@ typedef struct pp_comm_lanes {
     size_t entry_count;
     uint32_t *by_entry;   /* [transfers]: all transfers, sorted by entry */
     uint32_t *entry_of;   /* [transfers]: the entry of each */
-    pp_comm_group *group; /* [groups] */
+    pp_comm_group *group; /* [groups + 1]: the last one ends the entries of the one before */
 } pp_comm_lanes;
 
 /* Makes the entries of comm->semantics.lanes. The entries of a lane are linked in the order in
