@@ -19,9 +19,10 @@
 #endif
 
 #define MIB ((size_t)1 << 20)
-/* By which the heap grows: it costs nothing until it is written. The first part, all of which is
- * asked for as huge pages, holds what a step of 16 million ops needs. */
+/* By which the heap grows. It costs nothing until it is written (by calloc, too), and the first
+ * part is asked for as huge pages: it holds a step of 16 million ops without communication. */
 #define HEAP_STEP (1024 * MIB)
+#define SMALL_STEP (64 * MIB) /* where there are less than 4 steps of memory */
 
 /* Asks for huge pages from a large block to the end of the heap. Asking before the pages are
  * written is what counts, also for the blocks that will follow. */
@@ -38,22 +39,26 @@ static void ask_for_huge_pages(void *block, size_t bytes)
 }
 
 #ifdef __GLIBC__
-/* (Nothing here may allocate: the heap would begin with a small part.)
- * Returns true if the heap must not take more than it needs: addresses are limited, for this
- * process or for all of them (the kernel grants no more than there is: overcommit 2), or memory is
- * small. */
+/* Returns true if addresses are limited, so that the heap must not take more than it needs: for
+ * this process, or for all of them because the kernel grants no more than there is (overcommit 2).
+ * Allocates nothing, since the heap would begin with a small part. */
 static bool is_limited(void)
 {
     struct rlimit space, data;
     char overcommit = '0';
     const int file = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
-    if (file >= 0 && read(file, &overcommit, 1) < 0)
-        overcommit = '0';
+    const bool known = file >= 0 && read(file, &overcommit, 1) == 1;
     if (file >= 0)
         (void)close(file);
-    return overcommit == '2' || sysconf(_SC_PHYS_PAGES) < (long)(4 * HEAP_STEP / 4096) ||
-           getrlimit(RLIMIT_AS, &space) || getrlimit(RLIMIT_DATA, &data) ||
-           space.rlim_cur != RLIM_INFINITY || data.rlim_cur != RLIM_INFINITY;
+    return (known && overcommit == '2') || getrlimit(RLIMIT_AS, &space) ||
+           getrlimit(RLIMIT_DATA, &data) || space.rlim_cur != RLIM_INFINITY ||
+           data.rlim_cur != RLIM_INFINITY;
+}
+
+static size_t heap_step(void)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return (double)pages * (double)page < 4.0 * HEAP_STEP ? SMALL_STEP : HEAP_STEP;
 }
 #endif
 
@@ -67,9 +72,10 @@ void pp_alloc_keep_freed(void)
     mallopt(M_MXFAST, 0);
     if (is_limited())
         return;
-    mallopt(M_TOP_PAD, (int)HEAP_STEP);
+    const size_t step = heap_step();
+    mallopt(M_TOP_PAD, (int)step);
     void *first = malloc(1);
-    ask_for_huge_pages(first, HEAP_STEP);
+    ask_for_huge_pages(first, step);
     free(first);
 #endif
 }

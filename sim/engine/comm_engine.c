@@ -22,7 +22,7 @@
 #include <string.h>
 
 #define NONE UINT32_MAX
-#define AHEAD 128            /* bytes that are fetched before they are read */
+#define AHEAD 128            /* how far ahead of what is read now is fetched, in bytes */
 #define MANY_TRANSFERS 16384 /* a few MB, more than the caches next to a processor hold */
 
 /* The host that issues the steps of a rank. */
@@ -503,10 +503,10 @@ static pp_ns with_gather(run *r, uint32_t rank, uint32_t i, bool pair, pp_ns tak
 
 /* Asks for what lies behind the element at `at`. All arrays are in the order in which ranks post
  * (pp_comm_finish), but there are too many ranks for the processor to notice that each reads them
- * in order. (Not in functions of their own, which GCC drops, as they have no effect.) */
+ * in order. (Callers do other work, too: GCC drops the call of a function that only fetches.) */
 static inline void fetch_behind(const void *at)
 {
-    __builtin_prefetch((const void *)((uintptr_t)at + AHEAD), 1);
+    __builtin_prefetch((const void *)((uintptr_t)at + AHEAD));
 }
 
 /* Posts a group. */
@@ -600,7 +600,8 @@ static void work(run *r)
             continue;
         }
         uint32_t rank = r->wake[--r->wake_count];
-        fetch_behind(&r->comm->step[r->next[rank]]);
+        if (r->fetches)
+            fetch_behind(&r->comm->step[r->next[rank]]);
         while (r->next[rank] < r->comm->step_begin[rank + 1] &&
                take_step(r, rank, r->comm->step[r->next[rank]])) {
             if (r->timeline->comm->host_ns) {

@@ -1,6 +1,7 @@
-/* Builds the communication of a program: collects the steps of all ranks, numbers groups and
- * transfers, and matches the i-th send from a to b with the i-th receive that b posts from a.
- * Linear in steps and transfers, but for a sort of the transfers by pair of ranks. */
+/* Builds the communication of a program: collects the steps of all ranks, sorts groups and
+ * transfers in the order in which they are posted, and matches the i-th send from a to b with the
+ * i-th receive that b posts from a. Linear in steps and transfers: the pairs of ranks are in a hash
+ * table. */
 #include "sim/program/comm.h"
 
 #include "sim/base/alloc.h"
@@ -377,7 +378,7 @@ static void number_groups(const pp_comm_builder *b, pp_comm *comm, pp_group *gro
     uint32_t first = 0;
     memset(number, 0xff, b->group_count * sizeof *number);
     for (size_t s = 0; s < comm->step_count; s++) {
-        if (comm->step[s].kind == PP_COMM_STEP_POST)
+        if (comm->step[s].kind == PP_COMM_STEP_POST && number[comm->step[s].index] == PP_NO_SOURCE)
             number[comm->step[s].index] = next++;
     }
     for (size_t g = 0; g < b->group_count; g++) {

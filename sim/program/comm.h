@@ -161,7 +161,9 @@ const char *pp_lanes_name(pp_lanes lanes);
 pp_lanes pp_communicators_lanes(pp_communicators communicators);
 void pp_comm_settings_apply(const pp_comm_settings *settings, pp_comm_semantics *semantics);
 
-/* Owned by its program. */
+/* Owned by its program. Groups, and with them transfers, are in the order in which they are posted,
+ * rank by rank, unless steps were changed after pp_comm_finish. Those that nobody posts come last.
+ */
 typedef struct pp_comm {
     pp_comm_semantics semantics;
     pp_buffers buffers;  /* all zero unless pp_framework_lower made the program */
@@ -194,8 +196,9 @@ void pp_comm_builder_free(pp_comm_builder **builder);
  * pp_comm_finish fails with NOMEM. */
 void pp_comm_run(pp_comm_builder *builder, uint32_t rank, uint32_t op);
 void pp_comm_mark(pp_comm_builder *builder, uint32_t rank, pp_mark mark, uint32_t stage);
-/* Opens a group on `rank` and returns its number, under which transfers are added, posted and
- * waited for. A group without transfers is dropped. */
+/* Opens a group on `rank` and returns its number, under which transfers are added, posted (once)
+ * and waited for. The number is for the builder alone: pp_comm_finish numbers groups anew. A group
+ * without transfers has no steps. */
 uint32_t pp_comm_open(pp_comm_builder *builder, uint32_t rank);
 void pp_comm_add(pp_comm_builder *builder, uint32_t group, pp_transfer_kind kind, uint32_t stage,
                  uint32_t microbatch);

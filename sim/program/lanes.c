@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LEFT_MAX INT32_MAX /* what `left` holds; there are fewer transfers */
+
 void pp_comm_lanes_free(pp_comm_lanes *lanes)
 {
     free(lanes->entry);
@@ -49,7 +51,7 @@ static void add_entry(const pp_comm *comm, uint32_t ranks, uint32_t g, uint32_t 
         l->entry_of[t] = (uint32_t)l->entry_count;
         l->by_entry[sorted++] = t;
     }
-    e->left = (sorted - e->first) & INT32_MAX;
+    e->left = (sorted - e->first) & LEFT_MAX;
     l->entry[++l->entry_count].first = sorted;
 }
 
@@ -69,7 +71,7 @@ static void make_entries(const pp_comm *comm, uint32_t ranks, uint32_t g, pp_com
         add_entry(comm, ranks, g, t, lane, l);
     }
     const uint32_t made = (uint32_t)l->entry_count - entries;
-    l->group[g] = (pp_comm_group){ .first = entries, .left = made & INT32_MAX };
+    l->group[g] = (pp_comm_group){ .first = entries, .left = made & LEFT_MAX };
     l->group[g + 1].first = (uint32_t)l->entry_count;
 }
 

@@ -5,7 +5,7 @@
 #include "sim/base/units.h"
 #include "sim/program/comm.h"
 
-#define PP_NOT_FREE ((pp_ns)-1)
+#define PP_NOT_FREE ((pp_ns)-1) /* no time is negative */
 
 /* The part of a group that uses one lane. It starts when the previous group of the lane is done in
  * all of its lanes, since a group ends as a unit (NCCL, p2p.rst). */

@@ -4,9 +4,9 @@
     growth.py PPSIM [--quick]
 
 For every row: processor time and peak memory of the process, of sizes that grow by a factor, and the exponent over
-all sizes of at least 50 ms (1: linear), for all of the time and, in brackets, without the kernel, whose share is to
-clear pages. A time is the least of some runs; the sizes of a row take turns, so that what else the machine does meets
-all of them. --quick leaves out what takes more than some seconds.
+all sizes of at least 50 ms (1: linear), for all of the time, and in brackets without the kernel, whose share is to
+clear pages. A time is the least of some runs (in brackets their mean); the sizes of a row take turns, so that what else
+the machine does meets all of them. --quick leaves out what takes more than some seconds.
 """
 
 import math
@@ -81,8 +81,11 @@ def rows(folder):
     yield "pack", [12500, 50000], lambda n: ["pack", lengths(folder, n), *jobs, "--budget", "10it"], True
 
 
-def exponent(costs, first, last, which):
-    return math.log(costs[last][which] / costs[first][which]) / math.log(last / first)
+def exponent(costs, sizes, which):
+    """The slope of the line through all sizes, by least squares of logarithms."""
+    x = [math.log(size) for size in sizes]
+    y = [math.log(costs[size][which]) for size in sizes]
+    return statistics.linear_regression(x, y).slope
 
 
 def main():
@@ -101,7 +104,7 @@ def main():
             text = "".join(f"  {size}: {seconds:.2f} ({mib:.0f})" for size, (seconds, _, mib) in costs.items())
             measured = [size for size in sizes if costs[size][0] >= LEAST_S]
             if len(measured) > 1:
-                text += "  ^%.2f (^%.2f)" % tuple(exponent(costs, measured[0], measured[-1], k) for k in (0, 1))
+                text += "  ^%.2f (^%.2f)" % tuple(exponent(costs, measured, k) for k in (0, 1))
             print(f"{name:<34}{text}", flush=True)
 
 

@@ -105,6 +105,8 @@ START_TEST(groups_overtake_each_other)
         ck_assert_uint_eq(comm->step[k].index, steps[k].index);
         ck_assert_uint_eq(comm->step[k].kind, steps[k].kind);
     }
+    ck_assert_uint_eq(comm->group_count, 4);
+    ck_assert_uint_eq(comm->group[3].count, 0); /* nobody posts the empty one */
     for (uint32_t t = 0; t < 4; t++) {
         ck_assert_uint_eq(comm->transfer[t].microbatch, order[t]);
         ck_assert_uint_eq(comm->transfer[4 + t].microbatch, order[t]);
