@@ -65,8 +65,8 @@ END_TEST
 START_TEST(groups_overtake_each_other)
 {
     pp_err err = { 0 };
-    pp_comm_builder *b PP_CLEANUP(pp_comm_builder_free) = NULL;
     step s PP_CLEANUP(step_free) = { .order = step_order("gpipe", 2, 1, 4, 0) };
+    pp_comm_builder *b PP_CLEANUP(pp_comm_builder_free) = NULL; /* refers to the program */
     STEP_OK(pp_program_from_order(s.order, &s.program, &err), err);
     STEP_OK(pp_comm_builder_new(s.program, &b, &err), err);
     const uint32_t late = pp_comm_open(b, 1);
