@@ -82,7 +82,7 @@ START_TEST(groups_overtake_each_other)
         pp_comm_add(b, sends, PP_SEND_F, 0, order[k]);
     pp_comm_post(b, early);
     pp_comm_post(b, late);
-    pp_comm_read(b, 1, early);
+    pp_comm_read(b, 1, late);
     pp_comm_read(b, 1, PP_NO_SOURCE);
     pp_comm_wait(b, late);
     pp_comm_wait(b, early);
@@ -95,7 +95,7 @@ START_TEST(groups_overtake_each_other)
         { .index = 0, .kind = PP_COMM_STEP_WAIT },
         { .index = 1, .kind = PP_COMM_STEP_POST },
         { .index = 2, .kind = PP_COMM_STEP_POST },
-        { .index = 1, .kind = PP_COMM_STEP_READ },
+        { .index = 2, .kind = PP_COMM_STEP_READ },
         { .index = PP_NO_SOURCE, .kind = PP_COMM_STEP_READ },
         { .index = 2, .kind = PP_COMM_STEP_WAIT },
         { .index = 1, .kind = PP_COMM_STEP_WAIT },
