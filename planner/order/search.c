@@ -58,6 +58,10 @@ enum { PHASES = sizeof phases / sizeof *phases };
  * each chain has time for CHAIN_TRIES policies. */
 enum { CHAINS = 8, CHAINS_MOST = 32, CHAIN_TRIES = 15000, FEW_OPS = 1000 };
 
+/* With more ops than these there are half and a quarter as many, so that each gets far enough. With
+ * iterations it made no difference to have half as many from HALF_TIMED_OPS on. */
+enum { HALF_TIMED_OPS = 2000, HALF_COUNTED_OPS = 4000, QUARTER_OPS = 40000 };
+
 /* With many tries chains adopt nothing before phase ADOPT_FROM has ended: a policy that is behind
  * at first is often the better one after some annealing. */
 enum { ADOPT_FROM = 4 };
@@ -125,10 +129,10 @@ static void search_free(search *s)
     pthread_mutex_destroy(&s->lock);
 }
 
-/* With more ops there are fewer chains, so that each gets far enough. */
-static uint32_t chains_for(const pp_order_problem *x)
+static uint32_t chains_for(const pp_order_problem *x, bool timed)
 {
-    return x->ops <= MANY_OPS ? CHAINS : x->ops <= 40000 ? 4 : 2;
+    const uint32_t many = timed ? HALF_TIMED_OPS : HALF_COUNTED_OPS;
+    return x->ops <= many ? CHAINS : x->ops <= QUARTER_OPS ? CHAINS / 2 : CHAINS / 4;
 }
 
 static double mean_ticks(const pp_order_problem *x)
@@ -145,7 +149,7 @@ static pp_status search_new(search *s, pp_err *err)
     s->reported = INT64_MAX;
     s->mean = mean_ticks(s->problem);
     s->proved = CHAINS_MOST;
-    s->chains = chains_for(s->problem);
+    s->chains = chains_for(s->problem, !s->options->iterations);
     s->threads = s->options->threads ? s->options->threads : 1;
     s->threads = s->threads < s->chains ? s->threads : s->chains;
     s->scratch = pp_alloc_array(s->threads, sizeof *s->scratch);

@@ -342,7 +342,8 @@ START_TEST(much_time_has_more_chains)
     } cases[] = { { 12, 1, 0, 239000, 8 },  { 12, 1, 0, 241000, 16 }, { 12, 1, 0, 479000, 16 },
                   { 12, 1, 0, 481000, 32 }, { 12, 1, 0, 1e9, 32 },    { 12, 2, 0, 119000, 8 },
                   { 12, 2, 0, 241000, 32 }, { 12, 1, 10000, 1e9, 8 }, { 41, 1, 0, 1e9, 32 },
-                  { 42, 1, 0, 1e9, 8 },     { 167, 1, 0, 1e9, 4 } };
+                  { 42, 1, 0, 1e9, 8 },     { 83, 1, 0, 1e9, 8 },     { 84, 1, 0, 1e9, 4 },
+                  { 84, 1, 100, 1e9, 8 },   { 167, 1, 100, 1e9, 4 } };
     pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = uneven(cases[_i].microbatches);
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
     pp_order_search_options budget = { .iterations = cases[_i].iterations,
@@ -391,7 +392,7 @@ int main(void)
     tcase_add_loop_test(tc, a_circle_of_no_time_is_no_order, 76, 80);
     tcase_add_loop_test(tc, threads_do_not_change_the_result, 2, 6);
     tcase_add_loop_test(tc, an_interrupt_leaves_an_order, 0, 2);
-    tcase_add_loop_test(tc, much_time_has_more_chains, 0, 11);
+    tcase_add_loop_test(tc, much_time_has_more_chains, 0, 14);
     tcase_add_test(tc, too_large_a_microbatch_is_named);
     suite_add_tcase(suite, tc);
     return step_run(suite);
