@@ -521,8 +521,9 @@ def check_recordings(program, folder):
         common.demand(abs(one["ts"] - starts[one["name"]]) < 0.01, f"{one} started at {starts[one['name']]} us")
     own = {one["name"]: one["dur"] for one in slices_of(f"{folder}/measured.json")}
     kineto = {one["name"]: one["dur"] for one in slices_of(f"{folder}/recorded.json")}
-    total = [sum(one.values()) for one in (own, kineto)]
-    common.demand(abs(total[0] / total[1] - 1) < 0.1, f"own times and the profiler's differ: {total} us")
+    ratios = sorted(own[name] / kineto[name] for name in own)  # another process may delay some of them
+    middle = ratios[len(ratios) // 2]
+    common.demand(abs(middle - 1) < 0.05, f"own times are {middle} times the profiler's in the median of ops: {ratios}")
     for rank, timeline in enumerate(results):
         common.demand((timeline["rank"] == rank).all() and (timeline["end_ns"] >= timeline["start_ns"]).all(),
                       f"rank {rank} has another timeline")
@@ -531,7 +532,8 @@ def check_recordings(program, folder):
     common.demand(status in (0, 1), f"ppsim compare: exit {status}: {words}")
     common.must(program, "plot", "--kind", "executed", "--executor", "ppsim", f"{folder}/plan.json",
                 f"{folder}/measured.json", "-o", f"{folder}/both.svg")
-    print("ok     recordings: Kineto's and our timeline have the plan's order, and are imported and compared")
+    print("ok     recordings: Kineto's and our timeline have the plan's order, and are imported and compared; in the "
+          f"median our times of ops are {middle:.3f} times Kineto's")
 
 
 # --- times ---------------------------------------------------------------------------------------
