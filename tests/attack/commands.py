@@ -430,6 +430,8 @@ def judge(line, status, out, err, before, after, closed):
             raise Wrong(f"control character {found[0]!r} on {name}")
     written = {os.path.normpath(w) for w in line.writes + products(line.words)} | {"ppsim-flight.json"}
     written |= {os.path.splitext(w)[0] + end for w in written if w.endswith((".svg", ".png")) for end in (".gp", ".dat")}
+    if any("pytorch-csv" in word for word in line.words):
+        written |= {w + ".json" for w in written}  # what its rows cannot express
     changed = [n for n in before if before[n] != after.get(n)]
     new = [n for n in after if n not in before]
     for name in changed:
