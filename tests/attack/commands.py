@@ -414,6 +414,13 @@ def products(words):
     return found
 
 
+def rows_of(words):
+    """The files of PyTorch's rows among them: FILE.json, which is written next to each, has the rest."""
+    if re.search(r" --to[ =]pytorch-csv( |$)", " ".join(words)):
+        return products(words)
+    return [word.split("pytorch-csv=", 1)[1] for word in words if "pytorch-csv=" in word]
+
+
 CONTROL = re.compile(rb"[\0-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]")
 
 
@@ -430,8 +437,7 @@ def judge(line, status, out, err, before, after, closed):
             raise Wrong(f"control character {found[0]!r} on {name}")
     written = {os.path.normpath(w) for w in line.writes + products(line.words)} | {"ppsim-flight.json"}
     written |= {os.path.splitext(w)[0] + end for w in written if w.endswith((".svg", ".png")) for end in (".gp", ".dat")}
-    if any("pytorch-csv" in word for word in line.words):
-        written |= {w + ".json" for w in written}  # what its rows cannot express
+    written |= {os.path.normpath(w) + ".json" for w in rows_of(line.words)}
     changed = [n for n in before if before[n] != after.get(n)]
     new = [n for n in after if n not in before]
     for name in changed:

@@ -523,7 +523,7 @@ def check_recordings(program, folder):
     kineto = {one["name"]: one["dur"] for one in slices_of(f"{folder}/recorded.json")}
     middle = {}  # by kind of op: another process may delay some of them
     for kind in sorted({name.strip("0123456789") for name in own}):
-        ratios = sorted(own[name] / kineto[name] for name in own if kind in name)
+        ratios = sorted(own[name] / kineto[name] for name in own if name.strip("0123456789") == kind)
         middle[kind] = ratios[len(ratios) // 2]
         common.demand(abs(middle[kind] - 1) < 0.05, f"own times of {kind} differ from the profiler's: {ratios}")
     for rank, timeline in enumerate(results):
